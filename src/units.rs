@@ -1,5 +1,6 @@
 //! Durations, rates and counts in human-readable form.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Reads a duration such as `250ms`, `90s`, `1.5m` or `2h`; a bare number is seconds.
@@ -56,6 +57,23 @@ pub fn count(value: u64) -> String {
 pub fn counted(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", count(number))
+}
+
+/// Parts in one line; nothing of none.
+pub fn joined(parts: impl IntoIterator<Item: fmt::Display>, between: &str) -> String {
+    parts.into_iter().map(|part| part.to_string()).collect::<Vec<_>>().join(between)
+}
+
+/// Parts in one line; `None` of none.
+pub fn listed(parts: impl IntoIterator<Item: fmt::Display>, between: &str) -> Option<String> {
+    let mut parts = parts.into_iter().peekable();
+    parts.peek().is_some().then(|| joined(parts, between))
+}
+
+/// Those of the numbers that are above 0, each with what it counts: `3 failed`.
+pub fn numbers<'a>(all: impl IntoIterator<Item = (u64, &'a str)>) -> impl Iterator<Item = String> {
+    let some = all.into_iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, what)| format!("{} {what}", count(number)))
 }
 
 /// The ends of an interval in words, such as `1 to 2`, `over 1` or `under 2`; `None` without either.

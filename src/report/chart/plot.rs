@@ -158,6 +158,22 @@ impl Plot {
         Self::from_parts(description, x, vec![Panel { y: Vertical::Rows(rows), series, rules: Vec::new() }])
     }
 
+    /// Rows with a mark each, or with none, under an axis that holds all marks; `None` where no row has one.
+    pub(crate) fn marked_rows(
+        description: String,
+        axis: impl FnOnce(Vec<f64>) -> Axis,
+        marked: impl IntoIterator<Item = (Row, Palette, Option<Point>)>,
+    ) -> Option<Self> {
+        let (mut rows, mut series) = (Vec::new(), Vec::new());
+        for (row, palette, point) in marked {
+            let point = point.map(|point| vec![Point { y: rows.len() as f64, ..point }]);
+            series.extend(point.map(|point| Series::points("", palette, LineStyle::None, point)));
+            rows.push(row);
+        }
+        let places = Series::extent(&series, |point| point.x);
+        (!places.is_empty()).then(|| Self::rows(description, axis(places), rows, series))
+    }
+
     /// Panels above one another.
     pub(crate) fn from_parts(description: String, x: Axis, panels: Vec<Panel>) -> Self {
         Self { description, width: Width::Column, x, panels, zones: Vec::new(), slots: Vec::new() }

@@ -1,6 +1,7 @@
 //! A row for each request, and one for each token.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::column::{DataColumn, at, flag, ms, per_second, text, tokens, whole};
 use crate::analysis::{Metric, RequestLatency, StreamDelivery, tokens_per_s};
@@ -47,6 +48,14 @@ impl<'a> RequestRow<'a> {
     }
 }
 
+impl Deref for RequestRow<'_> {
+    type Target = RequestRecord;
+
+    fn deref(&self) -> &RequestRecord {
+        &self.record
+    }
+}
+
 /// The places of a run's requests, in order of their scheduled moments.
 pub(super) fn in_order(log: &RunLog) -> Vec<u32> {
     log.records.places_by(|record| Some((record.scheduled, record.index)))
@@ -65,9 +74,7 @@ impl RequestRow<'_> {
         all.extend(LATENCIES[..7].iter().copied().map(Self::exact));
         all.push(ms("longest_gap_ms", longest, longest_gap));
         all.extend(LATENCIES[7..].iter().copied().map(Self::exact));
-        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row: &Self| {
-            tokens_per_s(&row.record, &row.latency)
-        }));
+        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row| tokens_per_s(row, &row.latency)));
         all.extend(Self::last_columns());
         // The schedule lag is always known.
         all.extend(LATENCIES[1..].iter().copied().map(Self::at_least));
@@ -86,7 +93,7 @@ impl RequestRow<'_> {
         let name = format!("tag_{key}");
         let key = key.to_owned();
         text(name, meaning, move |row: &Self| {
-            row.log.header.workload.tag_of(row.record.class, row.record.tags, &key).map(Cow::Borrowed)
+            row.log.header.workload.tag_of(row.class, row.tags, &key).map(Cow::Borrowed)
         })
     }
 
@@ -107,59 +114,53 @@ impl RequestRow<'_> {
     fn first_columns() -> Vec<DataColumn<Self>> {
         vec![
             whole("index", "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session", |row| {
-                Some(row.record.index)
+                Some(row.index)
             }),
-            text("request_id", "What its X-Request-Id was", |row: &Self| {
+            text("request_id", "What its X-Request-Id was", |row| {
                 let prefix = &row.log.header.engine().request_id_prefix;
-                (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.record.index).into())
+                (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.index).into())
             }),
-            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row: &Self| {
-                name(row.record.phase)
+            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| {
+                name(row.phase)
             }),
-            text("class", "Name of its class", |row: &Self| {
+            text("class", "Name of its class", |row| {
                 let classes = &row.log.header.workload.classes;
-                named(|place| Some(classes.get(place)?.name.as_str()), Some(row.record.class))
+                named(|place| Some(classes.get(place)?.name.as_str()), Some(row.class))
             }),
-            text("priority", "high, medium or low", |row: &Self| {
-                Some(row.record.priority.to_string().into())
-            }),
-            text("tenant", "Name of its tenant", |row: &Self| {
+            text("priority", "high, medium or low", |row| Some(row.priority.to_string().into())),
+            text("tenant", "Name of its tenant", |row| {
                 let tenants = &row.log.header.workload.tenants;
-                named(|place| Some(tenants.get(place)?.name.as_str()), row.record.tenant)
+                named(|place| Some(tenants.get(place)?.name.as_str()), row.tenant)
             }),
-            text("model", "Model that it requested", |row: &Self| match &row.log.header.workload.models {
-                Some(models) => named(|place| models.names.get(place).map(String::as_str), row.record.model),
+            text("model", "Model that it requested", |row| match &row.log.header.workload.models {
+                Some(models) => named(|place| models.names.get(place).map(String::as_str), row.model),
                 None => Some(row.log.header.engine().model.as_str().into()),
             }),
-            whole("session", "Number of its session", |row| Some(row.record.turn()?.session)),
-            whole("turn", "Place in its session, from 0", |row| Some(row.record.turn()?.number.into())),
-            whole("turns", "Turns of its conversation", |row| Some(row.record.turn()?.of?.into())),
+            whole("session", "Number of its session", |row| Some(row.turn()?.session)),
+            whole("turn", "Place in its session, from 0", |row| Some(row.turn()?.number.into())),
+            whole("turns", "Turns of its conversation", |row| Some(row.turn()?.of?.into())),
             tokens("history_tokens", "Of its prompt: said in turns before", |row| {
-                Some(row.record.turn()?.history_tokens.into())
+                Some(row.turn()?.history_tokens.into())
             }),
             whole("prefix", "Number of the prefix that it shares, from 0", |row| {
-                Some(row.record.prefix?.number.into())
+                Some(row.prefix?.number.into())
             }),
-            tokens("prefix_tokens", "Length of that prefix", |row| Some(row.record.prefix?.tokens.into())),
-            at("scheduled_s", "The moment the schedule says", |row: &Self| Some(row.record.scheduled)),
-            at("dispatched_s", "The pacer dispatched it", |row: &Self| Some(row.record.dispatched)),
-            at("admitted_s", "A slot under the concurrency cap came free", |row: &Self| row.record.admitted),
-            at("sent_s", "It was handed to the socket", |row: &Self| row.record.sent),
-            at("headers_s", "The response status was known", |row: &Self| row.record.headers),
-            at("first_token_s", "The first chunk with text arrived", |row: &Self| {
-                row.record.chunks.first_at()
-            }),
+            tokens("prefix_tokens", "Length of that prefix", |row| Some(row.prefix?.tokens.into())),
+            at("scheduled_s", "The moment the schedule says", |row| Some(row.scheduled)),
+            at("dispatched_s", "The pacer dispatched it", |row| Some(row.dispatched)),
+            at("admitted_s", "A slot under the concurrency cap came free", |row| row.admitted),
+            at("sent_s", "It was handed to the socket", |row| row.sent),
+            at("headers_s", "The response status was known", |row| row.headers),
+            at("first_token_s", "The first chunk with text arrived", |row| row.chunks.first_at()),
             at(
                 "first_answer_s",
                 "The first chunk arrived that was not reasoning, where reasoning came before",
-                |row: &Self| row.record.first_answer,
+                |row| row.first_answer,
             ),
-            at(
-                "last_token_s",
-                "The last chunk arrived, or the whole answer that was not streamed",
-                |row: &Self| row.record.chunks.last_at().or(row.record.whole_answer),
-            ),
-            at("ended_s", "The stream closed, was cancelled or failed", |row: &Self| Some(row.record.ended)),
+            at("last_token_s", "The last chunk arrived, or the whole answer that was not streamed", |row| {
+                row.chunks.last_at().or(row.whole_answer)
+            }),
+            at("ended_s", "The stream closed, was cancelled or failed", |row| Some(row.ended)),
         ]
     }
 
@@ -167,61 +168,53 @@ impl RequestRow<'_> {
     fn last_columns() -> Vec<DataColumn<Self>> {
         vec![
             tokens("input_tokens_asked", "Prompt tokens requested", |row| {
-                Some(row.record.input_tokens_asked.into())
+                Some(row.input_tokens_asked.into())
             }),
             tokens("input_tokens", "Prompt tokens by the server's count, chat template included", |row| {
-                row.record.counted_prompt()
+                row.counted_prompt()
             }),
-            tokens("cached_tokens", "Those of them from its prefix cache", |row| row.record.usage?.cached()),
+            tokens("cached_tokens", "Those of them from its prefix cache", |row| row.usage?.cached()),
             tokens("output_tokens_asked", "Answer tokens requested", |row| {
-                Some(row.record.output_tokens_asked.into())
+                Some(row.output_tokens_asked.into())
             }),
             tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
-                Some(row.record.output_tokens)
+                Some(row.output_tokens)
             }),
-            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row: &Self| {
-                name(row.record.output_tokens_source)
+            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
+                name(row.output_tokens_source)
             }),
-            tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| {
-                row.record.usage?.reasoning()
-            }),
+            tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| row.usage?.reasoning()),
             tokens("hidden_tokens", "Answer tokens whose text the server did not send", |row| {
-                Some(row.record.hidden_tokens.into())
+                Some(row.hidden_tokens.into())
             }),
-            whole("chunks", "Chunks with text", |row| Some(row.record.chunks.len() as u64)),
+            whole("chunks", "Chunks with text", |row| Some(row.chunks.len() as u64)),
             whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {
-                Some(row.record.merged_reads.into())
+                Some(row.merged_reads.into())
             }),
-            flag("opened_connection", "It had to open its own connection", |row| {
-                Some(row.record.opened_connection)
-            }),
+            flag("opened_connection", "It had to open its own connection", |row| Some(row.opened_connection)),
             flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
-                Some(row.record.lost_connection == Some(LostConnection::AsSent))
+                Some(row.lost_connection == Some(LostConnection::AsSent))
             }),
             whole("attempts", "How often it was tried, retries and hedges included", |row| {
-                Some(row.record.attempts_made())
+                Some(row.attempts_made())
             }),
             text(
                 "outcome",
                 "completed, failed, cancelled or censored: still running when the run stopped waiting",
-                |row: &Self| name(&row.record.outcome),
+                |row| name(&row.outcome),
             ),
-            text(
-                "failure",
-                "Why it failed: connect, http_status, truncated, timeout_total, …",
-                |row: &Self| name(failure(&row.record)?.reason),
-            ),
-            whole("http_status", "The status that it failed with", |row| {
-                match failure(&row.record)?.reason {
-                    FailureKind::HttpStatus(status) => Some(status.into()),
-                    _ => None,
-                }
+            text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row| {
+                name(failure(row)?.reason)
             }),
-            text("failure_message", "What the server or the system said of it, shortened", |row: &Self| {
-                Some(failure(&row.record)?.message.as_str().into())
+            whole("http_status", "The status that it failed with", |row| match failure(row)?.reason {
+                FailureKind::HttpStatus(status) => Some(status.into()),
+                _ => None,
             }),
-            text("finish_reason", "Why the model stopped, in the server's words", |row: &Self| {
-                match row.record.finish_reason.as_ref()? {
+            text("failure_message", "What the server or the system said of it, shortened", |row| {
+                Some(failure(row)?.message.as_str().into())
+            }),
+            text("finish_reason", "Why the model stopped, in the server's words", |row| {
+                match row.finish_reason.as_ref()? {
                     FinishReason::Other(word) => Some(word.into()),
                     known => name(known),
                 }
@@ -230,7 +223,7 @@ impl RequestRow<'_> {
             text(
                 "answer_form",
                 "valid, invalid, cut_at_limit or not_completed, where a form was requested",
-                |row: &Self| name(row.record.validity?),
+                |row| name(row.validity?),
             ),
         ]
     }
@@ -245,7 +238,7 @@ fn failure(record: &RequestRecord) -> Option<&Failure> {
 }
 
 fn longest_gap(row: &RequestRow<'_>) -> Option<f64> {
-    let chunks = &row.record.chunks;
+    let chunks = &row.chunks;
     let later = chunks.iter().skip(1);
     let gaps = chunks.iter().zip(later).map(|(before, after)| after.at.since(before.at));
     gaps.max().map(millis)
@@ -290,7 +283,7 @@ impl TokenRow {
         vec![
             whole("request_index", "index of its request", |row| Some(row.request)),
             whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
-            at("at_s", "When it arrived", |row: &Self| Some(row.at)),
+            at("at_s", "When it arrived", |row| Some(row.at)),
             tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
             ms("gap_ms", "Since the chunk before it: chunk_gap", |row: &Self| row.gap_ms),
             ms("itl_ms", of_gap, |row: &Self| row.itl_ms),

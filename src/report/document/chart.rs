@@ -37,8 +37,8 @@ impl Chart {
         self
     }
 
-    pub(crate) fn behind(mut self, table: Table) -> Self {
-        self.behind = Some(table);
+    pub(crate) fn behind(mut self, table: impl Into<Table>) -> Self {
+        self.behind = Some(table.into());
         self
     }
 

@@ -6,6 +6,7 @@ use super::chart::Chart;
 use super::note::{Level, Note, Tone};
 use super::table::Table;
 use crate::guide::TOPICS;
+use crate::units::listed;
 
 /// What a result says.
 #[derive(Debug)]
@@ -61,8 +62,10 @@ impl Document {
     }
 
     /// Adds sections in their order; a section without blocks says nothing and is left out.
-    pub(crate) fn add(&mut self, sections: impl IntoIterator<Item = Section>) {
-        self.sections.extend(sections.into_iter().filter(|section| !section.blocks.is_empty()));
+    pub(crate) fn with<S: Into<Option<Section>>>(mut self, sections: impl IntoIterator<Item = S>) -> Self {
+        let sections = sections.into_iter().filter_map(Into::into);
+        self.sections.extend(sections.filter(|section| !section.blocks.is_empty()));
+        self
     }
 }
 
@@ -119,100 +122,101 @@ impl Section {
         Self { heading: None, level, blocks: Vec::new() }
     }
 
-    pub(crate) fn figures(&mut self, figures: Vec<KeyFigure>) {
-        if !figures.is_empty() {
-            self.blocks.push(Block::Figures(figures));
-        }
+    /// The section at another level.
+    pub(crate) fn at(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    fn with(mut self, blocks: impl IntoIterator<Item = Block>) -> Self {
+        self.blocks.extend(blocks);
+        self
+    }
+
+    pub(crate) fn figures(self, figures: Vec<KeyFigure>) -> Self {
+        self.with((!figures.is_empty()).then_some(Block::Figures(figures)))
     }
 
     /// Adds a named fact.
-    pub(crate) fn fact(&mut self, name: impl Into<String>, value: impl Into<Statement>) {
-        self.facts(name, [value]);
+    pub(crate) fn fact(self, name: impl Into<String>, value: impl Into<Statement>) -> Self {
+        self.facts(name, [value])
     }
 
     /// Adds a fact of several statements; none: there is no such fact.
     pub(crate) fn facts<V: Into<Statement>>(
-        &mut self,
+        mut self,
         name: impl Into<String>,
         values: impl IntoIterator<Item = V>,
-    ) {
+    ) -> Self {
         let values: Vec<Statement> = values.into_iter().map(Into::into).collect();
         if values.is_empty() {
-            return;
+            return self;
         }
-        let entry = NamedFact { name: name.into(), values };
+        let fact = NamedFact { name: name.into(), values };
         match self.blocks.last_mut() {
-            Some(Block::Facts(facts)) => facts.push(entry),
-            _ => self.blocks.push(Block::Facts(vec![entry])),
+            Some(Block::Facts(facts)) => facts.push(fact),
+            _ => self.blocks.push(Block::Facts(vec![fact])),
         }
+        self
+    }
+
+    /// Adds each of these facts, unless it has no statement.
+    pub(crate) fn named<N: Into<String>, V: IntoIterator<Item: Into<Statement>>>(
+        self,
+        facts: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        facts.into_iter().fold(self, |section, (name, values)| section.facts(name, values))
     }
 
     /// Adds a table, unless it has no rows.
-    pub(crate) fn table(&mut self, table: Table) {
-        if !table.rows.is_empty() {
-            self.blocks.push(Block::Table(table));
-        }
+    pub(crate) fn table(self, table: impl Into<Table>) -> Self {
+        self.tables([table])
     }
 
-    /// The section with this table.
-    pub(crate) fn with_table(mut self, table: Table) -> Self {
-        self.table(table);
+    /// Adds those of the tables that have rows.
+    pub(crate) fn tables<T: Into<Table>>(self, tables: impl IntoIterator<Item = T>) -> Self {
+        let tables = tables.into_iter().map(Into::into);
+        self.with(tables.filter(|table| !table.rows.is_empty()).map(Block::Table))
+    }
+
+    pub(crate) fn notes(mut self, notes: impl IntoIterator<Item = Note>) -> Self {
+        for note in notes {
+            match self.blocks.last_mut() {
+                Some(Block::Notes(notes)) => notes.push(note),
+                _ => self.blocks.push(Block::Notes(vec![note])),
+            }
+        }
         self
     }
 
-    /// The section with these notes.
-    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = Note>) -> Self {
-        self.notes(notes);
-        self
+    pub(crate) fn charts(self, charts: impl IntoIterator<Item = Chart>) -> Self {
+        self.with(charts.into_iter().map(Block::Chart))
     }
 
-    pub(crate) fn note(&mut self, note: Note) {
-        match self.blocks.last_mut() {
-            Some(Block::Notes(notes)) => notes.push(note),
-            _ => self.blocks.push(Block::Notes(vec![note])),
-        }
+    /// Adds a paragraph for each text.
+    pub(crate) fn text(self, texts: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.with(texts.into_iter().map(|text| Block::Text(text.into())))
     }
 
-    pub(crate) fn notes(&mut self, notes: impl IntoIterator<Item = Note>) {
-        notes.into_iter().for_each(|note| self.note(note));
+    /// Adds remarks: what only explains the blocks beside them.
+    pub(crate) fn remark(self, texts: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.with(texts.into_iter().map(|text| Block::Remark(text.into())))
     }
 
-    pub(crate) fn chart(&mut self, chart: Chart) {
-        self.blocks.push(Block::Chart(chart));
-    }
-
-    pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
-        self.blocks.extend(charts.into_iter().map(Block::Chart));
-    }
-
-    pub(crate) fn text(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Text(text.into()));
-    }
-
-    /// Adds a remark: what only explains the blocks beside it.
-    pub(crate) fn remark(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Remark(text.into()));
-    }
-
-    /// Says which topics of the guide explain the section.
-    pub(crate) fn more(&mut self, topics: impl IntoIterator<Item = &'static str>) {
+    /// Adds the topics of the guide that explain the section.
+    pub(crate) fn more(self, topics: impl IntoIterator<Item = &'static str>) -> Self {
         let topics: BTreeSet<_> = topics.into_iter().collect();
-        debug_assert!(
-            topics.iter().all(|topic| TOPICS.iter().any(|known| known.name == *topic)),
-            "{topics:?}"
-        );
-        if !topics.is_empty() {
-            let commands: Vec<_> = topics.iter().map(|topic| format!("skyline guide {topic}")).collect();
-            self.remark(format!("More: {}", commands.join(", ")));
-        }
+        let is_known = |topic: &&str| TOPICS.iter().any(|known| known.name == *topic);
+        debug_assert!(topics.iter().all(is_known), "{topics:?}");
+        let commands = listed(topics.iter().map(|topic| format!("skyline guide {topic}")), ", ");
+        self.remark(commands.map(|commands| format!("More: {commands}")))
     }
 
-    pub(crate) fn command(&mut self, command: impl Into<String>) {
-        self.blocks.push(Block::Command(command.into()));
+    pub(crate) fn command(self, commands: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.with(commands.into_iter().map(|command| Block::Command(command.into())))
     }
 
-    pub(crate) fn attachment(&mut self, title: impl Into<String>, text: impl Into<String>) {
-        self.blocks.push(Block::Attachment { title: title.into(), text: text.into() });
+    pub(crate) fn attachment(self, title: impl Into<String>, text: impl Into<String>) -> Self {
+        self.with([Block::Attachment { title: title.into(), text: text.into() }])
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::note::Level;
-use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
+use crate::analysis::{AcrossRuns, Figure, FigureKey, Metric, Percentile, Quantile, SampleWarning};
 use crate::units::{count, fitted, span, three_digits};
 
 /// Stands where there is no figure.
@@ -53,11 +53,6 @@ impl TableColumn {
         Self { title: title.into(), align: Align::Right, worth: ALWAYS, level: Level::Summary }
     }
 
-    pub(crate) const fn left(mut self) -> Self {
-        self.align = Align::Left;
-        self
-    }
-
     pub(crate) const fn worth(mut self, worth: u8) -> Self {
         self.worth = worth;
         self
@@ -88,6 +83,37 @@ impl<T: Into<String>> From<(T, u8)> for TableColumn {
     }
 }
 
+/// A column of figures under the catalogue's heading, or a shorter one where other columns explain it.
+pub(crate) struct FigureColumn {
+    title: Option<&'static str>,
+    pub(crate) key: FigureKey,
+    pub(crate) worth: u8,
+}
+
+impl FigureColumn {
+    /// A percentile of a latency: `TTFT p50`; behind one of the same latency that is left out later, `p95`.
+    pub(crate) const fn percentile(metric: Metric, quantile: Quantile, worth: u8) -> Self {
+        Self { title: None, key: FigureKey::percentile(quantile, metric), worth }
+    }
+
+    pub(crate) const fn titled(title: &'static str, metric: Metric, worth: u8) -> Self {
+        Self { title: Some(title), key: FigureKey::from_metric(metric), worth }
+    }
+
+    /// Its heading behind another column.
+    fn heading(&self, before: Option<&Self>) -> String {
+        let FigureKey { metric, statistic, .. } = self.key;
+        let is_explained =
+            before.is_some_and(|other| other.key.metric == metric && other.worth >= self.worth);
+        match (self.title, statistic) {
+            (Some(title), _) => title.to_owned(),
+            (None, Some(statistic)) if is_explained => statistic.to_string(),
+            (None, Some(statistic)) => format!("{} {statistic}", metric.title()),
+            (None, None) => metric.title().to_owned(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct TableRow {
     pub(crate) cells: Vec<TableCell>,
@@ -95,74 +121,26 @@ pub(crate) struct TableRow {
 }
 
 impl Table {
-    /// A table without rows. The first column is to the left, the others are as they say.
-    pub(crate) fn new<C: Into<TableColumn>>(
-        caption: impl Into<String>,
-        columns: impl IntoIterator<Item = C>,
-    ) -> Self {
-        let mut columns: Vec<TableColumn> = columns.into_iter().map(Into::into).collect();
-        if let Some(first) = columns.first_mut() {
-            first.align = Align::Left;
-        }
-        Self { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new(), row_name: None }
-    }
-
     /// A table of these rows, to which columns are added.
     pub(crate) fn of<R: Copy>(caption: impl Into<String>, rows: impl IntoIterator<Item = R>) -> TableOf<R> {
         let rows: Vec<R> = rows.into_iter().collect();
-        let mut table = Self::new(caption, [] as [TableColumn; 0]);
-        for _ in &rows {
-            table.row([] as [TableCell; 0]);
-        }
-        TableOf { rows, table }
+        let cells = rows.iter().map(|_| TableRow { cells: Vec::new(), level: Level::Summary }).collect();
+        let (caption, columns, notes) = (caption.into(), Vec::new(), Vec::new());
+        TableOf { rows, table: Self { caption, columns, rows: cells, notes, row_name: None } }
     }
 
-    pub(crate) fn row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
-        self.row_of(Level::Summary, cells);
-    }
-
-    /// Leaves the rows of these places to full reports and pages.
-    pub(crate) fn detail_rows(&mut self, is_detail: impl Fn(usize) -> bool) {
-        for (place, row) in self.rows.iter_mut().enumerate() {
-            row.level = if is_detail(place) { Level::Detail } else { Level::Summary };
-        }
-    }
-
-    /// Leaves all rows but these to full reports and pages; a screen says how many more there are of what is called so.
-    pub(crate) fn rows_in_brief(&mut self, shown: &Range<usize>, row_name: &'static str) {
-        self.detail_rows(|place| !shown.contains(&place));
-        self.row_name = Some(row_name);
-    }
-
-    /// A row that only full reports and pages have.
-    pub(crate) fn detail_row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
-        self.row_of(Level::Detail, cells);
-    }
-
-    fn row_of<C: Into<TableCell>>(&mut self, level: Level, cells: impl IntoIterator<Item = C>) {
-        let cells = cells.into_iter().map(Into::into).collect();
-        self.rows.push(TableRow { cells, level });
-    }
-
-    /// Says what the marks of percentiles mean, of those that are there: first of too few samples.
-    pub(crate) fn explain_marks(
-        &mut self,
-        marks: impl IntoIterator<Item = Option<SampleWarning>>,
-        meanings: [&str; 2],
-    ) {
-        let marks: Vec<_> = marks.into_iter().flatten().collect();
-        for (sort, meaning) in
-            [SampleWarning::TooFewSamples, SampleWarning::Indicative].into_iter().zip(meanings)
-        {
-            if marks.contains(&sort) {
-                self.explain(mark(Some(sort)), meaning);
-            }
-        }
-    }
-
-    /// Says what a mark means, below the table.
-    pub(crate) fn explain(&mut self, mark: impl Into<String>, meaning: impl Into<String>) {
-        self.notes.push((mark.into(), meaning.into()));
+    /// A table of cells under titles.
+    pub(crate) fn from_cells<C: Into<TableCell> + Clone>(
+        caption: impl Into<String>,
+        titles: impl IntoIterator<Item: Into<TableColumn>>,
+        rows: impl IntoIterator<Item: IntoIterator<Item = C>>,
+    ) -> Self {
+        let rows: Vec<Vec<C>> = rows.into_iter().map(|cells| cells.into_iter().collect()).collect();
+        let table = Self::of(caption, &rows);
+        let titles = titles.into_iter().enumerate();
+        titles
+            .fold(table, |table, (place, title)| table.column(title, |cells| cells.get(place).cloned()))
+            .into()
     }
 }
 
@@ -170,6 +148,12 @@ impl Table {
 pub(crate) struct TableOf<R> {
     rows: Vec<R>,
     table: Table,
+}
+
+impl<R> From<TableOf<R>> for Table {
+    fn from(made: TableOf<R>) -> Self {
+        made.table
+    }
 }
 
 impl<R: Copy> TableOf<R> {
@@ -188,6 +172,15 @@ impl<R: Copy> TableOf<R> {
             row.cells.push(cell(*of).into());
         }
         self
+    }
+
+    /// Adds a column of names or sentences, which stand to the left.
+    pub(crate) fn left<C: Into<TableCell>>(
+        self,
+        title: impl Into<TableColumn>,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        self.column(TableColumn { align: Align::Left, ..title.into() }, cell)
     }
 
     /// Adds a column if this holds.
@@ -210,8 +203,53 @@ impl<R: Copy> TableOf<R> {
         self.column_if(is_known, title, cell)
     }
 
-    pub(crate) fn table(self) -> Table {
-        self.table
+    /// Adds a column for each of the figures that a row has.
+    pub(crate) fn figures<C: Into<TableCell>>(
+        self,
+        columns: &[FigureColumn],
+        cell: impl Fn(R, &FigureKey) -> C,
+    ) -> Self {
+        let before = std::iter::once(None).chain(columns.iter().map(Some));
+        columns.iter().zip(before).fold(self, |table, (column, before)| {
+            let title = (column.heading(before), column.worth);
+            table.column_where_known(title, |row| cell(row, &column.key))
+        })
+    }
+
+    /// Leaves the rows for which this holds, by their places, to full reports and pages.
+    pub(crate) fn detail_rows(mut self, is_detail: impl Fn(usize, R) -> bool) -> Self {
+        for (place, (of, row)) in self.rows.iter().zip(&mut self.table.rows).enumerate() {
+            row.level = if is_detail(place, *of) { Level::Detail } else { Level::Summary };
+        }
+        self
+    }
+
+    /// Leaves all rows but these to full reports and pages; a screen says how many more there are of what is called so.
+    pub(crate) fn in_brief(mut self, shown: &Range<usize>, row_name: &'static str) -> Self {
+        self.table.row_name = Some(row_name);
+        self.detail_rows(|place, _| !shown.contains(&place))
+    }
+
+    /// Says what the marks of percentiles mean, of those that are there: first of too few samples.
+    pub(crate) fn explain_marks(
+        self,
+        marks: impl IntoIterator<Item = Option<SampleWarning>>,
+        meanings: [&str; 2],
+    ) -> Self {
+        let marks: Vec<_> = marks.into_iter().flatten().collect();
+        let sorts = [SampleWarning::TooFewSamples, SampleWarning::Indicative].into_iter().zip(meanings);
+        let there = sorts.filter(|(sort, _)| marks.contains(sort));
+        self.explain(there.map(|(sort, meaning)| (mark(Some(sort)), meaning)))
+    }
+
+    /// Says what marks mean, below the table.
+    pub(crate) fn explain<S: Into<String>>(
+        mut self,
+        meanings: impl IntoIterator<Item = (&'static str, S)>,
+    ) -> Self {
+        let meanings = meanings.into_iter().map(|(mark, meaning)| (mark.to_owned(), meaning.into()));
+        self.table.notes.extend(meanings);
+        self
     }
 }
 

@@ -10,9 +10,9 @@ use crate::report::chart::{
     Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
 };
 use crate::report::document::{
-    Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
+    Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
 };
-use crate::units::{count, counted, percent, span};
+use crate::units::{count, counted, joined, percent, span};
 
 /// Metrics that a screen has room for.
 const MOST: usize = 10;
@@ -31,22 +31,22 @@ pub fn document(test: &AbTest) -> Document {
     };
     let verdict = if test.caution.is_some() { AbOverall::Invalid } else { test.verdict };
     let verdict = VerdictLine::new(tone, verdict.word().to_uppercase(), test.sentence.clone());
-    let mut document =
-        Document::new(format!("A/B test of {}", test.workload)).verdict(verdict).headline(headline(test));
     let chosen = counted(test.metrics.len() as u64, "metric");
     let decides = Section::summary(format!("B against A: {chosen}, chosen before the first round"))
-        .with_table(metrics("B against A by metric", &test.metrics));
-    let mut charts = Section::page("Charts");
-    charts.charts(forest(test, &test.metrics).into_iter().chain(test.metrics.iter().filter_map(by_round)));
-    document.add([what_was_compared(test), conditions(test), decides, charts, rounds(test)]);
-    document.add(test.classes.iter().map(|class| {
-        let mut section = Section::detail(format!("Class {} alone: {}", class.class, class.verdict.word()))
-            .with_table(metrics(&format!("B against A, class {}", class.class), &class.metrics));
-        section.charts(forest(test, &class.metrics));
-        section
-    }));
-    document.add([explored(test), power(test)]);
-    document
+        .table(metrics("B against A by metric", &test.metrics));
+    let charts = forest(test, &test.metrics).into_iter().chain(test.metrics.iter().filter_map(by_round));
+    let classes = test.classes.iter().map(|class| {
+        Section::detail(format!("Class {} alone: {}", class.class, class.verdict.word()))
+            .table(metrics(&format!("B against A, class {}", class.class), &class.metrics))
+            .charts(forest(test, &class.metrics))
+    });
+    Document::new(format!("A/B test of {}", test.workload))
+        .verdict(verdict)
+        .headline(headline(test))
+        .with([what_was_compared(test), conditions(test), decides])
+        .with([Section::page("Charts").charts(charts), rounds(test)])
+        .with(classes)
+        .with([explored(test), power(test)])
 }
 
 /// The change of the first metric that shows a difference, or else of the one that was chosen first.
@@ -60,47 +60,43 @@ fn headline(test: &AbTest) -> Option<KeyFigure> {
 }
 
 fn what_was_compared(test: &AbTest) -> Section {
-    let mut section = Section::continued(Level::Summary);
-    section.notes(test.notes.iter().map(Note::info));
     let sides = &test.sides;
-    section.fact("A", served_by(&sides.a, &sides.a_deployment));
-    section.fact("B", served_by(&sides.b, &sides.b_deployment));
     let unlike = sides.unlike.iter();
-    section.facts("differs", unlike.map(|unlike| format!("{}: A {}, B {}", unlike.what, unlike.a, unlike.b)));
-    section.fact(
-        "rounds",
-        format!(
-            "{} of {} counted, planned before the first; {}; a verdict needs at least {}",
-            count(test.counted_rounds),
-            count(test.planned_rounds),
-            test.order.in_words(),
-            count(test.fewest_rounds)
-        ),
+    let rounds = format!(
+        "{} of {} counted, planned before the first; {}; a verdict needs at least {}",
+        count(test.counted_rounds),
+        count(test.planned_rounds),
+        test.order.in_words(),
+        count(test.fewest_rounds)
     );
-    section
+    Section::continued(Level::Summary)
+        .notes(test.notes.iter().map(Note::info))
+        .fact("A", served_by(&sides.a, &sides.a_deployment))
+        .fact("B", served_by(&sides.b, &sides.b_deployment))
+        .facts("differs", unlike.map(|unlike| format!("{}: A {}, B {}", unlike.what, unlike.a, unlike.b)))
+        .fact("rounds", rounds)
 }
 
 fn conditions(test: &AbTest) -> Section {
-    let mut section = Section::continued(Level::Page);
-    section.fact("workload", format!("{}, first seed {}", test.workload, test.first_seed));
-    section.fact("margin", test.margin_in_words());
-    section.more(["ab"]);
-    section
+    Section::continued(Level::Page)
+        .fact("workload", format!("{}, first seed {}", test.workload, test.first_seed))
+        .fact("margin", test.margin_in_words())
+        .more(["ab"])
 }
 
 fn explored(test: &AbTest) -> Section {
-    let mut section = Section::detail("Other metrics (exploratory)");
-    if !test.explored.is_empty() {
-        section.remark("without a verdict: among many figures some differ by chance");
-        section.table(metrics("Other metrics", &test.explored));
-    }
-    section
+    let any = !test.explored.is_empty();
+    Section::detail("Other metrics (exploratory)")
+        .remark(any.then_some("without a verdict: among many figures some differ by chance"))
+        .table(metrics("Other metrics", &test.explored))
 }
 
 /// Figures of both sides with their difference; a verdict where the metric was chosen before the rounds.
 fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let is_judged = metrics.iter().any(|metric| metric.verdict.is_some());
-    let mut table = Table::of(caption, metrics)
+    let other = metrics.iter().find_map(medians_apart).unwrap_or_default();
+    let meaning = "B against A of the same round (Hodges–Lehmann over all), not of the medians A and B";
+    Table::of(caption, metrics)
         .column("", titled)
         .column("A", |metric| figure(metric, metric.a))
         .column("B", |metric| figure(metric, metric.b))
@@ -110,12 +106,9 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
         .column(("p", 3), |metric| metric.p.map(p_value))
         .column_if(is_judged, ("Holm's p", 4), |metric| metric.adjusted_p.map(p_value))
         .column_if(is_judged, "verdict", |metric| metric.verdict.map(AbVerdict::word))
-        .table();
-    table.rows_in_brief(&(0..MOST), "metric");
-    let other = metrics.iter().find_map(medians_apart).unwrap_or_default();
-    let meaning = "B against A of the same round (Hodges–Lehmann over all), not of the medians A and B";
-    table.explain("in rounds", format!("{meaning}{other}"));
-    table
+        .in_brief(&(0..MOST), "metric")
+        .explain([("in rounds", format!("{meaning}{other}"))])
+        .into()
 }
 
 /// Change between the medians of both sides, in words, where it is another than that in rounds.
@@ -164,14 +157,13 @@ fn titled(metric: &AbMetric) -> String {
 
 /// A figure in this unit.
 fn figure(metric: &AbMetric, value: Option<f64>) -> String {
-    value.map_or(NOTHING.to_owned(), |value| cell(value * metric.unit.display_scale()))
+    known(value.map(|value| value * metric.unit.display_scale()))
 }
 
 /// The differences of metrics that have a ratio; nothing where none has.
 fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
-    let mut rows = Vec::new();
-    let mut series = Vec::new();
-    for metric in metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio) {
+    let drawn: Vec<_> = metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio).collect();
+    let marked = drawn.iter().map(|metric| {
         let palette = match metric.verdict {
             Some(AbVerdict::Better | AbVerdict::Equivalent) => Palette::Third,
             Some(AbVerdict::Worse) => Palette::Second,
@@ -181,64 +173,47 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
         let shown = by.map_or(NOTHING.to_owned(), |by| in_words(metric, by.value));
         let ends = by.and_then(|by| interval(metric, by)).map_or(String::new(), |ends| format!(" ({ends})"));
         let verdict = metric.verdict.map_or("", AbVerdict::word);
-        series.extend(by.map(|by| {
-            let (low, high) = by.ends();
-            let point = Point { low, high, ..Point::at(by.value, rows.len() as f64, String::new()) };
-            Series::points("", palette, LineStyle::None, vec![point])
-        }));
         let words = format!("{}: {shown}{ends}, {verdict}", metric.metric);
-        rows.push(Row::new(metric.metric.clone(), words));
-    }
-    if series.is_empty() {
-        return None;
-    }
+        let point = by.map(|by| {
+            let (low, high) = by.ends();
+            Point { low, high, ..Point::at(by.value, 0.0, String::new()) }
+        });
+        (Row::new(metric.metric.clone(), words), palette, point)
+    });
     let margin = test.margin * 100.0;
-    let ends = Series::extent(&series, |point| point.x).into_iter().chain([-margin, margin]);
-    let axis = Axis::around("B against A, %", ends.collect::<Vec<_>>());
-    let description = format!("Differences of {} metrics between B and A", rows.len());
+    let axis = |ends: Vec<f64>| Axis::around("B against A, %", ends.into_iter().chain([-margin, margin]));
+    let description = format!("Differences of {} metrics between B and A", drawn.len());
     let label = format!("± {}", percent(test.margin));
-    let plot = Plot::rows(description, axis, rows, series)
+    let plot = Plot::marked_rows(description, axis, marked)?
         .with_rules([ReferenceLine::Place(0.0, "no difference".to_owned())])
         .with_zones([Zone { from: -margin, to: margin, kind: ZoneKind::Marked, label }]);
-    let hint = "whiskers: 95 % intervals; shaded: within the margin";
-    Some(Chart::new("Difference by metric", plot).hint(hint))
+    Some(Chart::new("Difference by metric", plot).hint("whiskers: 95 % intervals; shaded: within the margin"))
 }
 
 fn by_round(metric: &AbMetric) -> Option<Chart> {
-    let side = |side: AbSide, palette| {
+    let side = |side: AbSide, palette, read: fn(&AbPair) -> Option<f64>| {
         let points = metric.figures.iter().filter_map(|pair| {
-            let value = match side {
-                AbSide::A => pair.a,
-                AbSide::B => pair.b,
-            };
-            let words = format!("round {}, {side}: {}", pair.round, figure(metric, value));
-            Some(Point::at(pair.round as f64, value? * metric.unit.display_scale(), words))
+            let words = format!("round {}, {side}: {}", pair.round, figure(metric, read(pair)));
+            Some(Point::at(pair.round as f64, read(pair)? * metric.unit.display_scale(), words))
         });
         Series::points(side.to_string(), palette, LineStyle::Solid, points.collect())
     };
-    let series = vec![side(AbSide::A, Palette::First), side(AbSide::B, Palette::Second)];
+    let series =
+        vec![side(AbSide::A, Palette::First, |pair| pair.a), side(AbSide::B, Palette::Second, |pair| pair.b)];
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
     if values.iter().all(|value| *value == 0.0) {
         return None;
     }
     let last = metric.figures.iter().map(|pair| pair.round).max().unwrap_or(1);
     let title = titled(metric);
-    let plot = Plot::new(
-        format!("{} of A and B round by round", metric.metric),
-        Axis::counted("round", last),
-        Axis::from_zero(&title, values),
-        series,
-    );
+    let description = format!("{} of A and B round by round", metric.metric);
+    let plot = Plot::new(description, Axis::counted("round", last), Axis::from_zero(&title, values), series);
     let heading = format!("{title}, round by round");
-    Some(
-        Chart::new(&heading, plot).behind(
-            Table::of(&heading, &metric.figures)
-                .column("round", |pair| pair.round.to_string())
-                .column("A", |pair| figure(metric, pair.a))
-                .column("B", |pair| figure(metric, pair.b))
-                .table(),
-        ),
-    )
+    let behind = Table::of(&heading, &metric.figures)
+        .column("round", |pair| pair.round.to_string())
+        .column("A", |pair| figure(metric, pair.a))
+        .column("B", |pair| figure(metric, pair.b));
+    Some(Chart::new(&heading, plot).behind(behind))
 }
 
 fn rounds(test: &AbTest) -> Section {
@@ -248,24 +223,19 @@ fn rounds(test: &AbTest) -> Section {
         let pair = first?.figures.iter().find(|pair| pair.round == round.number);
         Some(figure(first?, pair.and_then(read)))
     };
+    let completed = |side: &CompletedSide| format!("{} of {}", count(side.completed), count(side.planned));
     let is_any_left_out = test.rounds.iter().any(|round| !round.left_out.is_empty());
-    Section::detail("Rounds").with_table(
-        Table::of("Rounds", &test.rounds)
-            .column("round", |round| round.number)
-            .column("order", |round| round.order.map(|side| side.to_string()).join(" "))
-            .column(("seed", 1), |round| round.seed.to_string())
-            .column(("A completed", 4), |round| completed(&round.a))
-            .column(("B completed", 4), |round| completed(&round.b))
-            .column(format!("A {title}"), |round| shown(round, |pair| pair.a))
-            .column(format!("B {title}"), |round| shown(round, |pair| pair.b))
-            .column("counts", |round| if round.counted { "yes" } else { "INVALID" })
-            .column_if(is_any_left_out, TableColumn::new("why not").left(), |round| why_not(&round.left_out))
-            .table(),
-    )
-}
-
-fn completed(side: &CompletedSide) -> String {
-    format!("{} of {}", count(side.completed), count(side.planned))
+    let table = Table::of("Rounds", &test.rounds)
+        .column("round", |round| round.number)
+        .column("order", |round| joined(round.order, " "))
+        .column(("seed", 1), |round| round.seed.to_string())
+        .column(("A completed", 4), |round| completed(&round.a))
+        .column(("B completed", 4), |round| completed(&round.b))
+        .column(format!("A {title}"), |round| shown(round, |pair| pair.a))
+        .column(format!("B {title}"), |round| shown(round, |pair| pair.b))
+        .column("counts", |round| if round.counted { "yes" } else { "INVALID" });
+    let table = if is_any_left_out { table.left("why not", |round| why_not(&round.left_out)) } else { table };
+    Section::detail("Rounds").table(table)
 }
 
 /// Why a round does not count: the first reason, and how many more there are.
@@ -281,27 +251,23 @@ fn why_not(reasons: &[String]) -> String {
 
 /// Which differences such rounds can detect, given their spread.
 fn power(test: &AbTest) -> Section {
-    let mut section = Section::detail(format!("Detectable differences ({:.0} % power)", test.power * 100.0));
+    let section = Section::detail(format!("Detectable differences ({:.0} % power)", test.power * 100.0));
     let spreading: Vec<_> =
         test.metrics.iter().filter(|metric| metric.spread.is_some_and(|spread| spread > 0.0)).collect();
     if !spreading.iter().any(|metric| metric.detectable.is_some()) {
         return section;
     }
     let length = |metric: &AbMetric, length: Option<f64>| length.map(|length| metric.length_in_words(length));
-    section.table(
-        Table::of("Detectable differences", spreading)
-            .column("", |metric| metric.metric.clone())
-            .column("spread over rounds", |metric| length(metric, metric.spread))
-            .column("detectable difference", |metric| length(metric, metric.detectable))
-            .column("rounds for margin", |metric| match metric.rounds_for_margin {
-                Some(rounds) if rounds <= metric.rounds => "enough".to_owned(),
-                Some(rounds) => format!("about {}", count(rounds)),
-                None => "no number is enough".to_owned(),
-            })
-            .table(),
-    );
-    section.remark(METHOD);
-    section
+    let table = Table::of("Detectable differences", spreading)
+        .column("", |metric| metric.metric.clone())
+        .column("spread over rounds", |metric| length(metric, metric.spread))
+        .column("detectable difference", |metric| length(metric, metric.detectable))
+        .column("rounds for margin", |metric| match metric.rounds_for_margin {
+            Some(rounds) if rounds <= metric.rounds => "enough".to_owned(),
+            Some(rounds) => format!("about {}", count(rounds)),
+            None => "no number is enough".to_owned(),
+        });
+    section.table(table).remark([METHOD])
 }
 
 #[cfg(test)]

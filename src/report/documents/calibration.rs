@@ -59,56 +59,59 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         Fitness::Noisy => (Tone::Neutral, sentence),
         Fitness::NotFit => (Tone::Bad, sentence),
     };
-    let verdict = VerdictLine::new(tone, fitness.word(), sentence);
-    let mut document = Document::new("Timing accuracy of this machine").verdict(verdict).about(machine);
     let cure = Some(fitness.cure()).filter(|cure| !cure.is_empty()).map(Note::advice);
-    document.add([Section::continued(Level::Summary).with_notes(cure)]);
-    let found_delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
-    let table = Table::of("Delays, µs", found_delays)
+    let delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
+    let delays = Table::of("Delays, µs", delays)
         .column("", |(name, _)| name)
         .column("n", |(_, delay)| delay.n)
         .column("p50", |(_, delay)| micros(delay.p50_ms))
         .column("p99", |(_, delay)| micros(delay.p99_ms))
         .column("max", |(_, delay)| micros(delay.max_ms));
-    let mut delays = Section::summary("Delays, µs").with_table(table.table());
-    let mut meanings = Section::continued(Level::Page);
-    meanings.fact(
-        "stamps",
-        "from the moment at which a server on this machine began to write a token to its stamp here; latencies \
-         that differ by less cannot be distinguished",
-    );
-    meanings.fact(
-        "requests",
-        "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
-    );
     let priority = host.priority.as_ref().map(|priority| format!("{priority}, of the threads that measure"));
-    delays.facts("priority", priority);
+    let meanings = Section::continued(Level::Page)
+        .fact(
+            "stamps",
+            "from the moment at which a server on this machine began to write a token to its stamp here; latencies \
+             that differ by less cannot be distinguished",
+        )
+        .fact(
+            "requests",
+            "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
+        )
+        .more(["machine"]);
     let rates = [
         ("requests with an answer of one token", summary.requests_per_s),
         ("tokens one by one, as a server streams them", summary.paced_events_per_s),
         ("tokens many at once, as a proxy gathers them", summary.coalesced_events_per_s),
     ];
-    let table = Table::of("One client at its limit", rates)
+    let limits = Table::of("One client at its limit", rates)
         .column("", |(what, _)| what)
         .column("per second", |(_, rate)| about(rate));
-    let heading = "One client at its limit: one core, by the processor time that each piece takes";
-    let limits = Section::summary(heading).with_table(table.table());
-    let table = Table::of("Trusted rates", trusted(found))
+    let limits =
+        Section::summary("One client at its limit: one core, by the processor time that each piece takes")
+            .table(limits);
+    let trust = Table::of("Trusted rates", trusted(found))
         .column("answer", |rate| format!("{} tokens", count(u64::from(rate.output_tokens))))
         .column("requests/s", |rate| about(rate.requests_per_s));
-    let heading = "Trusted up to half of that, so that bursts do not wait for the client itself";
-    let mut trust = Section::summary(heading).with_table(table.table());
-    let took = seconds(summary.took_ms / 1e3);
-    trust.remark(format!(
-        "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; \
-         several clients can share it (skyline bench --shard)."
-    ));
-    meanings.more(["machine"]);
-    document.add([delays, meanings, limits]);
-    if fitness != Fitness::NotFit {
-        document.add([trust]);
-    }
-    document
+    let took = format!(
+        "Measured in {}, with the other load of this machine. A plan that needs more is refused before it runs; \
+         several clients can share it (skyline bench --shard).",
+        seconds(summary.took_ms / 1e3)
+    );
+    let trust =
+        Section::summary("Trusted up to half of that, so that bursts do not wait for the client itself")
+            .table(trust)
+            .remark([took]);
+    Document::new("Timing accuracy of this machine")
+        .verdict(VerdictLine::new(tone, fitness.word(), sentence))
+        .about(machine)
+        .with([
+            Section::continued(Level::Summary).notes(cure),
+            Section::summary("Delays, µs").table(delays).facts("priority", priority),
+            meanings,
+            limits,
+        ])
+        .with((fitness != Fitness::NotFit).then_some(trust))
 }
 
 /// The calibration in the report of a run.

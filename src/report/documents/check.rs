@@ -6,9 +6,9 @@ use crate::analysis::{OddAnswers, Reproduction, Status};
 use crate::engine::{LengthTest, ServerAbilities, SmokeReport};
 use crate::record::{EngineFacts, Usage};
 use crate::report::data::json as indented;
-use crate::report::document::{Document, Level, Note, Section, Table, TableColumn, Tone, VerdictLine};
+use crate::report::document::{Document, Level, Note, Section, Table, Tone, VerdictLine};
 use crate::report::documents::parts::reproduction;
-use crate::units::{count, counted};
+use crate::units::{count, counted, joined, listed};
 
 /// A golden prompt by its name, with why its answer is wrong if it is.
 pub type CheckedPrompt = (String, Option<String>);
@@ -58,16 +58,50 @@ pub fn document(found: CheckedServer<'_>) -> Document {
         0 => server,
         all => format!("{server}; {} of {all} checks passed", all - failed),
     };
-    let mut document =
-        Document::new(format!("Check of {}", facts.url)).verdict(VerdictLine::new(tone, word, sentence));
-    let mut section = Section::continued(Level::Summary);
     let not_reported = || "not reported".to_owned();
-    section.fact("version", facts.server_version.clone().unwrap_or_else(not_reported));
-    section.fact("model", facts.model.clone());
     let context = facts.max_model_len.map(|tokens| format!("{} tokens", count(tokens)));
-    section.fact("longest context", context.unwrap_or_else(not_reported));
     let how = if facts.streamed { "streamed" } else { "in one piece" };
-    section.fact("endpoint", format!("{}, {how}", facts.endpoint));
+    let changed = smoke.changed.as_ref().map_or_else(String::new, |changed| format!("; {changed}"));
+    let length = smoke.length_in_words() + &changed;
+    let (length_note, length) = match smoke.length {
+        LengthTest::Ignored => (Some(Note::new(Status::Missed, length)), None),
+        LengthTest::EndsEarly => (Some(Note::warning(length)), None),
+        LengthTest::Kept | LengthTest::NotTested => (None, Some(length)),
+    };
+    let mut odd = Vec::new();
+    OddAnswers::add(&mut odd, &smoke.oddities, smoke.finish_reason.as_ref());
+    let facts_known = Reproduction::of_engine(facts);
+    let section = Section::continued(Level::Summary)
+        .fact("version", facts.server_version.clone().unwrap_or_else(not_reported))
+        .fact("model", facts.model.clone())
+        .fact("longest context", context.unwrap_or_else(not_reported))
+        .fact("endpoint", format!("{}, {how}", facts.endpoint))
+        .fact("test request", test_request(smoke))
+        .facts("requested length", length)
+        .notes(length_note)
+        .notes(odd.iter().map(|odd| Note::warning(odd.sentence())))
+        .fact("length fields", abilities.length_fields.as_str())
+        .fact("endpoints", in_brief(&endpoints(abilities), "answer", "not there"))
+        .fact("metrics", in_brief(&series(abilities), "series are read", "not on its page"))
+        .facts("facts", listed(facts_known.reported.iter().map(|fact| fact.name.name()), ", "))
+        .facts("not reported", reproduction::not_reported(&facts_known))
+        .notes(checks.iter().map(|(name, unmet)| match unmet {
+            None => Note::new(Status::Met, format!("`{name}` passed")),
+            Some(why) => Note::new(Status::Missed, why.clone()),
+        }));
+    let facts = Section::detail("Facts about the server").table(reproduction::table(&facts_known, facts));
+    Document::new(format!("Check of {}", found.facts.url))
+        .verdict(VerdictLine::new(tone, word, sentence))
+        .with([section])
+        .with(abilities_in_full(abilities))
+        .with([facts])
+}
+
+/// How the test request ended, and what the server counted of it.
+fn test_request(smoke: &SmokeReport) -> String {
+    if smoke.cut_off {
+        return format!("cut off after {} chunks", smoke.chunks);
+    }
     let counts = |usage: Usage| {
         let known = |tokens: Option<u64>| tokens.map_or("unknown".to_owned(), count);
         let [prompt, answer] = [usage.prompt(), usage.completion()].map(known);
@@ -78,42 +112,8 @@ pub fn document(found: CheckedServer<'_>) -> Document {
         (None, Some(usage)) => format!("{}, which is impossible and ignored", counts(usage)),
         (None, None) => "no token counts from the server".to_owned(),
     };
-    let request = if smoke.cut_off {
-        format!("cut off after {} chunks", smoke.chunks)
-    } else {
-        {
-            let pieces =
-                if smoke.chunks == 0 { "one piece".to_owned() } else { counted(smoke.chunks, "chunk") };
-            format!("completed in {pieces}; {usage}")
-        }
-    };
-    section.fact("test request", request);
-    let changed = smoke.changed.as_ref().map_or_else(String::new, |changed| format!("; {changed}"));
-    let length = smoke.length_in_words() + &changed;
-    match smoke.length {
-        LengthTest::Ignored => section.notes([Note::new(Status::Missed, length)]),
-        LengthTest::EndsEarly => section.notes([Note::warning(length)]),
-        LengthTest::Kept | LengthTest::NotTested => section.fact("requested length", length),
-    }
-    let mut odd = Vec::new();
-    OddAnswers::add(&mut odd, &smoke.oddities, smoke.finish_reason.as_ref());
-    section.notes(odd.iter().map(|odd| Note::warning(odd.sentence())));
-    section.fact("length fields", abilities.length_fields.as_str());
-    let facts_known = Reproduction::of_engine(facts);
-    let [endpoints, series] = [endpoints(abilities), series(abilities)];
-    section.fact("endpoints", in_brief(&endpoints, "answer", "not there"));
-    section.fact("metrics", in_brief(&series, "series are read", "not on its page"));
-    section.facts("facts", facts_in_brief(&facts_known));
-    section.facts("not reported", reproduction::not_reported(&facts_known));
-    section.notes(checks.iter().map(|(name, unmet)| match unmet {
-        None => Note::new(Status::Met, format!("`{name}` passed")),
-        Some(why) => Note::new(Status::Missed, why.clone()),
-    }));
-    document.add([section]);
-    document.add(abilities_in_full(abilities));
-    let facts = Section::detail("Facts about the server");
-    document.add([facts.with_table(reproduction::table(&facts_known, found.facts))]);
-    document
+    let pieces = if smoke.chunks == 0 { "one piece".to_owned() } else { counted(smoke.chunks, "chunk") };
+    format!("completed in {pieces}; {usage}")
 }
 
 /// Names of what is there, and of what is not.
@@ -135,38 +135,29 @@ fn series(abilities: &ServerAbilities) -> There<'_> {
 fn in_brief((there, not): &There<'_>, verb: &str, missing: &str) -> String {
     let all = there.len() + not.len();
     let names = match not.as_slice() {
+        _ if all == 0 => return "none are known of this server".to_owned(),
         [] => String::new(),
         names if names.len() <= NAMED => format!("; {missing}: {}", names.join(", ")),
-        names => format!("; {missing}: {} and {} more", names[..NAMED].join(", "), names.len() - NAMED),
+        names => format!("; {missing}: {} and {} more", joined(&names[..NAMED], ", "), names.len() - NAMED),
     };
-    if all == 0 {
-        "none are known of this server".to_owned()
-    } else {
-        format!("{} of {all} {verb}{names}", there.len())
-    }
+    format!("{} of {all} {verb}{names}", there.len())
 }
 
 /// Names of what is missing that a screen has room for.
 const NAMED: usize = 3;
 
-/// The facts by name.
-fn facts_in_brief(known: &Reproduction) -> Option<String> {
-    let names: Vec<_> = known.reported.iter().map(|fact| fact.name.name()).collect();
-    (!names.is_empty()).then(|| names.join(", "))
-}
-
 /// Every endpoint, and every series.
 fn abilities_in_full(abilities: &ServerAbilities) -> [Section; 2] {
     let endpoints = Table::of("Endpoints of the server", &abilities.endpoints)
         .column("endpoint", |known| known.path.as_str())
-        .column(TableColumn::new("for").left(), |known| known.purpose.name())
-        .column(TableColumn::new("").left(), |known| known.answer.in_words());
+        .left("for", |known| known.purpose.name())
+        .left("", |known| known.answer.in_words());
     let there = |found| if found { "is read" } else { "is not there" };
     let series = Table::of("Series of its page of metrics", &abilities.series)
         .column("series", |known| known.name.as_str())
-        .column(TableColumn::new("").left(), |known| there(known.found));
+        .left("", |known| there(known.found));
     [
-        Section::detail("Endpoints").with_table(endpoints.table()),
-        Section::detail("Series of its page of metrics").with_table(series.table()),
+        Section::detail("Endpoints").table(endpoints),
+        Section::detail("Series of its page of metrics").table(series),
     ]
 }

@@ -1,77 +1,68 @@
 //! Runs of other tools as a document.
 
 use crate::analysis::{Quantile, SampleWarning, Statistic};
-use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
+use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, figure, known, mark, range,
 };
-use crate::report::documents::parts::cells::versioned;
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::report::documents::parts::cells::{grouped, versioned};
+use crate::units::{count, counted, joined, listed, percent, seconds, three_digits};
 
 /// The runs as a document.
 pub fn document(runs: &[ForeignRun]) -> Document {
-    let title = match runs {
+    let of_all = match runs {
         [only] => title(only),
         runs => counted(runs.len() as u64, "run"),
     };
-    let mut document = Document::new(title);
-    if let Some(first) = runs.first() {
-        document = document.verdict(VerdictLine::new(Tone::Neutral, "NO VERDICT", no_verdict(first)));
+    let verdict = |first: &ForeignRun| VerdictLine::new(Tone::Neutral, "NO VERDICT", no_verdict(first));
+    let document = Document { verdict: runs.first().map(verdict), ..Document::new(of_all) };
+    if let [only] = runs {
+        return document.with(one(only, Section::continued(Level::Summary), Level::Summary));
     }
-    match runs {
-        [only] => document.add(one(only, Section::continued(Level::Summary), Level::Summary)),
-        all => {
-            for (place, run) in all.iter().enumerate() {
-                let heading = format!("Run {} of {}: {}", place + 1, all.len(), self::title(run));
-                let sections = one(run, Section::summary(heading), Level::Page);
-                // Beyond the first ones a screen has no room.
-                document.add(sections.into_iter().map(|section| match section.level {
-                    Level::Summary if place >= RUNS => Section { level: Level::Page, ..section },
-                    _ => section,
-                }));
-            }
-            document.add([besides(all)]);
-        }
-    }
-    document
+    let each = runs.iter().enumerate().flat_map(|(place, run)| {
+        let heading = format!("Run {} of {}: {}", place + 1, runs.len(), title(run));
+        // Beyond the first ones a screen has no room.
+        one(run, Section::summary(heading), Level::Page).into_iter().map(move |section| match section.level {
+            Level::Summary if place >= RUNS => section.at(Level::Page),
+            _ => section,
+        })
+    });
+    document.with(each).with([besides(runs)])
 }
 
 /// Runs of a file that a screen has room for.
 const RUNS: usize = 2;
 
 /// What a run says below its heading; its details have a level of their own.
-fn one(run: &ForeignRun, mut head: Section, details: Level) -> Vec<Section> {
-    head.fact("requests", requests(run));
-    let mut more = Section::continued(Level::Page);
-    (if details == Level::Summary { &mut head } else { &mut more }).fact("whole run", whole_run(run));
-    more.fact("tokens", tokens(run));
+fn one(run: &ForeignRun, head: Section, details: Level) -> Vec<Section> {
+    let whole_run = whole_run(run);
+    let (in_head, below) =
+        if details == Level::Summary { (Some(whole_run), None) } else { (None, Some(whole_run)) };
+    let head = head.fact("requests", requests(run)).facts("whole run", in_head);
+    let more = Section::continued(Level::Page).facts("whole run", below).fact("tokens", tokens(run));
     let [latencies, intervals] = latency(run);
-    let mut reservations = Section::continued(details).with_notes(run.reservations.iter().map(Note::warning));
-    reservations.more(["other-tools"]);
+    let reservations = run.reservations.iter().map(Note::warning);
+    let reservations = Section::continued(details).notes(reservations).more(["other-tools"]);
     vec![head, more, latencies, intervals, reservations, refused(run)]
 }
 
 /// What a screen says below several runs: what is reserved about the tool is so of each of them.
 fn besides(runs: &[ForeignRun]) -> Section {
-    let mut section = Section::continued(Level::Brief);
-    if runs.len() > RUNS {
-        section.text(format!("… and {} (--full)", counted((runs.len() - RUNS) as u64, "more run")));
-    }
+    let more = |more: usize, what: &str| {
+        (more > 0).then(|| format!("… and {} (--full)", counted(more as u64, what)))
+    };
     let reservations = runs.first().map_or(&[][..], |run| &run.reservations);
-    section.notes(reservations.first().map(Note::warning));
-    if reservations.len() > 1 {
-        section
-            .text(format!("… and {} (--full)", counted(reservations.len() as u64 - 1, "more reservation")));
-    }
-    section
+    Section::continued(Level::Brief)
+        .text(more(runs.len().saturating_sub(RUNS), "more run"))
+        .notes(reservations.first().map(Note::warning))
+        .text(more(reservations.len().saturating_sub(1), "more reservation"))
 }
 
 fn refused(run: &ForeignRun) -> Section {
-    let mut section = Section::detail(format!("Figures of {} that have no Skyline equivalent", run.tool));
-    for (names, reason) in by_reason(&run.refused) {
-        section.note(Note::info(format!("{}: {reason}", names.join(", "))));
-    }
-    section
+    let by_reason = grouped(run.refused.iter().map(|refused| (refused.name, refused.reason)));
+    let note = |(reason, names)| Note::info(format!("{}: {reason}", joined(names, ", ")));
+    Section::detail(format!("Figures of {} that have no Skyline equivalent", run.tool))
+        .notes(by_reason.into_iter().map(note))
 }
 
 /// The tool, and the load that it ran.
@@ -84,8 +75,8 @@ fn title(run: &ForeignRun) -> String {
     });
     let under =
         [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
-    let under: Vec<_> = under.into_iter().flatten().collect();
-    let under = if under.is_empty() { "no load figures reported".to_owned() } else { under.join(", ") };
+    let under =
+        listed(under.into_iter().flatten(), ", ").unwrap_or_else(|| "no load figures reported".to_owned());
     format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 
@@ -137,7 +128,9 @@ fn latency(run: &ForeignRun) -> [Section; 2] {
             format!("{shown}{}", mark(marked(latency, of)))
         }
     };
-    let mut table = Table::of(format!("Latencies of {}", run.tool), &run.latency)
+    let marks = run.latency.iter().flat_map(|latency| Quantile::ALL.map(|of| marked(latency, of)));
+    let indicative = "indicative: fewer than ten samples lie above it";
+    let table = Table::of(format!("Latencies of {}", run.tool), &run.latency)
         .column("", |latency| latency.metric.to_string())
         .column(("its name", 4), |latency| latency.theirs)
         .column(("n", 6), |latency| latency.figures.n().map_or("?".to_owned(), count))
@@ -149,20 +142,14 @@ fn latency(run: &ForeignRun) -> [Section; 2] {
         .column("p99", percentile(Quantile::P99))
         .column(("p99.9", 1), percentile(Quantile::P999))
         .column(("max", 3), statistic(Statistic::Max))
-        .table();
-    let marks = run.latency.iter().flat_map(|latency| Quantile::ALL.map(|of| marked(latency, of)));
-    let indicative = "indicative: fewer than ten samples lie above it";
-    table.explain_marks(marks, ["too few samples for this percentile", indicative]);
+        .explain_marks(marks, ["too few samples for this percentile", indicative]);
     let heading =
         "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do";
-    let ranges: Vec<_> = run.latency.iter().filter_map(intervals).collect();
-    let mut more = Section::continued(Level::Page);
+    let ranges = listed(run.latency.iter().filter_map(intervals), "; ");
     let computed = run.latency.iter().any(|latency| latency.figures.computed().is_some());
-    more.facts(
-        "95 % intervals",
-        computed.then(|| if ranges.is_empty() { NO_INTERVALS.to_owned() } else { ranges.join("; ") }),
-    );
-    [Section::summary(heading).with_table(table), more]
+    let ranges = computed.then(|| ranges.unwrap_or_else(|| NO_INTERVALS.to_owned()));
+    let more = Section::continued(Level::Page).facts("95 % intervals", ranges);
+    [Section::summary(heading).table(table), more]
 }
 
 /// Said where a run's own requests tell no interval.
@@ -182,20 +169,7 @@ fn intervals(latency: &ForeignLatency) -> Option<String> {
         let shown = row.percentile(quantile);
         shown.figure.exact().and(range(shown)).map(|range| format!("{quantile} {range}"))
     });
-    let known: Vec<_> = known.collect();
-    (!known.is_empty()).then(|| format!("{} {}", latency.metric, known.join(", ")))
-}
-
-/// The names of figures that are left out for the same reason, in the order of the first of them.
-fn by_reason(all: &[UnmatchedFigure]) -> Vec<(Vec<&str>, &str)> {
-    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
-    for refused in all {
-        match groups.iter_mut().find(|(_, reason)| *reason == refused.reason) {
-            Some((names, _)) => names.push(refused.name),
-            None => groups.push((vec![refused.name], refused.reason)),
-        }
-    }
-    groups
+    Some(format!("{} {}", latency.metric, listed(known, ", ")?))
 }
 
 /// A run in a sentence, for a list of several.

@@ -7,12 +7,12 @@ use crate::analysis::{
 };
 use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
-    Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, mean,
+    Document, Level, NOTHING, Note, Section, Table, TableColumn, TableOf, Tone, VerdictLine, mean,
 };
-use crate::units::{count, counted, percent, seconds};
+use crate::units::{count, counted, listed, percent, seconds};
 
 /// The rates and shares, each under its name with its unit.
-const FLOWS: [(FigureKey, &str); 7] = [
+static FLOWS: [(FigureKey, &str); 7] = [
     (FigureKey::from_metric(Metric::RequestRate), "requests/s"),
     (FigureKey::from_metric(Metric::OutputTokens), "output tokens/s"),
     (FigureKey::from_metric(Metric::OutputTokensPerGpu), "output tokens/s per GPU"),
@@ -33,21 +33,22 @@ pub fn document(repeats: &Repeats) -> Document {
     let tone = if outcome == VerdictOutcome::Valid { Tone::Good } else { Tone::Bad };
     let verdict =
         VerdictLine::new(tone, outcome.word(), format!("{} of {runs} counted", count(repeats.counted_runs)));
-    let about = format!("{} · window {}", repeats.engine.engine, window(repeats));
-    let mut document = Document::new(title).verdict(verdict).about(about);
-    let broken = repeats.verdict.reasons.iter();
-    let mut reasons = Section::continued(Level::Summary)
-        .with_notes(broken.map(|reason| Note::error(reason.in_words()).cure(&reason.cure)));
-    reasons.more((!repeats.verdict.reasons.is_empty()).then_some("validity"));
+    let broken = &repeats.verdict.reasons;
+    let reasons = Section::continued(Level::Summary)
+        .notes(broken.iter().map(|reason| Note::error(reason.in_words()).cure(&reason.cure)))
+        .more((!broken.is_empty()).then_some("validity"))
+        .notes(repeats.spoiled.iter().map(Note::info));
     let judged = repeats.objectives.iter();
-    reasons.notes(repeats.spoiled.iter().map(Note::info));
     let objectives = Section::summary("Objectives")
-        .with_notes(judged.map(|judgement| Note::new(judgement.status, &judgement.line)));
-    let flows = Section::summary("Rates and shares: over the same runs").with_table(flows(repeats));
-    document.add([reasons, objectives, latencies(repeats), flows, precision(repeats)]);
-    document.add([runs_one_by_one(&repeats.runs), what_was_run(repeats)]);
-    document.add(repeats.diagnosis.as_ref().map(diagnosis::section));
-    document
+        .notes(judged.map(|judgement| Note::new(judgement.status, &judgement.line)));
+    let flows = Section::summary("Rates and shares: over the same runs").table(flows(repeats));
+    let precision = Section::detail("Precision").text(precision(repeats));
+    Document::new(title)
+        .verdict(verdict)
+        .about(format!("{} · window {}", repeats.engine.engine, window(repeats)))
+        .with([reasons, objectives, latencies(repeats), flows, precision])
+        .with([runs_one_by_one(&repeats.runs), what_was_run(repeats)])
+        .with(repeats.diagnosis.as_ref().map(diagnosis::section))
 }
 
 fn window(repeats: &Repeats) -> String {
@@ -58,54 +59,50 @@ fn window(repeats: &Repeats) -> String {
 }
 
 fn what_was_run(repeats: &Repeats) -> Section {
-    let mut section = Section::detail("What was run");
-    section.fact("workload", format!("{}, first seed {}", repeats.workload, repeats.first_seed));
-    section.fact("model", repeats.engine.model.as_str());
-    section.fact("server", server(&repeats.engine));
-    section.fact("window", window(repeats));
-    section
+    Section::detail("What was run")
+        .fact("workload", format!("{}, first seed {}", repeats.workload, repeats.first_seed))
+        .fact("model", repeats.engine.model.as_str())
+        .fact("server", server(&repeats.engine))
+        .fact("window", window(repeats))
 }
 
 fn runs_one_by_one(runs: &[RepeatedRun]) -> Section {
-    Section::detail("Runs, ms").with_table(
-        Table::of("Runs", runs)
-            .column("run", |run| run.number)
-            .column(("seed", 1), |run| run.seed.to_string())
-            .column("verdict", |run| match (run.counted, run.replaced) {
-                (true, _) => run.outcome.word(),
-                (false, true) => "replaced",
-                (false, false) => "broken off",
-            })
-            .column(("completed", 3), |run| format!("{} of {}", count(run.completed), count(run.planned)))
-            .column("TTFT p50", |run| run.ttft_p50_ms)
-            .column("p99", |run| run.ttft_p99_ms)
-            .column(("goodput/s", 2), |run| run.goodput_per_s)
-            .table(),
-    )
+    let table = Table::of("Runs", runs)
+        .column("run", |run| run.number)
+        .column(("seed", 1), |run| run.seed.to_string())
+        .column("verdict", |run| match (run.counted, run.replaced) {
+            (true, _) => run.outcome.word(),
+            (false, true) => "replaced",
+            (false, false) => "broken off",
+        })
+        .column(("completed", 3), |run| format!("{} of {}", count(run.completed), count(run.planned)))
+        .column("TTFT p50", |run| run.ttft_p50_ms)
+        .column("p99", |run| run.ttft_p99_ms)
+        .column(("goodput/s", 2), |run| run.goodput_per_s);
+    Section::detail("Runs, ms").table(table)
 }
 
-/// A figure over the runs: its name, its values, and by what these are multiplied.
-type Row<'a> = (String, &'a AcrossRuns, f64);
+/// A figure over the runs: its name, its key and its values.
+type Row<'a> = (String, &'a FigureKey, &'a AcrossRuns);
 
-fn table(caption: &str, rows: &[Row<'_>], runs: u64) -> Table {
+fn table<'a>(caption: &str, rows: &'a [Row<'a>], runs: u64) -> TableOf<&'a Row<'a>> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
-    let scaled = |value: Option<f64>, scale: f64| value.map(|value| value * scale);
+    let scaled = |key: &FigureKey, value: Option<f64>| value.map(|value| value * key.kind().display_scale());
     Table::of(caption, rows)
         .column("", |(name, ..)| name.clone())
-        .column("mean", |(_, across, scale)| mean(across, *scale))
-        .column("95 % from", |(_, across, scale)| scaled(across.interval_low, *scale))
-        .column("to", |(_, across, scale)| scaled(across.interval_high, *scale))
-        .column(("± %", 2), |(_, across, _)| scaled(across.relative_half_width(), 100.0))
-        .column(detail("min", 1), |(_, across, scale)| scaled(across.min, *scale))
-        .column(detail("max", 1), |(_, across, scale)| scaled(across.max, *scale))
-        .column(detail("for ±10 %", 3), |(_, across, _)| {
+        .column("mean", |(_, key, across)| mean(across, key.kind().display_scale()))
+        .column("95 % from", |(_, key, across)| scaled(key, across.interval_low))
+        .column("to", |(_, key, across)| scaled(key, across.interval_high))
+        .column(("± %", 2), |(.., across)| across.relative_half_width().map(|width| width * 100.0))
+        .column(detail("min", 1), |(_, key, across)| scaled(key, across.min))
+        .column(detail("max", 1), |(_, key, across)| scaled(key, across.max))
+        .column(detail("for ±10 %", 3), |(.., across)| {
             across.relative_half_width().map(|_| match across.runs_for_ten_percent {
                 None => "no end".to_owned(),
                 Some(needed) if needed <= runs => "enough".to_owned(),
                 Some(needed) => format!("+{}", count(needed - runs)),
             })
         })
-        .table()
 }
 
 /// The percentiles of the summary level, besides those that the user asked for.
@@ -126,23 +123,18 @@ fn latency_figures(repeats: &Repeats) -> impl Iterator<Item = (&FigureKey, &Acro
 
 fn latencies(repeats: &Repeats) -> Section {
     let heading = format!("Latency over {}, ms", counted(repeats.counted_runs, "run"));
-    let (rows, headlines): (Vec<_>, Vec<_>) = latency_figures(repeats)
-        .filter_map(|(key, figure)| {
-            let name = format!("{} {}", key.metric.title(), key.statistic?);
-            Some(((name, figure, 1.0), is_headline(key)))
-        })
-        .unzip();
-    let mut table = table(&heading, &rows, repeats.counted_runs);
-    table.detail_rows(|place| !headlines[place]);
-    explain(&mut table, repeats);
-    let mut section = Section::summary(heading).with_table(table);
-    if (2..ADVISED).contains(&repeats.counted_runs) {
-        section.note(Note::advice(format!(
+    let rows = latency_figures(repeats).filter_map(|(key, figure)| {
+        Some((format!("{} {}", key.metric.title(), key.statistic?), key, figure))
+    });
+    let rows: Vec<Row<'_>> = rows.collect();
+    let table = table(&heading, &rows, repeats.counted_runs).detail_rows(|_, (_, key, _)| !is_headline(key));
+    let advice = (2..ADVISED).contains(&repeats.counted_runs).then(|| {
+        Note::advice(format!(
             "{} give wide intervals, as Student's t has few degrees of freedom: {ADVISED} or more are advised",
             counted(repeats.counted_runs, "run")
-        )));
-    }
-    section
+        ))
+    });
+    Section::summary(heading).table(explain(table, repeats)).notes(advice)
 }
 
 fn flows(repeats: &Repeats) -> Table {
@@ -150,14 +142,13 @@ fn flows(repeats: &Repeats) -> Table {
     let mean = |metric| repeats.figures.metric(metric).and_then(|figure| figure.mean);
     let is_shared = mean(Metric::OutputTokensPerGpu) != mean(Metric::OutputTokens);
     let is_shown = |key: &FigureKey| is_shared || key.metric != Metric::OutputTokensPerGpu;
-    let rows = FLOWS.into_iter().filter(|(key, _)| is_shown(key)).filter_map(|(key, name)| {
-        Some((name.to_owned(), repeats.figures.get(&key)?, key.kind().display_scale()))
-    });
-    table("Rates and shares", &rows.collect::<Vec<_>>(), repeats.counted_runs)
+    let rows = FLOWS.iter().filter(|(key, _)| is_shown(key));
+    let rows = rows.filter_map(|(key, name)| Some(((*name).to_owned(), key, repeats.figures.get(key)?)));
+    table("Rates and shares", &rows.collect::<Vec<_>>(), repeats.counted_runs).into()
 }
 
 /// Says what the marks mean that the rows use.
-fn explain(table: &mut Table, repeats: &Repeats) {
+fn explain<R: Copy>(table: TableOf<R>, repeats: &Repeats) -> TableOf<R> {
     let shown = || {
         let percentiles = latency_figures(repeats).filter(|(key, _)| key.statistic != Some(Statistic::Mean));
         percentiles.map(|(_, figure)| figure)
@@ -167,7 +158,6 @@ fn explain(table: &mut Table, repeats: &Repeats) {
          runs can show; longer runs cure it, more runs do not{}",
         longer(repeats)
     );
-    table.explain_marks(shown().map(|figure| figure.mark), [&too_few, INDICATIVE]);
     let why = |reason: Unresolvable| shown().any(|figure| figure.unresolvable == Some(reason));
     let reasons = [
         (Unresolvable::TooFewRuns, "there is one run only"),
@@ -181,20 +171,20 @@ fn explain(table: &mut Table, repeats: &Repeats) {
              runs cure it, more runs do not",
         ),
     ];
-    let reasons: Vec<_> =
-        reasons.into_iter().filter(|(reason, _)| why(*reason)).map(|(_, words)| words).collect();
-    if !reasons.is_empty() {
-        table.explain(NOTHING, format!("unresolvable: {}", reasons.join("; or ")));
-    }
-    let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
-    if shown().any(|figure| open(figure) && figure.mean_at_most.is_some()) {
-        let meaning = "depends on requests that were cut off: the mean is at most this, and the interval covers all \
-            possible values";
-        table.explain("≤", meaning);
-    }
-    if shown().any(|figure| open(figure) && figure.mean_at_most.is_none()) {
-        table.explain(">", "among requests that were cut off: known only to exceed this");
-    }
+    let reasons = reasons.into_iter().filter(|(reason, _)| why(*reason)).map(|(_, words)| words);
+    let reasons = listed(reasons, "; or ").map(|reasons| (NOTHING, format!("unresolvable: {reasons}")));
+    let open = |bounded: bool| {
+        let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
+        shown().any(|figure| open(figure) && figure.mean_at_most.is_some() == bounded)
+    };
+    let most = "depends on requests that were cut off: the mean is at most this, and the interval covers all possible \
+        values";
+    let least = "among requests that were cut off: known only to exceed this";
+    table
+        .explain_marks(shown().map(|figure| figure.mark), [&too_few, INDICATIVE])
+        .explain(reasons)
+        .explain(open(true).then_some(("≤", most)))
+        .explain(open(false).then_some((">", least)))
 }
 
 /// How long windows must be for the next percentile that the runs' requests are too few for.
@@ -208,14 +198,14 @@ fn longer(repeats: &Repeats) -> String {
 }
 
 /// What it would take to know the figures that matter most within a tenth.
-fn precision(repeats: &Repeats) -> Section {
+fn precision(repeats: &Repeats) -> impl Iterator<Item = String> {
     let headline = [
         (FigureKey::percentile(Quantile::P50, Metric::Ttft), "TTFT p50"),
         (FigureKey::percentile(Quantile::P99, Metric::Ttft), "TTFT p99"),
         (FigureKey::percentile(Quantile::P99, Metric::E2e), "e2e p99"),
         (FigureKey::from_metric(Metric::Goodput), "goodput"),
     ];
-    let line = |(key, name): (FigureKey, &str)| {
+    headline.into_iter().filter_map(|(key, name)| {
         let figure = repeats.figures.get(&key)?;
         let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
         let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
@@ -228,10 +218,7 @@ fn precision(repeats: &Repeats) -> Section {
             }
             None => format!("{name} is known to ±{width}; no feasible number of repeats gives ±{target}"),
         })
-    };
-    let mut section = Section::detail("Precision");
-    headline.into_iter().filter_map(line).for_each(|line| section.text(line));
-    section
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::report::data::json as indented;
-use crate::report::document::{Document, Level, Section, Table, TableColumn};
+use crate::report::document::{Document, Level, Section, Table};
 use crate::units::counted;
 
 /// A stored result, as far as its own files say it without reading its runs again.
@@ -35,26 +35,18 @@ pub(crate) struct ListedResult {
 pub(crate) fn document(folder: &str, listed: &[ListedResult]) -> Document {
     let title = format!("{} in {folder}, the newest first", counted(listed.len() as u64, "result"));
     let begun = |result: &ListedResult| result.started_at.map(|at| at.strftime("%m-%d %H:%M").to_string());
-    let left = |title: &str, worth| TableColumn::new(title).left().worth(worth);
     let table = Table::of("Results", listed)
         .column("verdict", |result| result.verdict.clone())
-        .column(TableColumn::new("name").left(), |result| result.name.clone())
-        .column(left("kind", 4), |result| result.kind)
+        .left("name", |result| result.name.clone())
+        .left(("kind", 4), |result| result.kind)
         .column(("begun (UTC)", 1), begun)
-        .column(left("workload", 2), |result| result.workload.clone())
-        .column(left("engine", 3), |result| result.engine.clone())
+        .left(("workload", 2), |result| result.workload.clone())
+        .left(("engine", 3), |result| result.engine.clone())
         .column(("req/s", 6), |result| result.requests_per_s)
         .column(("p95 TTFT ms", 7), |result| result.ttft_p95_ms)
-        .column(("tok/s", 5), |result| result.output_tokens_per_s)
-        .table();
-    let mut document = Document::new(title);
-    let mut section = Section::continued(Level::Summary);
-    section.table(table);
-    if let Some(newest) = listed.first() {
-        section.fact("Show one", format!("skyline report {folder}/{}", newest.name));
-    }
-    document.add([section]);
-    document
+        .column(("tok/s", 5), |result| result.output_tokens_per_s);
+    let newest = listed.first().map(|newest| format!("skyline report {folder}/{}", newest.name));
+    Document::new(title).with([Section::continued(Level::Summary).table(table).facts("Show one", newest)])
 }
 
 /// The results as JSON.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::report::data::json as indented;
-use crate::report::document::{Document, Level, Section, Table, TableColumn};
+use crate::report::document::{Document, Level, Section, Table};
 use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::{BadLines, LengthSpread, Trace, TraceFindings, TraceFormat, TraceLengths, TraceZero};
 
@@ -12,22 +12,19 @@ const KINDS: usize = 10;
 
 /// A trace as a document: the slice, its contents, and its kinds of requests.
 pub fn document(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLengths>) -> Document {
-    let mut document = Document::new(format!("Trace {}", trace.path));
-    let mut section = Section::continued(Level::Summary);
-    section.facts("slice", slice(trace, found));
-    section.facts("contents", findings(found));
-    section.facts("prompts", lengths.map(|lengths| spread(&lengths.prompt)));
-    section.facts("answers", lengths.map(|lengths| spread(&lengths.answer)));
-    document.add([section]);
     let called = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name:?}"));
-    let table = Table::of("Kinds of requests", &found.kinds)
+    let kinds = Table::of("Kinds of requests", &found.kinds)
         .column("kind", |kind| kind.name.as_str())
         .column("requests", |kind| kind.requests)
-        .column(TableColumn::new("name in the trace").left(), |kind| called(&kind.called));
-    let mut table = table.table();
-    table.rows_in_brief(&(0..KINDS), "kind");
-    document.add([Section::summary("Kinds of requests").with_table(table)]);
-    document
+        .left("name in the trace", |kind| called(&kind.called))
+        .in_brief(&(0..KINDS), "kind");
+    let about = Section::continued(Level::Summary)
+        .facts("slice", slice(trace, found))
+        .facts("contents", findings(found))
+        .facts("prompts", lengths.map(|lengths| spread(&lengths.prompt)))
+        .facts("answers", lengths.map(|lengths| spread(&lengths.answer)));
+    Document::new(format!("Trace {}", trace.path))
+        .with([about, Section::summary("Kinds of requests").table(kinds)])
 }
 
 /// The trace as JSON: what was read of it, and its contents.
@@ -62,24 +59,22 @@ fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
         (None, Some(_)) => "to the end of its run".to_owned(),
         (None, None) => "to its end".to_owned(),
     };
-    let mut parts = vec![format!(
-        "{}, {until} from {} {zero}: {}",
-        found.format.name(),
-        seconds(trace.from_s),
-        changes(trace, found.format)
-    )];
-    if found.skipped_lines > 0 || trace.bad_lines == BadLines::Skip {
-        parts.push(format!("{} left out unread", counted(found.skipped_lines, "line")));
-    }
-    if found.nearest_drawn > 0 {
-        let lines = counted(found.nearest_drawn, "line");
-        parts.push(format!("{lines} of shapes or lengths that cannot be drawn taken as the nearest"));
-    }
-    if found.reordered > 0 {
-        parts.push(format!("{} put in order", counted(found.reordered, "request")));
-    }
-    parts
+    let (name, from) = (found.format.name(), seconds(trace.from_s));
+    let slice = format!("{name}, {until} from {from} {zero}: {}", changes(trace, found.format));
+    let skips = found.skipped_lines > 0 || trace.bad_lines == BadLines::Skip;
+    let rest = [
+        (skips, found.skipped_lines, "line", "left out unread"),
+        (found.nearest_drawn > 0, found.nearest_drawn, "line", NEAREST),
+        (found.reordered > 0, found.reordered, "request", "put in order"),
+    ];
+    let rest = rest.into_iter().filter(|(is_so, ..)| *is_so);
+    [slice]
+        .into_iter()
+        .chain(rest.map(|(_, n, thing, what)| format!("{} {what}", counted(n, thing))))
+        .collect()
 }
+
+const NEAREST: &str = "of shapes or lengths that cannot be drawn taken as the nearest";
 
 /// What is in the slice, in one sentence.
 pub(super) fn contents(found: &TraceFindings) -> String {

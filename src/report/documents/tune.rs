@@ -8,7 +8,8 @@ use crate::experiment::tune::{
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine};
-use crate::units::{counted, percent, span, spoken, three_digits};
+use crate::report::documents::parts::campaign::{run_again, unstopped};
+use crate::units::{counted, joined, listed, percent, span, spoken, three_digits};
 
 /// Variants that a screen has room for.
 const MOST: usize = 8;
@@ -34,11 +35,12 @@ pub fn document(tune: &Tune, again: Option<&str>) -> Document {
         let met = three_digits(best(tune)?.met_per_gpu()?);
         Some(KeyFigure::new(said, met, UNIT).below(limit(tune, decision)))
     });
-    let mut document = Document::new(format!("Tuning: {}", tune.name))
+    Document::new(format!("Tuning: {}", tune.name))
         .verdict(VerdictLine::new(colour, word, sentence))
-        .headline(headline);
-    document.add([decision(tune), variants(tune), chart(tune), reasons(tune), runs(tune), end(tune, again)]);
-    document
+        .headline(headline)
+        .with([decision(tune), variants(tune)])
+        .with([Section::page("Loads, variant by variant").charts(chart(tune))])
+        .with([reasons(tune), runs(tune), end(tune, again)])
 }
 
 fn found(tune: &Tune, decision: &TuneDecision) -> String {
@@ -76,10 +78,8 @@ fn limit(tune: &Tune, decision: &TuneDecision) -> Option<String> {
 }
 
 fn decision(tune: &Tune) -> Section {
-    let mut section = Section::continued(Level::Summary);
-    if !tune.description.is_empty() {
-        section.text(tune.description.clone());
-    }
+    let section = Section::continued(Level::Summary)
+        .text(Some(&tune.description).filter(|description| !description.is_empty()));
     let Some(decision) = &tune.decision else { return section };
     let gain = decision.gain.map(|gain| match gain {
         gain if gain >= 1.0 => {
@@ -87,20 +87,16 @@ fn decision(tune: &Tune) -> Section {
         }
         gain => format!("it met {} less than the first variant of the file met", percent(1.0 - gain)),
     });
-    section.facts("gain", gain);
     let cost = decision.cost_per_million_output_tokens;
-    section.facts("cost", cost.map(|cost| format!("{} for a million output tokens", three_digits(cost))));
-    section.facts("no interval", decision.unsure.clone());
     let next = decision.runner_up.as_ref().zip(decision.why.as_ref());
-    section.facts("runner-up", next.map(|(next, why)| format!("{next}: {why}")));
-    if !decision.tied.is_empty() {
-        section.fact("as good, maybe", decision.tied.join(", "));
-    }
-    if let Some(command) = &decision.command {
-        section.text("start the server with:");
-        section.command(command.as_str());
-    }
     section
+        .facts("gain", gain)
+        .facts("cost", cost.map(|cost| format!("{} for a million output tokens", three_digits(cost))))
+        .facts("no interval", decision.unsure.clone())
+        .facts("runner-up", next.map(|(next, why)| format!("{next}: {why}")))
+        .facts("as good, maybe", listed(&decision.tied, ", "))
+        .text(decision.command.as_ref().map(|_| "start the server with:"))
+        .command(&decision.command)
 }
 
 /// The variants, the best first.
@@ -123,7 +119,7 @@ fn variants(tune: &Tune) -> Section {
         let [load, low, high] = [forecast.per_gpu, forecast.low, forecast.high].map(three_digits);
         Some(format!("{load} ({low} to {high})"))
     };
-    let mut table = Table::of("Variants", ranked(tune))
+    let table = Table::of("Variants", ranked(tune))
         .column("variant", |variant| variant.name.clone())
         .column("standing", |variant| variant.standing.word())
         .column("met/s", |variant| variant.met_per_gpu().map(three_digits))
@@ -133,14 +129,12 @@ fn variants(tune: &Tune) -> Section {
         .column_if(several, ("GPUs", 4), |variant| u64::from(variant.gpus))
         .column(("runs", 5), |variant| variant.trials.len() as u64)
         .column(("flags", 2), |variant| variant.flags.clone())
-        .table();
-    table.rows_in_brief(&(0..MOST), "variant");
-    Section::summary("Variants, by the highest load per GPU that a run met").with_table(table)
+        .in_brief(&(0..MOST), "variant");
+    Section::summary("Variants, by the highest load per GPU that a run met").table(table)
 }
 
 /// The loads of the variants under one axis, the best first; nothing where none is known.
-fn chart(tune: &Tune) -> Section {
-    let mut section = Section::page("Loads, variant by variant");
+fn chart(tune: &Tune) -> Option<Chart> {
     let (mut rows, mut predicted, mut met, mut missed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (row, variant) in ranked(tune).into_iter().take(MOST_DRAWN).enumerate() {
         let at = |load: f64, low, high| Point { low, high, ..Point::at(load, row as f64, String::new()) };
@@ -150,12 +144,10 @@ fn chart(tune: &Tune) -> Section {
             (Some(load), _) => {
                 met.push(at(load, best.and_then(|best| best.low), best.and_then(|best| best.high)));
             }
-            (None, Some(load)) => missed.push(at(load, None, None)),
-            (None, None) => {}
+            (None, load) => missed.extend(load.map(|load| at(load, None, None))),
         }
-        let load = variant.per_gpu.map(three_digits);
-        let load =
-            load.map_or("no known limit".to_owned(), |load| format!("limit estimated at {load} {UNIT}"));
+        let load = variant.per_gpu.map(|load| format!("limit estimated at {} {UNIT}", three_digits(load)));
+        let load = load.unwrap_or_else(|| "no known limit".to_owned());
         let words = format!("{}: {}, {load}", variant.name, variant.standing.word());
         rows.push(Row::new(variant.name.clone(), words));
     }
@@ -168,58 +160,44 @@ fn chart(tune: &Tune) -> Section {
     let series = series.map(|(name, palette, points)| Series::points(name, palette, LineStyle::None, points));
     let series: Vec<Series> = series.collect();
     let loads = Series::extent(&series, |point| point.x);
-    if !loads.is_empty() {
-        let description = format!("the load of {}", counted(rows.len() as u64, "variant"));
+    let description = format!("the load of {}", counted(rows.len() as u64, "variant"));
+    let hint = "whiskers: what is expected where predicted, else the 95 % interval of the best";
+    (!loads.is_empty()).then(|| {
         let plot = Plot::rows(description, Axis::from_zero(UNIT, loads), rows, series);
-        let hint = "whiskers: what is expected where predicted, else the 95 % interval of the best";
-        section.charts([Chart::new("Load of each variant", plot).hint(hint)]);
-    }
-    section
+        Chart::new("Load of each variant", plot).hint(hint)
+    })
 }
 
 /// Where the decision comes from.
 fn reasons(tune: &Tune) -> Section {
-    let mut section = Section::continued(Level::Summary);
     let dropped = tune.variants.iter().filter(|variant| variant.standing == TuneStanding::Dropped).count();
     let ran = tune.variants.iter().filter(|variant| !variant.trials.is_empty()).count();
-    section.fact(
-        "dropped",
-        format!(
-            "{dropped} of {} that ran, each surely worse than another at a load that the other meets",
-            counted(ran as u64, "variant")
-        ),
-    );
-    section.fact("error rate", format!("at most {} that chance drops one as good", percent(tune.error_rate)));
-    section.fact(
-        "took",
-        format!(
-            "{} and {} of the server, {} of load",
-            counted(tune.runs, "run"),
-            counted(tune.starts, "start"),
-            spoken(Duration::from_secs_f64(tune.load_s))
-        ),
-    );
-    section.facts("predicted", tune.score.map(|score| score.in_words()));
-    section.facts(
-        "named",
-        tune.named.iter().map(|named| {
-            let helped = match named.helped {
-                Some(true) => "it helped",
-                Some(false) => "it did not help",
-                None => "whether it helped is not known",
-            };
-            format!("{} from {} to {}, since {}: {helped}", named.axis, named.from, named.to, named.because)
-        }),
-    );
-    section.notes(tune.note.iter().map(Note::info));
+    let ran = counted(ran as u64, "variant");
+    let [runs, starts] = [(tune.runs, "run"), (tune.starts, "start")].map(|(n, what)| counted(n, what));
+    let load = spoken(Duration::from_secs_f64(tune.load_s));
+    let named = tune.named.iter().map(|named| {
+        let helped = match named.helped {
+            Some(true) => "it helped",
+            Some(false) => "it did not help",
+            None => "whether it helped is not known",
+        };
+        format!("{} from {} to {}, since {}: {helped}", named.axis, named.from, named.to, named.because)
+    });
     let failed = tune.variants.iter().filter_map(|variant| Some((variant, variant.failed.as_ref()?)));
-    section
-        .notes(failed.map(|(variant, why)| Note::error(format!("{} could not go on: {why}", variant.name))));
-    let unstopped = tune.unstopped.iter();
-    section.notes(
-        unstopped.map(|of| Note::error(format!("The server of {} was not stopped: {}.", of.variant, of.why))),
-    );
-    section
+    Section::continued(Level::Summary)
+        .fact(
+            "dropped",
+            format!(
+                "{dropped} of {ran} that ran, each surely worse than another at a load that the other meets"
+            ),
+        )
+        .fact("error rate", format!("at most {} that chance drops one as good", percent(tune.error_rate)))
+        .fact("took", format!("{runs} and {starts} of the server, {load} of load"))
+        .facts("predicted", tune.score.map(|score| score.in_words()))
+        .facts("named", named)
+        .notes(tune.note.iter().map(Note::info))
+        .notes(failed.map(|(variant, why)| Note::error(format!("{} could not go on: {why}", variant.name))))
+        .notes(tune.unstopped.iter().map(|of| unstopped(&of.variant, &of.why)))
 }
 
 /// Every run, in its order.
@@ -234,34 +212,25 @@ fn runs(tune: &Tune) -> Section {
         .column("requests", |trial| trial.requests)
         .column("lasts, s", |trial| trial.window_s)
         .column("over the bound", |trial| trial.over_share.map(percent))
-        .column("tightest", |trial| trial.tightest.clone())
-        .table();
-    let mut section = Section::detail("Runs").with_table(table);
+        .column("tightest", |trial| trial.tightest.clone());
     let invalid = tune.variants.iter().flat_map(|variant| &variant.trials);
     let invalid = invalid.filter(|trial| trial.side == Status::Undecided || trial.replaced);
-    section.notes(invalid.map(|trial| {
+    Section::detail("Runs").table(table).notes(invalid.map(|trial| {
         let why = trial.invalid.first().map_or("a figure is missing", String::as_str);
         Note::new(Status::Undecided, format!("{} does not count: {why}", trial.run))
-    }));
-    section
+    }))
 }
 
 fn end(tune: &Tune, again: Option<&str>) -> Section {
-    let mut section = Section::detail("End");
-    section.text(match tune.stopped {
+    let why = match tune.stopped {
         TuneStopped::Finished => "Ended: the best variant and its load are known as well as the runs allow.",
         TuneStopped::OutOfRuns => "Ended: it had as many runs as it may have; the answer is the best so far.",
         TuneStopped::Refused => {
             "Ended: this machine cannot be trusted with more runs; the answer is the best so far."
         }
         TuneStopped::Interrupted => "Interrupted: the answer is the best so far.",
-    });
-    if let Some(again) = again {
-        section.command(again);
-        section.remark(format!("measured by Skyline {}", tune.skyline_version));
-    }
-    section.more(["matrix"]);
-    section
+    };
+    run_again(Section::detail("End").text([why]), again, &tune.skyline_version).more(["matrix"])
 }
 
 /// What a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the
@@ -279,35 +248,27 @@ pub fn plan(
         spec.name,
         counted(candidates.len() as u64, "variant"),
     );
-    let mut document = Document::new(format!("Plan of {}", spec.name)).verdict(VerdictLine::new(
-        Tone::Neutral,
-        "DRY RUN",
-        sentence,
-    ));
-    let mut about = Section::continued(Level::Summary);
-    about.facts("objectives", spec.objectives.iter().map(ToString::to_string));
     let first = spoken(Duration::from_secs_f64(first_s));
-    about.fact("first run", format!("{} {UNIT} for {first}", three_digits(runs.first_per_gpu)));
-    about.fact(
-        "takes",
-        format!(
-            "about {} and {} of a server, {} if the best meets just that load, less in proportion if it meets more; at \
-             most {most} runs",
-            counted(takes.runs, "run"),
-            counted(takes.starts, "start"),
-            spoken(takes.lasting(pause)),
-        ),
+    let takes = format!(
+        "about {} and {} of a server, {} if the best meets just that load, less in proportion if it meets more; at \
+         most {most} runs",
+        counted(takes.runs, "run"),
+        counted(takes.starts, "start"),
+        spoken(takes.lasting(pause)),
     );
-    for axis in &spec.axes {
-        let values: Vec<&str> = axis.values.iter().map(|value| value.name.as_str()).collect();
-        about.fact(axis.name.clone(), values.join(", "));
-    }
-    let mut table = Table::of("Variants", &candidates)
+    let axes = spec.axes.iter();
+    let axes = axes.map(|axis| (&axis.name, [joined(axis.values.iter().map(|value| &value.name), ", ")]));
+    let about = Section::continued(Level::Summary)
+        .facts("objectives", spec.objectives.iter().map(ToString::to_string))
+        .fact("first run", format!("{} {UNIT} for {first}", three_digits(runs.first_per_gpu)))
+        .fact("takes", takes)
+        .named(axes);
+    let table = Table::of("Variants", &candidates)
         .column("variant", |candidate| candidate.name.clone())
         .column("GPUs", |candidate| u64::from(candidate.gpus))
         .column("flags", |candidate| candidate.flags.clone())
-        .table();
-    table.rows_in_brief(&(0..MOST), "variant");
-    document.add([about, Section::summary("Variants").with_table(table)]);
-    document
+        .in_brief(&(0..MOST), "variant");
+    Document::new(format!("Plan of {}", spec.name))
+        .verdict(VerdictLine::new(Tone::Neutral, "DRY RUN", sentence))
+        .with([about, Section::summary("Variants").table(table)])
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::report::data::json as indented;
-use crate::report::document::{Document, Level, Section, Table, TableColumn};
+use crate::report::document::{Document, Level, Section, Table};
 use crate::workload::WorkloadSpec;
 
 /// What can be done with a workload.
@@ -15,19 +15,11 @@ const COMMANDS: [(&str, &str); 3] = [
 
 /// The workloads as a document.
 pub fn document(workloads: &[WorkloadSpec]) -> Document {
-    let mut document = Document::new("Workloads".to_owned());
-    let mut section = Section::continued(Level::Summary);
-    let columns = [TableColumn::new("workload"), TableColumn::new("description").left()];
-    let mut table = Table::new("Workloads", columns);
-    for spec in workloads {
-        table.row([spec.name.clone(), spec.description.clone()]);
-    }
-    section.table(table);
-    for (what, command) in COMMANDS {
-        section.fact(what, command);
-    }
-    document.add([section]);
-    document
+    let table = Table::of("Workloads", workloads)
+        .column("workload", |spec| spec.name.as_str())
+        .left("description", |spec| spec.description.as_str());
+    let commands = COMMANDS.map(|(what, command)| (what, [command]));
+    Document::new("Workloads").with([Section::continued(Level::Summary).table(table).named(commands)])
 }
 
 /// The workloads as JSON.

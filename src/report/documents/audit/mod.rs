@@ -25,21 +25,15 @@ pub fn json(audits: &[Audit]) -> serde_json::Result<String> {
 pub fn document(audits: &[Audit]) -> Document {
     if let [only] = audits {
         let (word, sentence) = verdict(only);
-        let mut document =
-            Document::new(format!("{word}: {sentence}")).about(format!("Audit of {}", only.name));
-        document.add([in_brief(only)]);
-        document.add(in_full(only));
-        return document;
+        return Document::new(format!("{word}: {sentence}"))
+            .about(format!("Audit of {}", only.name))
+            .with([in_brief(only)])
+            .with(in_full(only));
     }
-    let mut document = Document::new(format!("AUDITED: {}", counted(audits.len() as u64, "result")));
-    for audit in audits {
-        document.add([among_several(audit)]);
-        document.add(in_full(audit));
-    }
-    let mut more = Section::continued(Level::Brief);
-    more.text("Whole sentences, reasons and cures: --full");
-    document.add([more]);
-    document
+    let title = format!("AUDITED: {}", counted(audits.len() as u64, "result"));
+    let each = audits.iter().flat_map(|audit| [among_several(audit)].into_iter().chain(in_full(audit)));
+    let more = Section::continued(Level::Brief).text(["Whole sentences, reasons and cures: --full"]);
+    Document::new(title).with(each).with([more])
 }
 
 /// The strongest sentence, or why there is none, under the word for it.
@@ -53,41 +47,37 @@ fn verdict(audit: &Audit) -> (&'static str, &str) {
 
 /// What a screen says below the sentence of the one result.
 fn in_brief(audit: &Audit) -> Section {
-    let mut section = Section::continued(Level::Brief);
     let limits = audit.cannot_conclude.iter();
     let short = limits.map(|limit| limit.split(": ").next().unwrap_or_default());
-    section.facts("no conclusion", in_lines(short, "; "));
-    if let Some(checklist) = &audit.checklist {
-        for standing in [Status::Met, Status::Missed, Status::Undecided] {
-            section.facts(
-                standing.choose(checklist::WORDS),
-                in_lines(checklist::names(checklist, standing), ", "),
-            );
-        }
-    }
+    let standings = [Status::Met, Status::Missed, Status::Undecided];
+    let items = audit.checklist.iter().flat_map(|checklist| {
+        standings.map(|standing| {
+            (standing.choose(checklist::WORDS), in_lines(checklist::names(checklist, standing), ", "))
+        })
+    });
     let caveats = audit.method.len() as u64;
     let of_method = (caveats > 0).then(|| format!(", and {} about its method", counted(caveats, "caveat")));
-    section.text(format!("Reasons and cures{}: --full", of_method.unwrap_or_default()));
-    section
+    Section::continued(Level::Brief)
+        .facts("no conclusion", in_lines(short, "; "))
+        .named(items)
+        .text([format!("Reasons and cures{}: --full", of_method.unwrap_or_default())])
 }
 
 /// The sentence of one result of several, and how many items it meets.
 fn among_several(audit: &Audit) -> Section {
-    let mut section = Section::summary(audit.name.clone());
     let (word, sentence) = verdict(audit);
-    section.fact(word.to_lowercase(), sentence);
-    section.facts("items met", audit.checklist.as_ref().map(checklist::met));
-    section
+    Section::summary(audit.name.clone())
+        .fact(word.to_lowercase(), sentence)
+        .facts("items met", audit.checklist.as_ref().map(checklist::met))
 }
 
 /// What reports with room for it say of a result.
-fn in_full(audit: &Audit) -> Vec<Section> {
+fn in_full(audit: &Audit) -> impl Iterator<Item = Section> {
     let limits = audit.cannot_conclude.iter().map(Note::info);
-    let all = Section::page("What cannot be concluded").with_notes(limits);
-    let method = Section::page("What the method makes of the figures")
-        .with_notes(audit.method.iter().map(Note::warning));
-    let checklist = audit.checklist.as_ref().map(checklist::section);
-    [all, method].into_iter().chain(checklist).collect()
+    let all = Section::page("What cannot be concluded").notes(limits);
+    let method =
+        Section::page("What the method makes of the figures").notes(audit.method.iter().map(Note::warning));
+    [all, method].into_iter().chain(audit.checklist.as_ref().map(checklist::section))
 }
 
 /// Words one behind the other, in lines that a screen has room for.

@@ -4,7 +4,7 @@ use super::rows::{explain_levels, is_headline, label, signed};
 use crate::analysis::FigureLevel;
 use crate::experiment::compare::{Compared, RunTrend, TrendLine};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{Chart, NOTHING, Section, Table, cell, mark};
+use crate::report::document::{Chart, NOTHING, Section, Table, TableOf, cell, known, mark};
 use crate::units::{count, span};
 
 /// What the table says of each figure.
@@ -16,24 +16,25 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// The table of all figures, then a chart of each.
 pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
     let sides = count(trend.order.len() as u64);
-    let mut section = Section::summary(format!("Over time: {sides} from the earliest to the latest"));
-    section.table(table(trend));
-    section.remark(DRIFTS);
-    let mut charts = Section::detail("Figures over time");
     let moves =
         |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
-    charts.charts(trend.lines.iter().filter(moves).map(|line| chart(compared, trend, line)));
-    [section, charts]
+    let charts = trend.lines.iter().filter(moves).map(|line| chart(compared, trend, line));
+    [
+        Section::summary(format!("Over time: {sides} from the earliest to the latest"))
+            .table(table(trend))
+            .remark([DRIFTS]),
+        Section::detail("Figures over time").charts(charts),
+    ]
 }
 
-fn table(trend: &RunTrend) -> Table {
+fn table(trend: &RunTrend) -> TableOf<&TrendLine> {
     let shown = |line: &TrendLine, level: Option<&FigureLevel>| {
         let level = level?;
         Some(format!("{}{}", cell(level.value? * line.figure.kind().display_scale()), mark(level.mark)))
     };
     let interval =
         |line: &TrendLine| span((line.change_low, line.change_high), " to ", |end| signed(end, "%"));
-    let mut table = Table::of("Over time", &trend.lines)
+    let table = Table::of("Over time", &trend.lines)
         .column("", |line| label(&line.figure))
         .column("course", |line| sparkline(&line.levels))
         .column(("first", 3), |line| shown(line, line.levels.first()))
@@ -41,11 +42,9 @@ fn table(trend: &RunTrend) -> Table {
         .column("each step", |line| line.change_per_step.map(|change| signed(change, "%")))
         .column(("95 %", 2), interval)
         .column("verdict", |line| if line.drifts { "drifts" } else { "" })
-        .table();
-    // What drifts is no detail.
-    table.detail_rows(|place| !trend.lines[place].drifts && !is_headline(&trend.lines[place].figure));
-    explain_levels(&mut table, trend.lines.iter().flat_map(|line| &line.levels));
-    table
+        // What drifts is no detail.
+        .detail_rows(|_, line| !line.drifts && !is_headline(&line.figure));
+    explain_levels(table, trend.lines.iter().flat_map(|line| &line.levels))
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.
@@ -63,13 +62,13 @@ fn sparkline(levels: &[FigureLevel]) -> String {
 
 fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let scale = line.figure.kind().display_scale();
-    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale));
+    let shown = |value: Option<f64>| known(value.map(|value| value * scale));
     let steps = line.levels.iter().zip(trend.order.iter().map(|side| &compared.sides[*side]));
     let table = Table::of(format!("{} by side", line.figure), steps.clone())
         .column("side", |(_, side)| side.name.as_str())
-        .column("figure", |(level, _)| known(level.value))
+        .column("figure", |(level, _)| shown(level.value))
         .column("95 %", |(level, _)| {
-            level.low.or(level.high).map(|_| format!("{}–{}", known(level.low), known(level.high)))
+            level.low.or(level.high).map(|_| format!("{}–{}", shown(level.low), shown(level.high)))
         });
     let points = steps.enumerate().filter_map(|(step, (level, side))| {
         let value = level.value? * scale;
@@ -86,7 +85,7 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
         Axis::from_zero(&label(&line.figure), tops),
         vec![Series::points(line.figure.to_string(), Palette::First, LineStyle::Solid, points)],
     );
-    Chart::new(label(&line.figure), plot).behind(table.table())
+    Chart::new(label(&line.figure), plot).behind(table)
 }
 
 #[cfg(test)]

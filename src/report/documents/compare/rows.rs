@@ -8,10 +8,10 @@ use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Qua
 use crate::experiment::caution;
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Role};
 use crate::report::document::{
-    Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
+    Document, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, cell, mark,
 };
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
-use crate::units::{count, counted, percent, span, three_digits};
+use crate::units::{count, counted, joined, listed, percent, span, three_digits};
 
 /// How many runs a side has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +51,11 @@ pub(super) fn is_headline(figure: &FigureKey) -> bool {
 pub(super) fn others_that_changed(rows: &[ComparedRow]) -> Option<Note> {
     let of = |standing| {
         let found = rows.iter().filter(|row| row.standing == standing && !is_headline(&row.figure));
-        let names: Vec<_> = found.map(|row| row.figure.to_string()).collect();
-        (!names.is_empty()).then(|| format!("also {}: {}", verdict(standing), names.join(", ")))
+        let names = listed(found.map(|row| &row.figure), ", ")?;
+        Some(format!("also {}: {names}", verdict(standing)))
     };
     let moved = [ChangeStanding::Worse, ChangeStanding::Better, ChangeStanding::Apart];
-    let said: Vec<_> = moved.into_iter().filter_map(of).collect();
-    (!said.is_empty()).then(|| Note::info(said.join("; ")))
+    listed(moved.into_iter().filter_map(of), "; ").map(Note::info)
 }
 
 /// Every figure on both sides, with its change; of several runs a side with the interval and the test of the change.
@@ -66,13 +65,18 @@ pub(super) fn table<'a>(
     runs: Runs,
 ) -> Table {
     let (several, tested) = (runs == Runs::Several, runs != Runs::One);
-    let has_interval = |(_, row): &(String, &ComparedRow)| change_interval(row).is_some();
     let range = |row: &ComparedRow, level: &FigureLevel| {
         let (low, high) = level.low.zip(level.high)?;
         Some(format!("{}–{}", scaled(row, low), scaled(row, high)))
     };
     let rows: Vec<_> = rows.collect();
-    let mut table = Table::of(caption, &rows)
+    // Without a verdict a p95 between the median and the p99 says little.
+    let is_between = |row: &ComparedRow| {
+        row.standing == ChangeStanding::Unknown && row.figure.quantile() == Some(Quantile::P95)
+    };
+    let bare = |(_, row): &(_, &ComparedRow)| change_interval(row).is_none() && row_change(row).is_some();
+    let why = "no 95 % interval, so no verdict: too few requests or runs, or they differ too much";
+    let table = Table::of(caption, &rows)
         .column("", |(label, _)| label.clone())
         .column("baseline", |(_, row)| value(row, &row.baseline))
         .column(("95 %", 3), |(_, row)| range(row, &row.baseline))
@@ -83,26 +87,18 @@ pub(super) fn table<'a>(
         .column_if(tested, ("p", 5), |(_, row)| row.p.map(p_value))
         .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
         .column("verdict", |(_, row)| verdict(row.standing))
-        .table();
-    // Without a verdict a p95 between the median and the p99 says little.
-    let is_between = |row: &ComparedRow| {
-        row.standing == ChangeStanding::Unknown && row.figure.quantile() == Some(Quantile::P95)
-    };
-    table.detail_rows(|place| !is_headline(&rows[place].1.figure) || is_between(rows[place].1));
-    if rows.iter().any(|row| !has_interval(row) && row_change(row.1).is_some()) {
-        table.explain(
-            NOTHING,
-            "no 95 % interval, so no verdict: too few requests or runs, or they differ too much",
-        );
-    }
-    explain_levels(&mut table, rows.iter().flat_map(|(_, row)| [&row.baseline, &row.other]));
-    table
+        .detail_rows(|_, (_, row)| !is_headline(&row.figure) || is_between(row))
+        .explain(rows.iter().any(bare).then_some((NOTHING, why)));
+    explain_levels(table, rows.iter().flat_map(|(_, row)| [&row.baseline, &row.other])).into()
 }
 
 /// Says what the marks of figures mean.
-pub(super) fn explain_levels<'a>(table: &mut Table, levels: impl Iterator<Item = &'a FigureLevel>) {
+pub(super) fn explain_levels<'a, R: Copy>(
+    table: TableOf<R>,
+    levels: impl Iterator<Item = &'a FigureLevel>,
+) -> TableOf<R> {
     let marks = levels.map(|level| level.mark);
-    table.explain_marks(marks, ["too few samples in a run for this percentile", INDICATIVE]);
+    table.explain_marks(marks, ["too few samples in a run for this percentile", INDICATIVE])
 }
 
 /// The smallest change that so many runs detect, in the unit of the change.
@@ -256,28 +252,21 @@ pub(super) fn begun(
     mut conditions: Vec<(&'static str, String)>,
 ) -> Document {
     let place = |number| if number == 0 { "baseline" } else { "against" };
-    let mut facts: Vec<(&'static str, String)> =
+    let sides: Vec<_> =
         sides.iter().enumerate().map(|(number, (_, side))| (place(number), side.clone())).collect();
     let hidden = conditions.split_off(conditions.len().min(CONDITIONS));
-    let mut document = Document::new(title).verdict(verdict);
-    let section = |level: Level, facts: Vec<(&'static str, String)>| {
-        let mut section = Section::continued(level);
-        for (name, value) in facts {
-            section.fact(name, value);
-        }
-        section
-    };
+    let more = (!hidden.is_empty()).then(|| format!("… and {} more (--full)", hidden.len()));
     // Of many sides the verdict has the names.
-    if sides.len() > 2 {
-        document.add([section(Level::Page, std::mem::take(&mut facts))]);
-    }
-    facts.extend(conditions);
-    let mut more = Section::continued(Level::Brief);
-    if !hidden.is_empty() {
-        more.text(format!("… and {} more (--full)", hidden.len()));
-    }
-    document.add([section(Level::Summary, facts), more, section(Level::Page, hidden)]);
-    document
+    let (shown, on_page) = if sides.len() > 2 { (Vec::new(), sides) } else { (sides, Vec::new()) };
+    let section = |level: Level, facts: Vec<(&'static str, String)>| {
+        Section::continued(level).named(facts.into_iter().map(|(name, value)| (name, [value])))
+    };
+    Document::new(title).verdict(verdict).with([
+        section(Level::Page, on_page),
+        section(Level::Summary, [shown, conditions].concat()),
+        Section::continued(Level::Brief).text(more),
+        section(Level::Page, hidden),
+    ])
 }
 
 /// The conditions that differ.
@@ -285,7 +274,7 @@ pub(super) fn conditions(differences: &[Difference]) -> Vec<(&'static str, Strin
     let fact = |difference: &Difference| {
         let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported"));
         let name = if difference.role == Role::Varied { "varied" } else { "differs" };
-        (name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → ")))
+        (name, format!("{}: {}", difference.fact, joined(values, " → ")))
     };
     differences.iter().map(fact).collect()
 }
@@ -329,12 +318,12 @@ pub(super) fn verdict_line<'a>(
 pub(super) fn unmet(side: &str, gates: &[GateJudgement]) -> Section {
     let unmet = gates.iter().filter(|gate| !gate.passes);
     let note = |gate: &GateJudgement| Note::new(gate.status, format!("{side}: {}", gate.line));
-    Section::continued(Level::Brief).with_notes(unmet.map(note))
+    Section::continued(Level::Brief).notes(unmet.map(note))
 }
 
-/// Whether the demands are met.
-pub(super) fn demands(section: &mut Section, gates: &[GateJudgement]) {
-    section.notes(gates.iter().map(|gate| Note::new(gate.status, gate.line.clone())));
+/// Whether each of the demands is met.
+pub(super) fn demands(gates: &[GateJudgement]) -> impl Iterator<Item = Note> {
+    gates.iter().map(|gate| Note::new(gate.status, gate.line.clone()))
 }
 
 #[cfg(test)]

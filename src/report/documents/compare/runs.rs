@@ -10,11 +10,11 @@ use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
     ComparedRow, Pairing, SideDescription,
 };
-use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
+use crate::report::chart::{self, Axis, Palette, Plot, Point, ReferenceLine};
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
-use crate::report::documents::parts::cells::versioned;
+use crate::report::documents::parts::cells::{grouped, versioned};
 use crate::report::documents::parts::diagnosis;
-use crate::units::{counted, three_digits};
+use crate::units::{counted, joined, three_digits};
 
 /// The comparison of runs as a document.
 pub fn compared(stored: &Compared) -> Document {
@@ -39,21 +39,22 @@ pub fn compared(stored: &Compared) -> Document {
     let sides: Vec<_> =
         sides.map(|(side, folder)| (side.name.as_str(), side_in_words(side, folder))).collect();
     let title = format!("{} stored sides compared", compared.sides.len());
-    let verdict =
-        verdict_line(gates, changed, &sides, compared.sides.iter().filter(|side| !side.valid).count());
-    let mut document = begun(title, verdict, &sides, conditions(&compared.differences)).headline(answer);
-    for against in &compared.against {
+    let invalid = compared.sides.iter().filter(|side| !side.valid).count();
+    let verdict = verdict_line(gates, changed, &sides, invalid);
+    let each = compared.against.iter().flat_map(|against| {
         let section = one(compared, against);
         // Of many sides a screen has the course over time.
-        document.add(if compared.trend.is_some() {
-            [Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]
+        if compared.trend.is_some() {
+            [section.at(Level::Page), unmet(&against.side, &against.gates)]
         } else {
             let others = rows::others_that_changed(&against.rows);
-            [section, Section::continued(Level::Brief).with_notes(others)]
-        });
-    }
-    document.add(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)));
-    document
+            [section, Section::continued(Level::Brief).notes(others)]
+        }
+    });
+    begun(title, verdict, &sides, conditions(&compared.differences))
+        .headline(answer)
+        .with(each)
+        .with(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)))
 }
 
 /// The change of the first 95th percentile.
@@ -131,22 +132,22 @@ const fn pairing_in_words(pairing: Pairing) -> &'static str {
 
 fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     let pairing = pairing_in_words(against.pairing);
-    let mut section = Section::summary(format!("{} against the baseline: {pairing}", against.side));
-    demands(&mut section, &against.gates);
     let runs = match against.pairing {
         Pairing::OneRunEach => Runs::One,
         Pairing::SamePlan => Runs::SamePlan,
         Pairing::Independent | Pairing::Paired => Runs::Several,
     };
-    section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs));
-    section.notes(against.per_gpu_trade.iter().map(|trade| Note::info(trade.in_words(&against.side))));
-    section.charts(changes(against));
-    section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::with_cure(seen, None)));
-    section.notes(closed_and_open(compared, against).map(Note::warning));
-    section.notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)));
-    section.notes(advice(compared, against).into_iter().map(Note::advice));
-    section.more(["compare"]);
-    section
+    let trades = against.per_gpu_trade.iter();
+    Section::summary(format!("{} against the baseline: {pairing}", against.side))
+        .notes(demands(&against.gates))
+        .table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs))
+        .notes(trades.map(|trade| Note::info(trade.in_words(&against.side))))
+        .charts(changes(against))
+        .notes(against.warm_like_cold.iter().map(|seen| diagnosis::with_cure(seen, None)))
+        .notes(closed_and_open(compared, against).map(Note::warning))
+        .notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)))
+        .notes(advice(compared, against).into_iter().map(Note::advice))
+        .more(["compare"])
 }
 
 /// Figures by their names and units.
@@ -160,12 +161,8 @@ const FURTHEST: f64 = 3.0;
 
 /// The change of every figure, under one axis.
 fn changes(against: &AgainstBaseline) -> Option<Chart> {
-    let is_share = |row: &ComparedRow| row.figure.kind() == FigureKind::Share;
-    let mut names = Vec::new();
-    let mut series = Vec::new();
-    for row in against.rows.iter().filter(|row| !is_share(row)) {
-        let least = rows::least_change(row).map(Estimate::bare);
-        let Some(changed) = row.change.or(least) else { continue };
+    let marked = against.rows.iter().filter(|row| row.figure.kind() != FigureKind::Share).filter_map(|row| {
+        let changed = row.change.or(rows::least_change(row).map(Estimate::bare))?;
         let palette = match row.standing {
             ChangeStanding::Better => Palette::Third,
             ChangeStanding::Worse => Palette::Second,
@@ -175,9 +172,7 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
         let at_least = by > FURTHEST || row.change.is_none();
         let [low, high] =
             [low, high].map(|end| end.filter(|_| !at_least).map(|end| end.min(FURTHEST) * 100.0));
-        let place = Point::at(by.min(FURTHEST) * 100.0, names.len() as f64, String::new());
-        let point = Point { low, high, at_least, ..place };
-        series.push(Series::points("", palette, LineStyle::None, vec![point]));
+        let point = Point { low, high, at_least, ..Point::at(by.min(FURTHEST) * 100.0, 0.0, String::new()) };
         let words = format!(
             "{}: {} → {}, {} ({})",
             label(&row.figure),
@@ -186,15 +181,12 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
             row.change.map_or_else(|| format!("over {}", signed(by, "%")), |_| change(row)),
             rows::verdict(row.standing)
         );
-        names.push(chart::Row::new(row.figure.to_string(), words));
-    }
-    if names.is_empty() {
-        return None;
-    }
-    let ends = Series::extent(&series, |point| point.x).into_iter().chain([0.0]);
-    let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
-    let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
-    let plot = Plot::rows(description, axis, names, series)
+        Some((chart::Row::new(row.figure.to_string(), words), palette, Some(point)))
+    });
+    let marked: Vec<_> = marked.collect();
+    let axis = |ends: Vec<f64>| Axis::around("change, %", ends.into_iter().chain([0.0]));
+    let description = format!("Change of {} figures of {} against the baseline", marked.len(), against.side);
+    let plot = Plot::marked_rows(description, axis, marked)?
         .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals; arrows: more than that";
     Some(Chart::new("Change against the baseline", plot).hint(hint))
@@ -257,39 +249,32 @@ pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let conditions = conditions(&compared.differences).into_iter().chain(unchecked).collect();
     let invalid = compared.sides.iter().filter(|side| side.valid == Some(false)).count();
     let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
-    let mut document = begun(title, verdict, &sides, conditions);
-    for (place, against) in compared.against.iter().enumerate() {
+    let each = compared.against.iter().enumerate().flat_map(|(place, against)| {
         let section = one_foreign(against);
         // Of many sides a screen has the first.
-        document.add(if place > 0 {
-            [Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]
+        if place > 0 {
+            [section.at(Level::Page), unmet(&against.side, &against.gates)]
         } else {
             [section, Section::continued(Level::Brief)]
-        });
-    }
-    let mut more = Section::continued(Level::Brief);
-    if let others @ 1.. = compared.against.len().saturating_sub(1) {
-        more.text(format!("… and {} (--full)", counted(others as u64, "more side")));
-    }
-    document.add([more]);
-    document.add([reservations(&compared.sides)]);
-    let mut how = Section::detail("How to read this comparison").with_notes(FOREIGN_ADVICE.map(Note::info));
-    how.more(["compare", "other-tools"]);
-    document.add([how]);
-    document
+        }
+    });
+    let others = compared.against.len().saturating_sub(1) as u64;
+    let more = (others > 0).then(|| format!("… and {} (--full)", counted(others, "more side")));
+    let how = Section::detail("How to read this comparison")
+        .notes(FOREIGN_ADVICE.map(Note::info))
+        .more(["compare", "other-tools"]);
+    begun(title, verdict, &sides, conditions).with(each).with([
+        Section::continued(Level::Brief).text(more),
+        reservations(&compared.sides),
+        how,
+    ])
 }
 
 /// What a reader must know of the sides, each once with the sides that it is about.
 fn reservations(sides: &[AnySideDescription]) -> Section {
-    let mut texts: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (side, text) in sides.iter().flat_map(|side| side.reservations.iter().map(move |text| (side, text))) {
-        match texts.iter_mut().find(|(known, _)| known == text) {
-            Some((_, names)) => names.push(&side.name),
-            None => texts.push((text, vec![&side.name])),
-        }
-    }
-    let note = |(text, names): (&str, Vec<&str>)| Note::warning(format!("{}: {text}", names.join(", ")));
-    Section::continued(Level::Summary).with_notes(texts.into_iter().map(note))
+    let all = sides.iter().flat_map(|side| side.reservations.iter().map(move |text| (&side.name, text)));
+    let note = |(text, names)| Note::warning(format!("{}: {text}", joined(names, ", ")));
+    Section::continued(Level::Summary).notes(grouped(all).into_iter().map(note))
 }
 
 fn any_side_in_words(side: &AnySideDescription) -> String {
@@ -302,13 +287,10 @@ fn any_side_in_words(side: &AnySideDescription) -> String {
 }
 
 fn one_foreign(against: &AgainstForeign) -> Section {
-    let mut section = Section::summary(format!("{} against the baseline: one run a side", against.side));
-    demands(&mut section, &against.gates);
-    section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), Runs::One));
-    for (names, of) in [(&against.only_baseline, "the baseline"), (&against.only_here, &*against.side)] {
-        if !names.is_empty() {
-            section.fact(format!("only in {of}"), names.join(", "));
-        }
-    }
-    section
+    let only = [(&against.only_baseline, "the baseline"), (&against.only_here, &*against.side)];
+    let only = only.into_iter().filter(|(names, _)| !names.is_empty());
+    Section::summary(format!("{} against the baseline: one run a side", against.side))
+        .notes(demands(&against.gates))
+        .table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), Runs::One))
+        .named(only.map(|(names, of)| (format!("only in {of}"), [names.join(", ")])))
 }

@@ -6,7 +6,7 @@ use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAga
 use crate::experiment::{HighestLoad, Load};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, cell};
-use crate::units::{counted, three_digits};
+use crate::units::{counted, joined, listed, three_digits};
 
 /// Curves that a chart distinguishes: four colours, solid and dashed.
 const MOST_CURVES: usize = 8;
@@ -29,21 +29,21 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let title = format!("{} compared", counted(sides.len() as u64, "sweep"));
     let invalid = compared.answers.iter().filter(|answer| !answer.valid).count();
     let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
-    let mut document = begun(title, verdict, &sides, conditions(&compared.differences))
-        .headline(headline(&compared.answers));
-    document.add([answers(&compared.answers), curves(compared)]);
     let several = compared.against.len() > 1;
-    for against in &compared.against {
+    let each = compared.against.iter().flat_map(|against| {
         let section = one(against);
         // Of many sweeps a screen has the answers alone.
-        if several {
-            document.add([Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]);
+        let [section, unmet] = if several {
+            [section.at(Level::Page), unmet(&against.side, &against.gates)]
         } else {
-            document.add([section]);
-        }
-        document.add([by_load(against)]);
-    }
-    document
+            [section, Section::continued(Level::Brief)]
+        };
+        [section, unmet, by_load(against)]
+    });
+    begun(title, verdict, &sides, conditions(&compared.differences))
+        .headline(headline(&compared.answers))
+        .with([answers(&compared.answers), curves(compared)])
+        .with(each)
 }
 
 /// Of two sweeps the change of the highest load, of more the highest; nothing where it is not known of all.
@@ -90,13 +90,8 @@ fn best(answers: &[AnswerOfSide]) -> Option<String> {
         (Some(low), Some(high)) => high >= low,
         _ => true,
     };
-    let near =
-        others.iter().filter(|(_, other, _)| may_be_as_good(other)).map(|(side, ..)| side.side.as_str());
-    let near: Vec<_> = near.collect();
-    let doubt = match near.as_slice() {
-        [] => String::new(),
-        near => format!("; not surely more than {}", near.join(", ")),
-    };
+    let near = others.iter().filter(|(_, other, _)| may_be_as_good(other)).map(|(side, ..)| &side.side);
+    let doubt = listed(near, ", ").map_or(String::new(), |near| format!("; not surely more than {near}"));
     Some(format!("the best within the objectives: {}, {shown}{doubt}", best.side))
 }
 
@@ -115,47 +110,39 @@ fn answers(answers: &[AnswerOfSide]) -> Section {
         Some(format!("{}–{}", known(found.interval_low), known(found.interval_high)))
     };
     let sides = answers.iter().map(|answer| (answer, answer.answer.as_ref()));
-    let mut table = Table::of("Highest load by side", sides)
+    let table = Table::of("Highest load by side", sides)
         .column("", |(answer, _)| answer.side.clone())
         .column("passed", |(_, found)| Some(found?.passed?.to_string()))
         .column("failed", |(_, found)| Some(found?.failed?.to_string()))
         .column("estimate", |(_, found)| found?.estimate.map(three_digits))
         .column("95 %", |(_, found)| interval(found?))
-        .table();
-    table.rows_in_brief(&(0..MOST_ANSWERS), "sweep");
-    let mut section = Section::summary("Highest load that meets the objectives").with_table(table);
-    if let Some(best) = best(answers) {
-        section.text(best);
-    }
-    section
+        .in_brief(&(0..MOST_ANSWERS), "sweep");
+    Section::summary("Highest load that meets the objectives").table(table).text(best(answers))
 }
 
 fn one(against: &SweepAgainst) -> Section {
-    let mut section = Section::summary(format!("{} against the baseline", against.side));
-    demands(&mut section, &against.gates);
-    section.text(against.sentence.clone());
-    if against.loads.is_empty() {
-        section.note(Note::advice(
+    let apart = against.loads.is_empty().then(|| {
+        Note::advice(
             "the two measured no load in common: run the second sweep with --rates and the baseline's loads to compare \
              them load by load",
-        ));
-    }
-    section
+        )
+    });
+    Section::summary(format!("{} against the baseline", against.side))
+        .notes(demands(&against.gates))
+        .text([&against.sentence])
+        .notes(apart)
 }
 
 /// Every figure at every load that both measured.
 fn by_load(against: &SweepAgainst) -> Section {
-    let mut section = Section::detail(format!("{} against the baseline, load by load", against.side));
     let rows = against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row)));
     let rows = rows.map(|(at, row)| (format!("{} {}", at.load, label(&row.figure)), row));
-    section.table(table(&format!("{}, load by load", against.side), rows, Runs::Several));
-    if against.loads.iter().any(|at| at.pairing == Pairing::OneRunEach) {
-        let text =
-            "one run of a load cannot show a small difference: run the sweeps with --repeats 3 or more";
-        section.note(Note::advice(text));
-        section.more(["compare"]);
-    }
-    section
+    let single = against.loads.iter().any(|at| at.pairing == Pairing::OneRunEach);
+    let advice = "one run of a load cannot show a small difference: run the sweeps with --repeats 3 or more";
+    Section::detail(format!("{} against the baseline, load by load", against.side))
+        .table(table(&format!("{}, load by load", against.side), rows, Runs::Several))
+        .notes(single.then(|| Note::advice(advice)))
+        .more(single.then_some("compare"))
 }
 
 fn curves(compared: &ComparedSweeps) -> Section {
@@ -169,14 +156,13 @@ fn curves(compared: &ComparedSweeps) -> Section {
         ("Output tokens over load", "tokens/s", None, |side| &side.output_tokens_per_s),
     ];
     let chart = |(title, axis, hint, read): (&str, &str, Option<String>, Read)| {
-        let hints: Vec<_> = hint.into_iter().chain(left_out.clone()).collect();
+        let hint = joined(hint.into_iter().chain(left_out.clone()), "; ");
         let chart = Chart::new(title, curve(compared, axis, read)?);
-        Some(chart.hint(hints.join("; ")).behind(levels(compared, read)))
+        Some(chart.hint(hint).behind(levels(compared, read)))
     };
-    let mut section = Section::page("The curves");
-    section.charts(drawn.into_iter().filter_map(chart));
-    section.charts(throughput_against_latency(compared));
-    section
+    Section::page("The curves")
+        .charts(drawn.into_iter().filter_map(chart))
+        .charts(throughput_against_latency(compared))
 }
 
 /// Output tokens per second against the p99 of TTFT, a curve for each sweep up to where its server is full.
@@ -189,16 +175,14 @@ fn throughput_against_latency(compared: &ComparedSweeps) -> Option<Chart> {
         });
         both.collect()
     };
-    let series: Vec<Series> = looks(compared)
-        .map(|(side, palette, line)| {
-            let points = at(side).into_iter().map(|(load, ttft, tokens)| {
-                let words =
-                    format!("{}, {load}: {} tokens/s at p99 TTFT {} ms", side.side, cell(tokens), cell(ttft));
-                Point::at(ttft, tokens, words)
-            });
-            Series::points(named(side, line), palette, line, points.collect())
-        })
-        .collect();
+    let series = each_drawn(compared, |side| {
+        let points = at(side).into_iter().map(|(load, ttft, tokens)| {
+            let words =
+                format!("{}, {load}: {} tokens/s at p99 TTFT {} ms", side.side, cell(tokens), cell(ttft));
+            Point::at(ttft, tokens, words)
+        });
+        points.collect()
+    });
     let points = || series.iter().flat_map(Series::marked);
     let (xs, ys): (Vec<f64>, Vec<f64>) = points().map(|point| (point.x, point.y)).unzip();
     if xs.is_empty() {
@@ -209,25 +193,11 @@ fn throughput_against_latency(compared: &ComparedSweeps) -> Option<Chart> {
         .column("side", |(side, _)| side.to_owned())
         .column("load", |(_, (load, ..))| load.to_string())
         .column("p99 TTFT, ms", |(_, (_, ttft, _))| ttft)
-        .column("tokens/s", |(.., (.., tokens))| tokens)
-        .table();
+        .column("tokens/s", |(.., (.., tokens))| tokens);
     let description = format!("Output tokens against p99 TTFT of {} sweeps", compared.answers.len());
     let (x, y) = (Axis::fitting("p99 TTFT, ms", xs), Axis::from_zero("tokens/s", ys));
     let chart = Chart::new("Output tokens against p99 TTFT", Plot::new(description, x, y, series));
     Some(chart.hint("up and left is better; loads that overload a server are left out").behind(table))
-}
-
-/// Each sweep that is drawn, with its colour and line.
-fn looks(compared: &ComparedSweeps) -> impl Iterator<Item = (&AnswerOfSide, Palette, LineStyle)> {
-    let lines = [LineStyle::Solid, LineStyle::Dashed];
-    let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
-    compared.answers.iter().zip(looks).map(|(side, (palette, line))| (side, palette, line))
-}
-
-/// Its name in a legend.
-fn named(side: &AnswerOfSide, line: LineStyle) -> String {
-    let dashed = if line == LineStyle::Dashed { " (dashed)" } else { "" };
-    format!("{}{dashed}", side.side)
 }
 
 type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
@@ -243,22 +213,20 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
         .column("figure", |(.., level)| level.value.map(cell).or_else(|| at_least(level)))
         .column("95 % from", |(.., level)| level.low)
         .column("to", |(.., level)| level.high)
-        .table()
+        .into()
 }
 
 /// One figure of all sweeps over their loads; nothing where no sweep has it.
 fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
-    let mut series: Vec<Series> = looks(compared)
-        .map(|(side, palette, line)| {
-            let points = read(side).iter().filter_map(|(load, level)| {
-                let y = level.value.or(level.at_least)?;
-                let words = format!("{}, {load}: {}", side.side, cell(y));
-                let (low, high, at_least) = (level.low, level.high, level.value.is_none());
-                Some(Point { low, high, at_least, ..Point::at(load.amount(), y, words) })
-            });
-            Series::points(named(side, line), palette, line, points.collect())
-        })
-        .collect();
+    let mut series = each_drawn(compared, |side| {
+        let points = read(side).iter().filter_map(|(load, level)| {
+            let y = level.value.or(level.at_least)?;
+            let words = format!("{}, {load}: {}", side.side, cell(y));
+            let (low, high, at_least) = (level.low, level.high, level.value.is_none());
+            Some(Point { low, high, at_least, ..Point::at(load.amount(), y, words) })
+        });
+        points.collect()
+    });
     if series.iter().all(|series| series.marked().is_empty()) {
         return None;
     }
@@ -275,4 +243,14 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
     };
     let description = format!("{title} over load of {} sweeps", compared.answers.len());
     Some(Plot::new(description, Axis::fitting(&unit, loads), Axis::fitting(title, heights), series))
+}
+
+/// A series for each sweep that is drawn, each with a colour and line of its own.
+fn each_drawn(compared: &ComparedSweeps, points: impl Fn(&AnswerOfSide) -> Vec<Point>) -> Vec<Series> {
+    let lines = [(LineStyle::Solid, ""), (LineStyle::Dashed, " (dashed)")].into_iter();
+    let looks = lines.flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
+    let series = compared.answers.iter().zip(looks).map(|(side, (palette, (line, ending)))| {
+        Series::points(format!("{}{ending}", side.side), palette, line, points(side))
+    });
+    series.collect()
 }

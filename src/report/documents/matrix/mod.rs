@@ -9,6 +9,8 @@ use self::plan::servers;
 use self::rows::{charts, contract, doubts, headline, hypotheses, open_questions, rows, why_stopped};
 use crate::experiment::matrix::{Decision, Matrix, MatrixStopped, RankedVariant, VARIANT_WORDS, in_currency};
 use crate::report::document::{Document, Level, Note, Section, Tone, VerdictLine};
+use crate::report::documents::parts::campaign::{run_again, unstopped};
+use crate::units::joined;
 
 pub use self::plan::{PlannedRow, matrix_plan};
 
@@ -27,33 +29,30 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
         None if matrix.rehearsal => "REHEARSED",
         None => "MEASURED",
     };
-    let verdict = VerdictLine::new(tone, word, headline(matrix));
-    let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(verdict);
-    let mut about = Section::continued(Level::Page);
-    if !matrix.description.is_empty() {
-        about.text(matrix.description.clone());
-    }
-    document.add([about, rows(matrix), doubts(matrix), open_questions(matrix), hypotheses(matrix)]);
-    document.add([decision(matrix)]);
-    document.add(servers(matrix));
-    document.add([charts(matrix), end(matrix, again)]);
-    document
+    let about = Section::continued(Level::Page)
+        .text(Some(&matrix.description).filter(|description| !description.is_empty()));
+    Document::new(format!("Experiments: {}", matrix.name))
+        .verdict(VerdictLine::new(tone, word, headline(matrix)))
+        .with([about, rows(matrix), doubts(matrix), open_questions(matrix), hypotheses(matrix)])
+        .with([decision(matrix)])
+        .with(servers(matrix))
+        .with([charts(matrix), end(matrix, again)])
 }
 
 fn decision(matrix: &Matrix) -> Section {
-    let mut section = Section::summary("Contract");
+    let section = Section::summary("Contract");
     let Some(decision) = &matrix.decision else { return section };
-    section.text(contract(decision, matrix.currency.as_deref()));
-    for decided in &decision.variants {
+    let notes = decision.variants.iter().flat_map(|decided| {
         let word = decided.standing.choose(VARIANT_WORDS);
-        section.note(Note::new(decided.standing, format!("{word}: {}", decided.variant)));
-        section
-            .notes(decided.reasons.iter().map(|reason| Note::info(format!("{}: {reason}", decided.variant))));
-    }
-    if decision.ranking.len() > 1 {
-        section.text(ranking(decision, matrix.currency.as_deref()));
-    }
+        let note = Note::new(decided.standing, format!("{word}: {}", decided.variant));
+        let why = |reason| Note::info(format!("{}: {reason}", decided.variant));
+        [note].into_iter().chain(decided.reasons.iter().map(why))
+    });
+    let ranks = decision.ranking.len() > 1;
     section
+        .text([contract(decision, matrix.currency.as_deref())])
+        .notes(notes)
+        .text(ranks.then(|| ranking(decision, matrix.currency.as_deref())))
 }
 
 /// `cheapest first, for an acceptable answer: tp1 0.0012 EUR, tp2 0.0019 EUR`.
@@ -61,19 +60,12 @@ fn ranking(decision: &Decision, currency: Option<&str>) -> String {
     let cost = |ranked: &RankedVariant| {
         format!("{} {}", ranked.variant, in_currency(ranked.cost_per_acceptable_answer, currency))
     };
-    let all: Vec<_> = decision.ranking.iter().map(cost).collect();
-    format!("cheapest first, for an acceptable answer: {}", all.join(", "))
+    format!("cheapest first, for an acceptable answer: {}", joined(decision.ranking.iter().map(cost), ", "))
 }
 
 fn end(matrix: &Matrix, again: Option<&str>) -> Section {
-    let unstopped = matrix.unstopped.iter();
-    let mut section = Section::detail("End").with_notes(
-        unstopped.map(|of| Note::error(format!("The server of {} was not stopped: {}.", of.variant, of.why))),
-    );
-    section.text(why_stopped(&matrix.stopped));
-    if let Some(again) = again {
-        section.command(again);
-        section.remark(format!("measured by Skyline {}", matrix.skyline_version));
-    }
-    section
+    let end = Section::detail("End")
+        .notes(matrix.unstopped.iter().map(|of| unstopped(&of.variant, &of.why)))
+        .text([why_stopped(&matrix.stopped)]);
+    run_again(end, again, &matrix.skyline_version)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::engine::without_secrets;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant, in_currency};
-use crate::report::document::{Document, FIRST_COLUMN, NOTHING, Section, Table, Tone, VerdictLine};
-use crate::units::{counted, fitted, spoken};
+use crate::report::document::{Document, FIRST_COLUMN, NOTHING, Section, Table, TableOf, Tone, VerdictLine};
+use crate::units::{counted, fitted, joined, listed, spoken};
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
@@ -34,27 +34,23 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow], load_of_al
         counted(runs, "run"),
         spoken(load)
     );
-    let verdict = VerdictLine::new(Tone::Neutral, "DRY RUN", sentence);
-    let mut document = Document::new(format!("Plan of {}", experiments.name)).verdict(verdict);
-    let mut rows = Section::summary("Rows").with_table(planned_rows(experiments, planned));
-    rows.text(load_of_all);
-    document.add([rows]);
-    let mut expected = Section::page("Expected");
-    for row in experiments.rows.iter().filter(|row| !row.expect.is_empty()) {
-        let claims: Vec<_> = row.expect.iter().map(|claim| claim.text.as_str()).collect();
-        expected.fact(row.name.clone(), claims.join("; "));
-    }
-    document.add([expected]);
-    for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
+    let expected = experiments.rows.iter().filter(|row| !row.expect.is_empty());
+    let expected =
+        expected.map(|row| (&row.name, [joined(row.expect.iter().map(|claim| &claim.text), "; ")]));
+    let variants = planned.chunk_by(|a, b| a.slot.variant == b.slot.variant).map(|rows| {
         let variant = &experiments.variants[rows[0].slot.variant];
-        let mut section = Section::page(format!("Variant {}", variant.name));
-        add_server(&mut section, variant, experiments.currency.as_deref());
-        document.add([section]);
-    }
-    document
+        server(Section::page(format!("Variant {}", variant.name)), variant, experiments.currency.as_deref())
+    });
+    Document::new(format!("Plan of {}", experiments.name))
+        .verdict(VerdictLine::new(Tone::Neutral, "DRY RUN", sentence))
+        .with([
+            Section::summary("Rows").table(planned_rows(experiments, planned)).text([load_of_all]),
+            Section::page("Expected").named(expected),
+        ])
+        .with(variants)
 }
 
-fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
+fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> TableOf<PlannedRow> {
     let row = |planned: PlannedRow| &experiments.rows[planned.slot.row];
     let name = |planned: PlannedRow| {
         let variant = &experiments.variants[planned.slot.variant].name;
@@ -66,15 +62,12 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
         tokens.map(|variable| of(planned, variable).unwrap_or_else(|| NOTHING.to_owned())).join("/")
     };
     let load = |planned: PlannedRow| {
-        let load = [MatrixVariable::Arrival, MatrixVariable::Load].map(|variable| of(planned, variable));
-        load.into_iter().flatten().collect::<Vec<_>>().join(" ")
+        let load = [MatrixVariable::Arrival, MatrixVariable::Load];
+        joined(load.into_iter().filter_map(|variable| of(planned, variable)), " ")
     };
-    let changed = |planned: PlannedRow| {
-        let changed = row(planned).settings.differences(&experiments.rows[0].settings);
-        let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
-        (!changed.is_empty()).then(|| changed.join(", "))
-    };
-    let mut table = Table::of("Rows", planned.iter().copied())
+    let changed =
+        |planned: PlannedRow| listed(row(planned).settings.differences(&experiments.rows[0].settings), ", ");
+    Table::of("Rows", planned.iter().copied())
         .column("row", name)
         .column("tokens in/out", |planned| {
             of(planned, MatrixVariable::Workload).unwrap_or_else(|| lengths(planned))
@@ -90,9 +83,7 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> Table {
         .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))
         .column("lasts, s", |planned| (!planned.load.is_zero()).then_some(planned.load.as_secs_f64()))
         .column(("differs from the first in", 2), changed)
-        .table();
-    table.rows_in_brief(&(0..MOST), "row");
-    table
+        .in_brief(&(0..MOST), "row")
 }
 
 /// A row's name, with that of its variant where there are several.
@@ -103,14 +94,13 @@ pub(super) fn row_name(row: &str, variant: Option<&String>) -> String {
 /// The variants of a table: their servers, flags and commands.
 pub(super) fn servers(matrix: &Matrix) -> impl Iterator<Item = Section> {
     matrix.variants.iter().map(|variant| {
-        let mut section = Section::detail(format!("Variant {}", variant.name));
-        add_server(&mut section, variant, matrix.currency.as_deref());
-        section
+        let section = Section::detail(format!("Variant {}", variant.name));
+        server(section, variant, matrix.currency.as_deref())
     })
 }
 
 /// Adds what a variant is served with.
-fn add_server(section: &mut Section, variant: &Variant, currency: Option<&str>) {
+fn server(section: Section, variant: &Variant, currency: Option<&str>) -> Section {
     let server = &variant.server;
     let filled = |command: &Option<String>| command.as_ref().map(|command| server.filled(command));
     let settings = [
@@ -123,14 +113,8 @@ fn add_server(section: &mut Section, variant: &Variant, currency: Option<&str>) 
         ("hardware", server.hardware.clone()),
         ("price per hour", server.cost_per_hour().map(|cost| in_currency(cost, currency))),
     ];
-    for (label, said) in settings {
-        match said.as_deref().map(str::trim) {
-            None => {}
-            Some(lines) if lines.contains('\n') => {
-                section.text(format!("{label}:"));
-                section.command(lines);
-            }
-            Some(line) => section.fact(label, line),
-        }
-    }
+    settings.into_iter().fold(section, |section, (label, said)| match said.as_deref().map(str::trim) {
+        Some(lines) if lines.contains('\n') => section.text([format!("{label}:")]).command([lines]),
+        line => section.facts(label, line),
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, CapacityPlan, Offer};
-use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
+use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine, cell,
 };
@@ -20,25 +20,25 @@ const MOST_STEPS: u64 = 300;
 pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     let (tone, word) = if capacity.is_kept() { (Tone::Good, "ENOUGH") } else { (Tone::Bad, "NOT ENOUGH") };
     let title = format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s));
-    let mut document = Document::new(title).verdict(VerdictLine::new(tone, word, capacity.sentence.clone()));
     let named = named(capacity);
-    document = document.headline(named.and_then(|offer| key_figures(offer).into_iter().next()));
-    let mut head = Section::continued(Level::Page);
-    head.figures(named.map(key_figures).unwrap_or_default());
-    contract(&mut head, capacity);
-    document.add([head, offers(capacity)]);
-    for (place, offer) in capacity.offers.iter().enumerate() {
-        document.add([basis(capacity, offer), curves(capacity, offer, sweeps.get(place))]);
-    }
-    let mut charts = Section::detail("Offers compared, and other rates");
+    let figures = named.map(key_figures).unwrap_or_default();
     let axis = format!("price per hour{}", currency(capacity, ", "));
-    if let Some(compared) = compared(capacity, &axis) {
-        charts.charts(compare(capacity, compared));
-        charts.chart(at_other_rates(capacity, compared));
-    }
+    let charts = compared(capacity, &axis).into_iter().flat_map(|compared| {
+        compare(capacity, compared).into_iter().chain([at_other_rates(capacity, compared)])
+    });
+    let each = capacity.offers.iter().enumerate();
+    let each =
+        each.flat_map(|(place, offer)| [basis(capacity, offer), curves(capacity, offer, sweeps.get(place))]);
     let assumed = assumptions(capacity, named).into_iter().map(Note::info);
-    document.add([charts, Section::detail("Assumptions").with_notes(assumed)]);
-    document
+    Document::new(title)
+        .verdict(VerdictLine::new(tone, word, capacity.sentence.clone()))
+        .headline(figures.first().cloned())
+        .with([contract(Section::continued(Level::Page).figures(figures), capacity), offers(capacity)])
+        .with(each)
+        .with([
+            Section::detail("Offers compared, and other rates").charts(charts),
+            Section::detail("Assumptions").notes(assumed),
+        ])
 }
 
 /// The offer that the answer is about: the cheapest, or the only one.
@@ -51,45 +51,39 @@ fn named(capacity: &CapacityPlan) -> Option<&Offer> {
 }
 
 fn key_figures(offer: &Offer) -> Vec<KeyFigure> {
-    let card = |name: &str, value: String, below: Option<String>| {
-        KeyFigure::new(name, value, "").below(below).card_only()
+    let card = |name: &str, value: Option<String>, unit: Option<&String>, below: Option<&str>| {
+        let figure = KeyFigure::new(name, value?, unit.cloned().unwrap_or_default());
+        Some(figure.below(below.map(str::to_owned)).card_only())
     };
-    let price = |name: &str, price: f64, below: &str| {
-        KeyFigure::new(name, cell(price), offer.currency.clone().unwrap_or_default())
-            .below(Some(below.to_owned()))
-            .card_only()
-    };
+    let price =
+        |name, price: Option<f64>, below| card(name, price.map(cell), offer.currency.as_ref(), Some(below));
     let of_currency = if offer.currency.is_some() { "GPUs alone" } else { "in the currency of --gpu-hour" };
     let highest = |basis: Basis| format!("{}/s is the highest rate of each", three_digits(basis.per_s()));
     let highest = offer.per_instance.map(highest);
     let figures = [
-        offer.instances.map(|instances| card("Instances", count(instances), offer.hardware.clone())),
-        offer.gpus.map(|gpus| card("GPUs", count(gpus), None)),
-        offer.utilisation.map(|used| card("Used of each", percent(used), highest)),
-        offer.cost_per_hour.map(|cost| price("Price per hour", cost, of_currency)),
-        offer.cost_per_million_output_tokens.map(|cost| price("Price per 1M tokens", cost, "of all answers")),
-        offer
-            .cost_per_million_within_slo
-            .map(|cost| price("Price per 1M good tokens", cost, "of answers within their SLO")),
+        card("Instances", offer.instances.map(count), None, offer.hardware.as_deref()),
+        card("GPUs", offer.gpus.map(count), None, None),
+        card("Used of each", offer.utilisation.map(percent), None, highest.as_deref()),
+        price("Price per hour", offer.cost_per_hour, of_currency),
+        price("Price per 1M tokens", offer.cost_per_million_output_tokens, "of all answers"),
+        price("Price per 1M good tokens", offer.cost_per_million_within_slo, "of answers within their SLO"),
     ];
     figures.into_iter().flatten().collect()
 }
 
-fn contract(section: &mut Section, capacity: &CapacityPlan) {
+fn contract(section: Section, capacity: &CapacityPlan) -> Section {
     let contract = &capacity.contract;
-    let target = three_digits(contract.target_per_s);
-    section.fact("requested", format!("{target} requests/s of all instances together"));
-    let (free, fit) = (percent(contract.headroom), three_digits(contract.with_headroom()));
-    section
-        .fact("headroom", format!("{free} of each instance's highest rate stays free: {fit}/s have to fit"));
-    section.facts("an instance", contract.gpus_per_instance.map(|gpus| counted(u64::from(gpus), "GPU")));
-    section.facts("limit", contract.max_gpus.map(|most| counted(most, "GPU")));
+    let [target, fit] = [contract.target_per_s, contract.with_headroom()].map(three_digits);
+    let free = percent(contract.headroom);
     let priced = capacity.offers.iter().filter_map(|offer| Some((offer, offer.gpu_hour?)));
     let currency = currency(capacity, " ");
-    section.facts(
-        "GPU-hour",
-        priced.map(|(offer, price)| format!("{}{currency} ({})", cell(price), offer.name)),
-    );
+    let priced = priced.map(|(offer, price)| format!("{}{currency} ({})", cell(price), offer.name));
+    section
+        .fact("requested", format!("{target} requests/s of all instances together"))
+        .fact("headroom", format!("{free} of each instance's highest rate stays free: {fit}/s have to fit"))
+        .facts("an instance", contract.gpus_per_instance.map(|gpus| counted(u64::from(gpus), "GPU")))
+        .facts("limit", contract.max_gpus.map(|most| counted(most, "GPU")))
+        .facts("GPU-hour", priced)
 }
 
 /// The currency of all prices behind `before`; nothing where it is not said.
@@ -108,8 +102,7 @@ fn offers(capacity: &CapacityPlan) -> Section {
             (false, _) => "not met",
         }
     };
-    let heading = if capacity.offers.len() > 1 { "The offers" } else { "The offer" };
-    let mut table = Table::of("The offers", capacity.offers.iter().enumerate())
+    let table = Table::of("The offers", capacity.offers.iter().enumerate())
         .column("", |(_, offer)| offer.name.clone())
         .column(("req/s each", 5), |(_, offer)| offer.per_instance.map(Basis::per_s))
         .column("instances", |(_, offer)| offer.instances)
@@ -119,54 +112,53 @@ fn offers(capacity: &CapacityPlan) -> Section {
         .column("per M tokens", |(_, offer)| offer.cost_per_million_output_tokens)
         .column(("per M in SLO", 7), |(_, offer)| offer.cost_per_million_within_slo)
         .column("contract", kept)
-        .table();
-    table.rows_in_brief(&(0..MOST_OFFERS), "offer");
-    let mut section = Section::summary(heading).with_table(table);
+        .in_brief(&(0..MOST_OFFERS), "offer");
     let why_not = capacity.offers.iter().flat_map(|offer| offer.why_not.iter().map(move |why| (offer, why)));
     let not_met = |(offer, why): (&Offer, _)| format!("{}: contract not met: {why}", offer.name);
-    section.notes(why_not.map(not_met).map(Note::error));
-    section
+    Section::summary(if capacity.offers.len() > 1 { "The offers" } else { "The offer" })
+        .table(table)
+        .notes(why_not.map(not_met).map(Note::error))
 }
 
 /// Where the figures of an offer come from, and what speaks against it.
 fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
-    let mut section = Section::page(offer.name.clone());
-    if let Some(basis) = offer.per_instance {
+    let by_rate = offer.per_instance.map(|basis| {
         let instances = capacity.contract.instances(basis.per_s());
         let (rate, free) = (basis.per_s(), 1.0 - capacity.contract.headroom);
-        section.fact(
-            "by rate",
-            format!(
-                "one instance carries {} requests/s within the objectives ({}); {} of that times {} is {}/s, and {}/s \
-                 are requested",
-                three_digits(rate),
-                basis.in_words(),
-                percent(free),
-                count(instances),
-                three_digits(rate * free * instances as f64),
-                three_digits(capacity.contract.target_per_s),
-            ),
-        );
-    }
+        format!(
+            "one instance carries {} requests/s within the objectives ({}); {} of that times {} is {}/s, and {}/s are \
+             requested",
+            three_digits(rate),
+            basis.in_words(),
+            percent(free),
+            count(instances),
+            three_digits(rate * free * instances as f64),
+            three_digits(capacity.contract.target_per_s),
+        )
+    });
     let share = offer.slo_share.map(|share| format!("{} of the requests at that rate", percent(share)));
-    section.facts("SLO met", share);
-    section.notes(offer.notes.iter().map(Note::info));
-    section
+    Section::page(offer.name.clone())
+        .facts("by rate", by_rate)
+        .facts("SLO met", share)
+        .notes(offer.notes.iter().map(Note::info))
 }
 
 /// The curves of an offer's sweep with the requested rate of an instance.
 fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Section {
-    let mut section = Section::detail(format!("{}: one instance over its load", offer.name));
-    let Some(sweep) = sweep else { return section };
-    let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: loads \
-        that meet the objectives; red: loads that do not";
-    for (place, chart) in that_decide(sweep, &marked(capacity, offer, sweep)).into_iter().enumerate() {
-        let title = format!("{}, one instance", chart.title);
-        let chart = Chart { title, ..chart }.hint(hint);
-        section.chart(if place == 0 { chart.behind(loads_table(sweep)) } else { chart });
-    }
-    section
+    let charts = sweep.into_iter().flat_map(|sweep| {
+        let charts = that_decide(sweep, &marked(capacity, offer, sweep)).into_iter().enumerate();
+        charts.map(move |(place, chart)| {
+            let title = format!("{}, one instance", chart.title);
+            let chart = Chart { title, ..chart }.hint(CURVES);
+            if place == 0 { chart.behind(loads_table(sweep)) } else { chart }
+        })
+    });
+    Section::detail(format!("{}: one instance over its load", offer.name)).charts(charts)
 }
+
+/// What is drawn over the curves of an instance.
+const CURVES: &str = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: \
+    loads that meet the objectives; red: loads that do not";
 
 /// The highest rate of an instance and the rate requested of each, as loads of the sweep.
 fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String)> {
@@ -200,47 +192,38 @@ fn compare(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Option<Char
     if capacity.offers.len() < 2 {
         return None;
     }
-    let mut rows = Vec::new();
-    let mut series = Vec::new();
-    for (place, offer) in capacity.offers.iter().enumerate() {
+    let marked = capacity.offers.iter().map(|offer| {
         let (palette, kept) = if offer.keeps() {
             (Palette::Third, "meets the contract")
         } else {
             (Palette::Second, "does not meet the contract")
         };
-        rows.push(Row::new(offer.name.clone(), format!("{offer}, {kept}")));
-        let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
-        series.extend(point.map(|point| Series::points("", palette, LineStyle::None, vec![point])));
-    }
-    let description = format!("{what} of {} offers", rows.len());
-    let values = Series::extent(&series, |point| point.x);
-    let plot = Plot::rows(description, Axis::from_zero(what, values), rows, series);
-    let hint = "green diamond: meets the contract; square: does not";
-    Some(Chart::new("The offers compared", plot).hint(hint))
+        let row = Row::new(offer.name.clone(), format!("{offer}, {kept}"));
+        (row, palette, read(offer).map(|value| Point::at(value, 0.0, String::new())))
+    });
+    let description = format!("{what} of {} offers", capacity.offers.len());
+    let plot = Plot::marked_rows(description, |values| Axis::from_zero(what, values), marked)?;
+    Some(Chart::new("The offers compared", plot).hint("green diamond: meets the contract; square: does not"))
 }
 
 /// The cost of more and of fewer requests, by rate.
 fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Chart {
     let target = capacity.contract.target_per_s;
     let mut heights = Vec::new();
-    let mut series = Vec::new();
-    for (offer, palette) in capacity.offers.iter().zip(Palette::SERIES) {
-        let (Some(instances), Some(value), Some(basis)) = (offer.instances, read(offer), offer.per_instance)
-        else {
-            continue;
-        };
+    let series = capacity.offers.iter().zip(Palette::SERIES).filter_map(|(offer, palette)| {
+        let (instances, value, basis) = (offer.instances?, read(offer)?, offer.per_instance?);
         let through = staircase(capacity, basis.per_s(), value / instances as f64);
         heights.extend(through.iter().map(|(_, height)| *height).chain([value]));
         let words = format!("{} requests/s: {offer}", three_digits(target));
         let form = SeriesForm::Curve { through, marked: vec![Point::at(target, value, words)] };
-        series.push(Series::new(offer.name.clone(), palette, form));
-    }
+        Some(Series::new(offer.name.clone(), palette, form))
+    });
+    let series = series.collect();
     let description = format!("{what} by requested rate, up to {} requests/s", three_digits(2.0 * target));
     let x = Axis::between("requests/s requested of all", 0.0, 2.0 * target);
     let plot = Plot::new(description, x, Axis::from_zero(what, heights), series)
         .with_rules([ReferenceLine::Place(target, "requested".to_owned())]);
-    let hint = "by rate, headroom included; marked: this plan";
-    Chart::new("At other rates", plot).hint(hint)
+    Chart::new("At other rates", plot).hint("by rate, headroom included; marked: this plan")
 }
 
 /// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance
@@ -263,30 +246,25 @@ fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> 
 }
 
 fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
-    let mut said = vec![
-        "Every instance is like the measured one: its server, model, hardware and settings.".to_owned(),
+    let always = [
+        "Every instance is like the measured one: its server, model, hardware and settings.",
         "The requests are like those of the sweep: their mix, their lengths, how they come in bursts, how many share a \
-         prefix."
-            .to_owned(),
-    ];
-    said.push(
+         prefix.",
         "Each instance gets an even share of the rate. No router and no queue that several instances share is \
-         modelled: skyline simulate --replicas does."
-            .to_owned(),
+         modelled: skyline simulate --replicas does.",
+    ];
+    let tokens = named.and_then(|offer| offer.output_tokens_per_s).map(|tokens| {
+        let each = three_digits(tokens / capacity.contract.target_per_s);
+        format!("An answer has {each} tokens on average, as in the sweep.")
+    });
+    let is_priced = capacity.offers.iter().any(|offer| offer.cost_per_hour.is_some());
+    let price = is_priced.then_some(
+        "The price covers GPUs only. The price per token holds at the requested rate: at half that rate a token costs \
+         twice as much.",
     );
-    said.extend(named.and_then(|offer| without_one(capacity, offer)));
-    if let Some(tokens) = named.and_then(|offer| offer.output_tokens_per_s) {
-        let each = tokens / capacity.contract.target_per_s;
-        said.push(format!("An answer has {} tokens on average, as in the sweep.", three_digits(each)));
-    }
-    if capacity.offers.iter().any(|offer| offer.cost_per_hour.is_some()) {
-        said.push(
-            "The price covers GPUs only. The price per token holds at the requested rate: at half that rate a token \
-             costs twice as much."
-                .to_owned(),
-        );
-    }
-    said
+    let lost = named.and_then(|offer| without_one(capacity, offer));
+    let always = always.map(str::to_owned).into_iter();
+    always.chain(lost).chain(tokens).chain(price.map(str::to_owned)).collect()
 }
 
 /// What the others carry when one instance is lost.

@@ -2,18 +2,16 @@
 
 use crate::analysis::{Metric, Quantile, VerdictOutcome};
 use crate::experiment::{CostKind, EngineFit, FittedCost, Grade, PredictedRate, PredictedRates, RunCheck};
-use crate::report::document::{
-    Document, NOTHING, Note, Section, Table, TableCell, Tone, VerdictLine, cell, known,
-};
+use crate::report::document::{Document, NOTHING, Note, Section, Table, TableCell, Tone, VerdictLine, cell};
 use crate::report::documents::parts::cells::latency;
-use crate::units::{counted, percent, three_digits};
+use crate::units::{counted, joined, percent, three_digits};
 
 /// The latencies by which a fit is judged.
-const FIGURES: [(Metric, Quantile); 4] = [
-    (Metric::Ttft, Quantile::P50),
-    (Metric::Ttft, Quantile::P99),
-    (Metric::Tpot, Quantile::P50),
-    (Metric::Tpot, Quantile::P99),
+const FIGURES: [(&str, Metric, Quantile); 4] = [
+    ("TTFT p50", Metric::Ttft, Quantile::P50),
+    ("p99", Metric::Ttft, Quantile::P99),
+    ("TPOT p50", Metric::Tpot, Quantile::P50),
+    ("p99", Metric::Tpot, Quantile::P99),
 ];
 
 /// Tails with a larger error than this are named in the verdict.
@@ -31,10 +29,7 @@ pub fn predicted(predicted: &PredictedRates) -> Document {
 
 fn with_rates(fit: &EngineFit, predicted: Option<&PredictedRates>) -> Document {
     let title = format!("Engine fitted to {}: {}", counted(fit.runs.len() as u64, "run"), fit.form);
-    let mut document = Document::new(title).verdict(grade(fit));
-    document.add(predicted.map(rates));
-    document.add(sections(fit));
-    document
+    Document::new(title).verdict(grade(fit)).with(predicted.map(rates)).with(sections(fit))
 }
 
 /// How well it is fitted, and by what that is judged.
@@ -75,27 +70,24 @@ pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
 
 /// The costs, and measured against predicted latencies.
 pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
-    let mut table = Table::new("Fitted costs", ["", "fitted", "95 % interval"]);
-    fit.costs.iter().for_each(|cost| table.row(cost_cells(cost)));
-    let mut costs = Section::page("Fitted costs").with_table(table);
+    let costs = fit.costs.iter().map(cost_cells);
+    let table = Table::from_cells("Fitted costs", ["", "fitted", "95 % interval"], costs);
     let error = |share: Option<f64>| share.map_or(NOTHING.to_owned(), percent);
-    costs.remark(format!(
+    let costs = Section::page("Fitted costs").table(table).remark([format!(
         "from {}; median error of the time of an answer: {}, of a time to first token: {}",
         counted(fit.equations, "equation"),
         error(fit.answer_error),
         error(fit.first_token_error),
-    ));
+    )]);
     let of_all = fit.runs.iter().map(|run| (run, None));
     let held_out = fit.held_out.iter().map(|run| (run, Some("held out")));
-    let mut table =
-        Table::of("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
-    for (title, of) in ["TTFT p50", "p99", "TPOT p50", "p99"].into_iter().zip(FIGURES) {
-        table = table.column(title, |(run, _)| off(run, of));
-    }
-    let heading = "Measured → predicted by the fitted engine, ms";
-    let mut check = Section::summary(heading).with_table(table.table());
-    let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
-    check.fact("runs", names.join(", "));
+    let table = Table::of("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
+    let table = FIGURES.into_iter().fold(table, |table, (title, metric, quantile)| {
+        table.column(title, |(run, _)| off(run, metric, quantile))
+    });
+    let check = Section::summary("Measured → predicted by the fitted engine, ms")
+        .table(table)
+        .fact("runs", joined(fit.runs.iter().map(|run| &run.run), ", "));
     [costs, check]
 }
 
@@ -136,7 +128,7 @@ fn checked_run((run, how): (&RunCheck, Option<&str>)) -> String {
 }
 
 /// A measured latency of a run, what is predicted of it, and how far that is off.
-fn off(run: &RunCheck, (metric, quantile): (Metric, Quantile)) -> Option<String> {
+fn off(run: &RunCheck, metric: Metric, quantile: Quantile) -> Option<String> {
     let figure = run.figure(metric, quantile)?;
     let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {
         (Some(ms), _) => three_digits(ms),
@@ -150,29 +142,23 @@ fn off(run: &RunCheck, (metric, quantile): (Metric, Quantile)) -> Option<String>
 
 /// What it predicts of several rates, beside what was measured at them.
 fn rates(predicted: &PredictedRates) -> Section {
-    let titles = ["requests/s", "TTFT p50", "p99", "TPOT p50", "p99", "tokens/s", "SLO %", "source"];
-    let mut table = Table::new("Predicted by rate", titles);
-    for rate in &predicted.rates {
-        table.row(rate_cells(rate));
-        if let Some(measured) = &rate.measured {
-            let measured = |of| known(run_figure(measured, of));
-            let rest = [NOTHING, NOTHING, "measured"].map(str::to_owned);
-            table.row([String::new()].into_iter().chain(FIGURES.map(measured)).chain(rest));
-        }
-    }
-    let mut section =
-        Section::summary("Predicted, ms; with the measured figures at that rate").with_table(table);
-    if predicted.rates.iter().any(|rate| rate.outcome == VerdictOutcome::Overloaded) {
-        section.remark(
+    let titles = ["requests/s"].into_iter().chain(FIGURES.map(|(title, ..)| title));
+    let titles = titles.chain(["tokens/s", "SLO %", "source"]);
+    let rows = predicted.rates.iter().flat_map(|rate| {
+        let measured = rate.measured.as_ref().map(|run| {
+            let measured = |metric, quantile| Some(run.figure(metric, quantile)?.measured_ms);
+            let [a, b, c, d] = FIGURES.map(|(_, metric, quantile)| measured(metric, quantile).into());
+            ["".into(), a, b, c, d, NOTHING.into(), NOTHING.into(), "measured".into()]
+        });
+        [rate_cells(rate)].into_iter().chain(measured)
+    });
+    let overloaded = predicted.rates.iter().any(|rate| rate.outcome == VerdictOutcome::Overloaded);
+    Section::summary("Predicted, ms; with the measured figures at that rate")
+        .table(Table::from_cells("Predicted by rate", titles, rows))
+        .remark(overloaded.then_some(
             "OVERLOADED: the server would not keep up, and these figures depend on the length of the run",
-        );
-    }
-    section.notes(predicted.notes.iter().map(Note::info));
-    section
-}
-
-fn run_figure(run: &RunCheck, (metric, quantile): (Metric, Quantile)) -> Option<f64> {
-    Some(run.figure(metric, quantile)?.measured_ms)
+        ))
+        .notes(predicted.notes.iter().map(Note::info))
 }
 
 fn rate_cells(rate: &PredictedRate) -> [TableCell; 8] {

@@ -11,20 +11,16 @@ const FEW: u64 = 30;
 
 /// The fit as a document.
 pub fn document(report: &FitReport) -> Document {
-    let mut document = Document::new(format!(
+    let title = format!(
         "fitted to {}: {} in {}",
         report.source,
         counted(report.requests, "request"),
         seconds(report.seconds)
-    ));
-    let mut head = Section::continued(Level::Summary);
-    head.fact("arrivals", arrivals(&report.arrivals));
-    document.add([head]);
-    document.add(report.classes.iter().map(class));
-    let mut notes = Section::continued(Level::Summary);
-    notes.notes(report.notes.iter().map(Note::info));
-    document.add([notes]);
-    document
+    );
+    Document::new(title)
+        .with([Section::continued(Level::Summary).fact("arrivals", arrivals(&report.arrivals))])
+        .with(report.classes.iter().map(class))
+        .with([Section::continued(Level::Summary).notes(report.notes.iter().map(Note::info))])
 }
 
 fn arrivals(fit: &FittedArrivals) -> String {
@@ -57,17 +53,23 @@ fn arrivals(fit: &FittedArrivals) -> String {
 }
 
 fn class(class: &ClassFit) -> Section {
-    let mut section =
-        Section::summary(format!("Class {}: {}", class.name, counted(class.requests, "request")));
-    let mut table =
-        Table::new(format!("Lengths of class {}", class.name), ["", "", "mean", "p50", "p90", "p99"]);
-    lengths(&mut section, &mut table, "input_tokens", &class.input_tokens);
-    lengths(&mut section, &mut table, "output_tokens", &class.output_tokens);
-    section.table(table);
-    section
+    let both = [("input_tokens", &class.input_tokens), ("output_tokens", &class.output_tokens)];
+    let rows = both.into_iter().flat_map(|(name, fit)| {
+        [("observed", fit.observed), ("fitted", fit.fitted)].map(|(what, figures)| (name, what, figures))
+    });
+    let table = Table::of(format!("Lengths of class {}", class.name), rows)
+        .column("", |(name, ..)| name)
+        .column("", |(_, what, _)| what)
+        .column("mean", |(.., LengthFigures { mean, .. })| format!("{mean:.1}"))
+        .column("p50", |(.., figures)| u64::from(figures.p50))
+        .column("p90", |(.., figures)| u64::from(figures.p90))
+        .column("p99", |(.., figures)| u64::from(figures.p99));
+    Section::summary(format!("Class {}: {}", class.name, counted(class.requests, "request")))
+        .named(both.map(|(name, fit)| (name, lengths(fit))))
+        .table(table)
 }
 
-fn lengths(section: &mut Section, table: &mut Table, name: &str, fit: &LengthFit) {
+fn lengths(fit: &LengthFit) -> impl Iterator<Item = String> {
     let law_fits = format!("{}, off by at most {}", law(&fit.distribution), percent(fit.distance));
     let few = (fit.n < FEW).then(|| format!("only {}: the next may lie anywhere", counted(fit.n, "value")));
     let refused = fit.refused.as_ref().map(|refused| {
@@ -78,13 +80,7 @@ fn lengths(section: &mut Section, table: &mut Table, name: &str, fit: &LengthFit
             percent(distance_bar(fit.n as usize))
         )
     });
-    section.facts(name, [law_fits].into_iter().chain(few).chain(refused));
-    for (what, LengthFigures { mean, p50, p90, p99 }) in [("observed", fit.observed), ("fitted", fit.fitted)]
-    {
-        let percentiles = [p50, p90, p99].map(|tokens| count(tokens.into()));
-        let cells = [name.to_owned(), what.to_owned(), format!("{mean:.1}")];
-        table.row(cells.into_iter().chain(percentiles));
-    }
+    [law_fits].into_iter().chain(few).chain(refused)
 }
 
 /// Three digits; 0 for a value too small to show any.

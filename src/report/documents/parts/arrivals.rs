@@ -2,7 +2,7 @@
 
 use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
 use crate::report::document::cell;
-use crate::units::{counted, percent, seconds, three_digits};
+use crate::units::{counted, joined, listed, percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike};
 
 /// What a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
@@ -24,8 +24,8 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
             rate(pattern.mean_rate_per_s())
         ),
         ArrivalPattern::Stages { stages } => {
-            let stages: Vec<_> = stages.iter().map(|one| stage(one, form)).collect();
-            format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
+            let stages = joined(stages.iter().map(|one| stage(one, form)), ", then ");
+            format!("stages, {stages}: {} on average", rate(pattern.mean_rate_per_s()))
         }
         ArrivalPattern::Trace(trace) => match &trace.found {
             Some(found) if found.ends_s < 1.0 => {
@@ -46,9 +46,9 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
             format!("closed loop, {}{at_once}{thinking}", counted(*users, "user"))
         }
         ArrivalPattern::Markov { states } => {
-            let states: Vec<_> = states.iter().map(|one| state(one, form)).collect();
+            let states = joined(states.iter().map(|one| state(one, form)), ", then ");
             let mean = rate(pattern.mean_rate_per_s());
-            format!("markov-modulated, {}, and so on: {mean} on average", states.join(", then "))
+            format!("markov-modulated, {states}, and so on: {mean} on average")
         }
         ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, .. } => format!(
             "diurnal, {} on average, up to {} more and less in each period of {}",
@@ -57,8 +57,8 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
             seconds(*period_s)
         ),
         ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
-            let spikes: Vec<_> = spikes.iter().map(|one| spike(one, form)).collect();
-            format!("{} with spikes: {}", rate(*base_rate_per_s), spikes.join(", "))
+            let spikes = joined(spikes.iter().map(|one| spike(one, form)), ", ");
+            format!("{} with spikes: {spikes}", rate(*base_rate_per_s))
         }
         ArrivalPattern::Clients { clients } => {
             format!(
@@ -118,28 +118,20 @@ pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
 /// What was delivered, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`.
 /// What was planned stands in brackets where it differs.
 pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<&ArrivalSequence>) -> String {
-    let Some(delivered) = delivered else { return String::new() };
     let figures = |sequence: &ArrivalSequence| {
-        [
-            ("CV of gaps", sequence.gap_cv),
-            ("dispersion", sequence.count_dispersion),
-            ("A²", sequence.fit.as_ref().map(|fit| fit.anderson_darling)),
-        ]
-        .map(|(name, figure)| (name, figure.map(cell)))
+        let anderson_darling = sequence.fit.as_ref().map(|fit| fit.anderson_darling);
+        [sequence.gap_cv, sequence.count_dispersion, anderson_darling].map(|figure| figure.map(cell))
     };
-    let planned = planned.map(figures);
-    let parts: Vec<_> = figures(delivered)
-        .into_iter()
-        .enumerate()
-        .filter_map(|(i, (name, figure))| {
-            let figure = figure?;
-            let planned = planned.as_ref().and_then(|planned| planned.get(i)?.1.clone());
-            let planned = planned.filter(|planned| *planned != figure);
-            let planned = planned.map(|planned| format!(" (planned {planned})")).unwrap_or_default();
-            Some(format!("{name} {figure}{planned}"))
-        })
-        .collect();
-    if parts.is_empty() { String::new() } else { format!("; as delivered: {}", parts.join(", ")) }
+    let planned = planned.map(figures).unwrap_or_default();
+    let delivered = delivered.map(figures).unwrap_or_default();
+    let names = ["CV of gaps", "dispersion", "A²"].into_iter();
+    let parts = names.zip(planned.into_iter().zip(delivered)).filter_map(|(name, (planned, figure))| {
+        let figure = figure?;
+        let planned = planned.filter(|planned| *planned != figure);
+        let planned = planned.map(|planned| format!(" (planned {planned})")).unwrap_or_default();
+        Some(format!("{name} {figure}{planned}"))
+    });
+    listed(parts, ", ").map_or(String::new(), |parts| format!("; as delivered: {parts}"))
 }
 
 fn state(state: &RateState, form: LoadForm) -> String {

@@ -5,7 +5,7 @@ use crate::experiment::Latency;
 use crate::experiment::matrix::in_currency;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::report::document::cell;
-use crate::units::counted;
+use crate::units::{counted, listed};
 use crate::workload::Slo;
 
 /// What the mark of an indicative percentile over several runs means.
@@ -23,11 +23,9 @@ pub(crate) fn with_unit(name: &str, kind: FigureKind) -> String {
 
 /// `TTFT ≤ 200 ms, TPOT ≤ 50 ms`.
 pub(crate) fn bounds(slo: Slo) -> String {
-    let given: Vec<_> = [("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("e2e", slo.e2e_ms)]
-        .into_iter()
-        .filter_map(|(figure, bound)| Some(format!("{figure} ≤ {} ms", bound?)))
-        .collect();
-    if given.is_empty() { "nothing".to_owned() } else { given.join(", ") }
+    let given = [("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("e2e", slo.e2e_ms)];
+    let given = given.into_iter().filter_map(|(figure, bound)| Some(format!("{figure} ≤ {} ms", bound?)));
+    listed(given, ", ").unwrap_or_else(|| "nothing".to_owned())
 }
 
 /// Which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
@@ -93,8 +91,7 @@ pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
     let price = facts.gpu_hour.map(|price| in_currency(price, facts.currency.as_deref()));
     let price = price.map(|price| format!("{price} for a GPU hour"));
     let own = hardware.into_iter().chain(model).chain(scheduling).chain(stated).chain(price);
-    let parts: Vec<_> = own.chain(labels).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    listed(own.chain(labels), ", ")
 }
 
 /// A latency, or the bound that is known of it.
@@ -109,4 +106,16 @@ pub(crate) fn latency(latency: Latency) -> Option<String> {
 /// `0.012`; of a smaller one only that it is small.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+/// Names that share a text, under each text once, in the order of the first of them.
+pub(crate) fn grouped<N, T: PartialEq>(all: impl IntoIterator<Item = (N, T)>) -> Vec<(T, Vec<N>)> {
+    let mut groups: Vec<(T, Vec<N>)> = Vec::new();
+    for (name, text) in all {
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((text, vec![name])),
+        }
+    }
+    groups
 }

@@ -1,7 +1,7 @@
 //! A trust checklist: as a table with its cures, and in one line.
 
 use crate::analysis::{Checklist, Status};
-use crate::report::document::{Section, Table, TableColumn};
+use crate::report::document::{Section, Table};
 
 /// Words of an item's standing: met, not met, not known from the result.
 pub(crate) const WORDS: [&str; 3] = ["met", "not met", "not reported"];
@@ -10,18 +10,15 @@ const LINE: usize = 78;
 
 /// All items, each with the figure and the cure.
 pub(crate) fn section(checklist: &Checklist) -> Section {
-    let heading = format!("Checklist: {}", met(checklist));
     let table = Table::of("Checklist", &checklist.items)
         .column("item", |item| item.rule.name())
-        .column(TableColumn::new("standing").left(), |item| item.standing.choose(WORDS))
-        .column(TableColumn::new("what is known").left(), |item| match &item.cure {
+        .left("standing", |item| item.standing.choose(WORDS))
+        .left("what is known", |item| match &item.cure {
             Some(cure) => format!("{} → {cure}", item.sentence),
             None => item.sentence.clone(),
-        })
-        .table();
-    let mut section = Section::page(heading).with_table(table);
-    section.more(checklist.items.iter().map(|item| item.rule.topic()));
-    section
+        });
+    let topics = checklist.items.iter().map(|item| item.rule.topic());
+    Section::page(format!("Checklist: {}", met(checklist))).table(table).more(topics)
 }
 
 /// `9 of 14 items met`.

@@ -2,29 +2,27 @@
 
 use std::time::Duration;
 
-use crate::units::spoken;
+use crate::units::{joined, listed, spoken};
 use crate::workload::{ClientBehaviour, Jitter};
 
 /// `3 retries at most, of 429, 503, after 500 ms and up to 8 s (full jitter); a hedge after 2 s without a token`.
 pub(crate) fn in_words(clients: &ClientBehaviour) -> String {
     let seconds = |seconds: f64| spoken(Duration::from_secs_f64(seconds));
     let retries = (clients.retries > 0).then(|| {
-        let causes: Vec<_> = clients.retry_on.iter().map(ToString::to_string).collect();
         let jitter = match clients.jitter {
             Jitter::Full => "full jitter",
             Jitter::Equal => "equal jitter",
             Jitter::None => "no jitter",
         };
         let [first, longest] = [clients.backoff_s, clients.backoff_max_s].map(seconds);
-        let (most, causes) = (clients.retries, causes.join(", "));
+        let (most, causes) = (clients.retries, joined(&clients.retry_on, ", "));
         format!("at most {most} retries a request, of {causes}, {first} to {longest} apart ({jitter})")
     });
     let limits = [(clients.timeout_s, "in total"), (clients.first_token_timeout_s, "to the first token")];
     let limits = limits.into_iter().filter_map(|(limit, what)| Some(format!("{} {what}", seconds(limit?))));
-    let limits: Vec<_> = limits.collect();
-    let limits = (!limits.is_empty()).then(|| format!("each attempt has {}", limits.join(", ")));
+    let limits = listed(limits, ", ").map(|limits| format!("each attempt has {limits}"));
     let hedge =
         clients.hedge_after_s.map(|after| format!("a hedge after {} without a token", seconds(after)));
-    let parts: Vec<_> = [retries, limits, hedge].into_iter().flatten().collect();
-    if parts.is_empty() { "each request is sent once".to_owned() } else { parts.join("; ") }
+    let parts = [retries, limits, hedge].into_iter().flatten();
+    listed(parts, "; ").unwrap_or_else(|| "each request is sent once".to_owned())
 }

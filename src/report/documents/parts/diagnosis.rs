@@ -7,23 +7,18 @@ use crate::report::document::{Note, Section};
 const MET: &str = "SLOs met; for information: this says where the time goes";
 
 pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
-    let mut section = Section::detail("Diagnosis");
-    let Diagnosis { runs, reservation, symptoms, .. } = diagnosis;
-    if !symptoms.is_empty() {
-        // Where every SLO was met nothing needs a cure, unless the figures cannot be trusted.
-        let met = reservation.is_none() && diagnosis.nearly_all_slos_met();
-        section.notes(reservation.iter().map(Note::error));
-        if met {
-            section.text(MET);
-        }
-        let note = |seen: &Symptom| if met { cause(seen, *runs) } else { with_cure(seen, *runs) };
-        section.notes(symptoms.iter().map(note));
-        section.more(Diagnosis::topics());
-    }
-    for rule in diagnosis.not_enough_data.iter().filter(|_| runs.is_none()) {
-        section.facts("not enough data", [format!("{}: {}", rule.about, rule.lacked)]);
-    }
-    section
+    let Diagnosis { runs, reservation, symptoms, not_enough_data, .. } = diagnosis;
+    // Where every SLO was met nothing needs a cure, unless the figures cannot be trusted.
+    let met = reservation.is_none() && diagnosis.nearly_all_slos_met();
+    let note = |seen: &Symptom| if met { cause(seen, *runs) } else { with_cure(seen, *runs) };
+    let any = !symptoms.is_empty();
+    let lacking = not_enough_data.iter().filter(|_| runs.is_none());
+    Section::detail("Diagnosis")
+        .notes(reservation.iter().filter(|_| any).map(Note::error))
+        .text((any && met).then_some(MET))
+        .notes(symptoms.iter().map(note))
+        .more(any.then(Diagnosis::topics).into_iter().flatten())
+        .named(lacking.map(|rule| ("not enough data", [format!("{}: {}", rule.about, rule.lacked)])))
 }
 
 /// A symptom with its likely cause.

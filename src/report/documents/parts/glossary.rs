@@ -2,6 +2,7 @@
 
 use crate::analysis::{Alias, FigureInfo, FigureKind, Metric, Quantile};
 use crate::report::document::{Section, Table, percentile};
+use crate::units::joined;
 
 /// A name with its meaning.
 type Term = (&'static str, &'static str);
@@ -10,8 +11,8 @@ type Term = (&'static str, &'static str);
 fn latencies() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     Metric::LATENCIES.into_iter().map(|metric| {
         let FigureInfo { formula, elsewhere, .. } = metric.info();
-        let others: Vec<_> = elsewhere.iter().map(|other| format!("{} {}", other.tool, other.name)).collect();
-        (metric.name(), *formula, others.join(", "))
+        let others = elsewhere.iter().map(|other| format!("{} {}", other.tool, other.name));
+        (metric.name(), *formula, joined(others, ", "))
     })
 }
 
@@ -75,21 +76,17 @@ pub fn glossary() -> String {
 
 /// What the names on the page mean, and what other tools call the same.
 pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
-    let mut section = Section::reference("Glossary");
-    section.remark("N: output tokens.");
-    for (name, formula, others) in latencies() {
+    let latencies = latencies().map(|(name, formula, others)| {
         let others = if others.is_empty() { others } else { format!(": {others}") };
-        section.fact(name, format!("{formula}{others}"));
-    }
-    for metric in Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency) {
-        section.fact(metric.name(), metric.info().formula);
-    }
-    for (name, meaning) in WORDS {
-        section.fact(name, meaning);
-    }
-    for line in &ELSEWHERE {
-        section.remark(*line);
-    }
+        (name, [format!("{formula}{others}")])
+    });
+    let others = Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency);
+    let glossary = Section::reference("Glossary")
+        .remark(["N: output tokens."])
+        .named(latencies)
+        .named(others.map(|metric| (metric.name(), [metric.info().formula])))
+        .named(WORDS.map(|(name, meaning)| (name, [meaning])))
+        .remark(ELSEWHERE);
     let shown = |alias: &Alias, quantile| {
         let row = alias.latency.as_ref();
         row.map_or(String::new(), |row| percentile(row.percentile(quantile)))
@@ -101,5 +98,5 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
         .column("skyline", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
         .column("p50, ms", |alias| shown(alias, Quantile::P50))
         .column("p99, ms", |alias| shown(alias, Quantile::P99));
-    [section, Section::reference("Names elsewhere").with_table(table.table())]
+    [glossary, Section::reference("Names elsewhere").table(table)]
 }

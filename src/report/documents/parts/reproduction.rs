@@ -2,11 +2,11 @@
 
 use crate::analysis::{ReportedFact, Reproduction};
 use crate::record::{EngineFacts, Fact};
-use crate::report::document::{Table, TableColumn};
-use crate::units::counted;
+use crate::report::document::{Table, TableOf};
+use crate::units::{counted, listed};
 
 /// The facts that are reported, a row each. Of serving flags there may be hundreds: the row says how many.
-pub(crate) fn table(reproduction: &Reproduction, engine: &EngineFacts) -> Table {
+pub(crate) fn table<'a>(reproduction: &'a Reproduction, engine: &EngineFacts) -> TableOf<&'a ReportedFact> {
     let flags = engine.serving_flags.len() as u64;
     let value = |fact: &ReportedFact| match fact.name {
         Fact::ServingFlags if flags > 0 && fact.value.len() > LONG => counted(flags, "setting"),
@@ -14,9 +14,8 @@ pub(crate) fn table(reproduction: &Reproduction, engine: &EngineFacts) -> Table 
     };
     Table::of("What is reported of the server, and by whom", &reproduction.reported)
         .column("fact", |fact| fact.name.name())
-        .column(TableColumn::new("reported by").left(), |fact| fact.source.name())
-        .column(TableColumn::new("value").left(), value)
-        .table()
+        .left("reported by", |fact| fact.source.name())
+        .left("value", value)
 }
 
 /// Most characters of the flags that are shown as they are.
@@ -25,10 +24,9 @@ const LONG: usize = 80;
 /// What nobody reports of the server, and how to give it.
 pub(crate) fn not_reported(reproduction: &Reproduction) -> Option<String> {
     let missing = &reproduction.missing;
-    let names: Vec<_> = missing.iter().map(|fact| fact.name()).collect();
     let cure = match missing.iter().find(|fact| fact.is_stated()) {
         Some(fact) => format!(" (give what you know, such as --fact {}=…)", fact.key()),
         None => String::new(),
     };
-    (!names.is_empty()).then(|| names.join(", ") + &cure)
+    Some(listed(missing.iter().map(|fact| fact.name()), ", ")? + &cure)
 }

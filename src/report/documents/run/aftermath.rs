@@ -7,18 +7,16 @@ use crate::units::{counted, percent, seconds, three_digits};
 
 /// Whether goodput came back, for the screen.
 pub(super) fn in_brief(summary: &Summary) -> Section {
-    let mut section = Section::continued(Level::Brief);
-    section.facts("goodput recovery", summary.aftermath.as_ref().map(in_words));
-    section
+    Section::continued(Level::Brief).facts("goodput recovery", summary.aftermath.as_ref().map(in_words))
 }
 
-pub(super) fn section(summary: &Summary) -> Section {
-    let mut section = Section::detail("The spike of the load, and after it");
-    let Some(aftermath) = &summary.aftermath else { return section };
-    section.fact("goodput recovery", in_words(aftermath));
-    section.table(table(aftermath));
-    section.chart(chart(aftermath));
-    section
+pub(super) fn section(summary: &Summary) -> Option<Section> {
+    let aftermath = summary.aftermath.as_ref()?;
+    let section = Section::detail("The spike of the load, and after it")
+        .fact("goodput recovery", in_words(aftermath))
+        .table(table(aftermath))
+        .charts([chart(aftermath)]);
+    Some(section)
 }
 
 fn in_words(aftermath: &SpikeAftermath) -> String {
@@ -58,7 +56,7 @@ fn table(aftermath: &SpikeAftermath) -> Table {
         .column("attempts ÷ offered", |(_, stretch)| stretch.amplification())
         .column("ended well/s", |(_, stretch)| stretch.ended_well_per_s)
         .column("share", |(_, stretch)| stretch.good_share().map(percent))
-        .table()
+        .into()
 }
 
 /// What ended well over time beside what was offered and the attempts; in a terminal a bar for each part.

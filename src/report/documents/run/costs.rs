@@ -3,20 +3,18 @@
 use crate::analysis::{Metric, Summary, UnitCosts};
 use crate::experiment::matrix::in_currency;
 use crate::report::document::{Level, Section, Table};
-use crate::units::{counted, three_digits};
+use crate::units::{counted, joined, three_digits};
 
 /// The cost of a million tokens, of an answer and of an acceptable one, in a line; nothing without a price.
 pub(super) fn in_brief(summary: &Summary) -> Section {
-    let mut section = Section::continued(Level::Summary);
     let facts = &summary.run.deployment;
-    if facts.gpu_hour.is_none() {
-        return section;
-    }
-    let money = summary.costs.as_ref().and_then(|costs| costs.money);
-    let cost = money.map(|money| of_answers(money, facts.currency.as_deref()));
-    let why = || summary.why_absent(Metric::CostPerAnswer).unwrap_or("there is no window");
-    section.fact("cost", cost.unwrap_or_else(|| format!("not known: {}", why())));
-    section
+    let cost = facts.gpu_hour.map(|_| {
+        let money = summary.costs.as_ref().and_then(|costs| costs.money);
+        let why = || summary.why_absent(Metric::CostPerAnswer).unwrap_or("there is no window");
+        let cost = money.map(|money| of_answers(money, facts.currency.as_deref()));
+        cost.unwrap_or_else(|| format!("not known: {}", why()))
+    });
+    Section::continued(Level::Summary).facts("cost", cost)
 }
 
 fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
@@ -28,16 +26,15 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
     let any = money.per_answer.map(|one| format!("{} an answer", three_digits(one)));
     let tokens =
         money.per_million_output_tokens.map(|many| format!("{} for 1M output tokens", three_digits(many)));
-    acceptable.into_iter().chain(any).chain(tokens).collect::<Vec<_>>().join("; ")
+    joined([acceptable, any, tokens].into_iter().flatten(), "; ")
 }
 
 /// Which of the costs.
 type Read = fn(UnitCosts) -> Option<String>;
 
 /// Money and energy side by side.
-pub(super) fn section(summary: &Summary) -> Section {
-    let mut section = Section::detail("Cost of what was answered");
-    let Some(costs) = &summary.costs else { return section };
+pub(super) fn section(summary: &Summary) -> Option<Section> {
+    let costs = summary.costs.as_ref()?;
     let rows: [(&str, Read); 3] = [
         ("1M output tokens", |units| units.per_million_output_tokens.map(three_digits)),
         ("an answer", |units| units.per_answer.map(three_digits)),
@@ -52,16 +49,17 @@ pub(super) fn section(summary: &Summary) -> Section {
         .column("", |(name, _)| name)
         .column_if(costs.money.is_some(), money.as_str(), |(_, of)| costs.money.and_then(of))
         .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of));
-    section.table(table.table());
-    if let Some(price) = summary.run.deployment.gpu_hour {
+    let price = summary.run.deployment.gpu_hour.map(|price| {
         let price = format!("{} for a GPU hour", in_currency(price, costs.currency.as_deref()));
         let gpus = summary.run.deployment.gpus.map(|gpus| counted(u64::from(gpus), "GPU"));
-        section.fact("price", gpus.into_iter().chain([price]).collect::<Vec<_>>().join(", "));
-    }
-    if let Some(rate) = costs.acceptable_answers_per_s {
-        let barred = costs.barred.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        section.fact("acceptable answers", format!("{}/s{barred}", three_digits(rate)));
-    }
-    section.more(["objectives"]);
-    section
+        joined(gpus.into_iter().chain([price]), ", ")
+    });
+    let barred = costs.barred.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let acceptable = costs.acceptable_answers_per_s;
+    let section = Section::detail("Cost of what was answered")
+        .table(table)
+        .facts("price", price)
+        .facts("acceptable answers", acceptable.map(|rate| format!("{}/s{barred}", three_digits(rate))))
+        .more(["objectives"]);
+    Some(section)
 }

@@ -2,9 +2,9 @@
 
 use crate::analysis::{DeviceSummary, GaugeSummary, reason_in_words};
 use crate::record::Gauge;
-use crate::report::document::Table;
+use crate::report::document::{Table, TableOf};
 use crate::report::sides::together;
-use crate::units::{counted, percent, three_digits};
+use crate::units::{counted, listed, percent, three_digits};
 
 pub(super) const GIB: f64 = 1_073_741_824.0;
 
@@ -15,8 +15,7 @@ pub(super) fn shares(gauge: GaugeSummary) -> String {
 
 /// Several remarks in one line; `None` of none.
 pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    listed(parts.into_iter().flatten(), "; ")
 }
 
 /// All devices together: their mean, and the largest of each.
@@ -36,7 +35,7 @@ pub(super) fn together_in_words(devices: &[DeviceSummary]) -> Option<String> {
 }
 
 /// How busy and full they were, and what power they drew.
-pub(super) fn use_of(devices: &[DeviceSummary]) -> Table {
+pub(super) fn use_of(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
     Table::of("Devices", devices)
         .column("device", |device| device.device.as_str())
         .column("busy, mean", |device| device.utilisation.map(|busy| percent(busy.mean)))
@@ -44,11 +43,10 @@ pub(super) fn use_of(devices: &[DeviceSummary]) -> Table {
         .column("memory, max, GiB", |device| device.memory_used_bytes.map(|memory| memory.max / GIB))
         .column("power, mean, W", |device| device.power_w.map(|power| power.mean))
         .column("power, max, W", |device| device.power_w.map(|power| power.max))
-        .table()
 }
 
 /// What the devices that report it were busy with, and how fast they were.
-pub(super) fn activity(devices: &[DeviceSummary]) -> Table {
+pub(super) fn activity(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
     let share = |gauge: Option<GaugeSummary>| gauge.map(|gauge| percent(gauge.mean));
     let speaks = |device: &&DeviceSummary| {
         let gauges = [
@@ -71,7 +69,6 @@ pub(super) fn activity(devices: &[DeviceSummary]) -> Table {
         .column("°C, max", |device| device.temperature_c.map(|heat| heat.max))
         .column("limit, W", |device| device.power_limit_w.map(|limit| limit.mean))
         .column("clocks lowered", lowered)
-        .table()
 }
 
 /// `100 % hardware thermal slowdown`, every reason that there was; `no` of a device that reports none.
@@ -79,10 +76,8 @@ fn lowered(device: &DeviceSummary) -> Option<String> {
     let reasons =
         Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, *device.throttled.get(reason)?)));
     let reasons = reasons.filter(|(_, share)| *share > 0.0);
-    let reasons = joined(
-        reasons.map(|(reason, share)| Some(format!("{} {}", percent(share), reason_in_words(reason)))),
-    );
-    reasons.or((!device.throttled.is_empty()).then(|| "no".to_owned()))
+    let reasons = reasons.map(|(reason, share)| format!("{} {}", percent(share), reason_in_words(reason)));
+    listed(reasons, "; ").or((!device.throttled.is_empty()).then(|| "no".to_owned()))
 }
 
 #[cfg(test)]
@@ -98,8 +93,8 @@ mod tests {
         let records =
             (0..20).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20, 5, 5).build());
         let summary = summarise(&with_page(run(2_000, records.collect()), page), &[]);
-        let mut document = Document::new("devices");
-        document.add([crate::report::documents::run::server::section(&summary)]);
+        let document =
+            Document::new("devices").with([crate::report::documents::run::server::section(&summary)]);
         render::text(&document, Style { colour: Colour::Plain, width: 160 }, Extent::Full)
     }
 

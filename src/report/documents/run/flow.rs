@@ -1,11 +1,12 @@
 //! What flowed: rates, the account of tokens, and how much of the prompts was cached.
 
 use crate::analysis::{Balance, MadePrompts, MeasuredHits, Rates, Summary, TokenAccount};
-use crate::report::document::{Section, Table};
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::report::document::{Section, Table, TableOf};
+use crate::units::{count, counted, joined, percent, seconds, three_digits};
+use crate::workload::LengthSpread;
 
-pub(super) fn sections(summary: &Summary) -> [Section; 3] {
-    [rates(summary), tokens(summary), prefix_cache(summary)]
+pub(super) fn sections(summary: &Summary) -> [Option<Section>; 3] {
+    [Some(rates(summary)), Some(tokens(&summary.tokens)), prefix_cache(summary)]
 }
 
 fn rates(summary: &Summary) -> Section {
@@ -29,16 +30,14 @@ fn rates(summary: &Summary) -> Section {
     let table =
         Table::of("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
     let heading = match summary.window.answers_s() {
-        Some(counted) => {
-            format!(
-                "Throughput: requests over the {} in which they came, answers over {}",
-                seconds(summary.window.length_s()),
-                seconds(counted)
-            )
-        }
+        Some(counted) => format!(
+            "Throughput: requests over the {} in which they came, answers over {}",
+            seconds(summary.window.length_s()),
+            seconds(counted)
+        ),
         None => "Throughput, over the window".to_owned(),
     };
-    Section::detail(heading).with_table(table.table())
+    Section::detail(heading).table(table)
 }
 
 /// Output tokens per second of all answers, where some failed.
@@ -48,15 +47,16 @@ pub(super) fn arrived(rates: &Rates) -> Option<f64> {
         .filter(|_| rates.arrived_output_tokens_per_s != rates.output_tokens_per_s)
 }
 
-fn tokens(summary: &Summary) -> Section {
-    let tokens = &summary.tokens;
-    let section = Section::detail("Tokens");
-    if tokens.output.requests == 0 { section } else { token_facts(section, tokens) }
-        .with_table(lengths(tokens))
+fn tokens(tokens: &TokenAccount) -> Section {
+    let any = tokens.output.requests > 0;
+    Section::detail("Tokens")
+        .facts("input", (any && tokens.input.requests > 0).then(|| input(tokens)))
+        .facts("output", any.then(|| output(tokens)))
+        .table(lengths(tokens))
 }
 
 /// How long prompts and answers are, requested and received.
-fn lengths(tokens: &TokenAccount) -> Table {
+fn lengths(tokens: &TokenAccount) -> TableOf<(&'static str, LengthSpread)> {
     let (prompts, answers) = (&tokens.prompt_lengths, &tokens.answer_lengths);
     let rows = [
         ("prompts requested", prompts.requested),
@@ -74,27 +74,21 @@ fn lengths(tokens: &TokenAccount) -> Table {
         .column("p95", |(_, spread)| spread.p95)
         .column("p99", |(_, spread)| spread.p99)
         .column("max", |(_, spread)| spread.max)
-        .table()
 }
 
-fn token_facts(mut section: Section, tokens: &TokenAccount) -> Section {
-    if tokens.input.requests > 0 {
-        section.fact("input", input(tokens));
-    }
-    let sources: Vec<_> = [
+/// Answer tokens: requested and received, and who counted them.
+fn output(tokens: &TokenAccount) -> String {
+    let sources = [
         (tokens.from_usage, "usage"),
         (tokens.from_chunk_counts, "counts of each chunk"),
         (tokens.from_tokenizer, "tokenizer, after the run"),
         (tokens.from_chunks, "number of chunks"),
-    ]
-    .into_iter()
-    .filter(|(answers, _)| *answers > 0)
-    .map(|(answers, source)| format!("{source} ({})", count(answers)))
-    .collect();
+    ];
+    let sources = sources.into_iter().filter(|(answers, _)| *answers > 0);
+    let sources = sources.map(|(answers, source)| format!("{source} ({})", count(answers)));
     let [asked, got] = [tokens.output.requested_tokens, tokens.output.received_tokens].map(count);
-    let (error, sources) = (error(&tokens.output), sources.join(", "));
-    section.fact("output", format!("{asked} requested, {got} received{error}; source: {sources}"));
-    section
+    let (error, sources) = (error(&tokens.output), joined(sources, ", "));
+    format!("{asked} requested, {got} received{error}; source: {sources}")
 }
 
 /// Prompt tokens: requested, added by the server, counted by it, and how many prompts have exactly their length.
@@ -126,9 +120,8 @@ fn input(tokens: &TokenAccount) -> String {
     }
 }
 
-fn prefix_cache(summary: &Summary) -> Section {
-    let mut section = Section::detail("Prefix cache, over the whole run");
-    let Some(cache) = &summary.prefix_cache else { return section };
+fn prefix_cache(summary: &Summary) -> Option<Section> {
+    let cache = summary.prefix_cache.as_ref()?;
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
     let blocks = cache.block_tokens.map_or_else(
@@ -141,19 +134,17 @@ fn prefix_cache(summary: &Summary) -> Section {
             let prefixes_there = prefixes > 0 || summary.sessions.is_none();
             let number = if prefixes == 1 { "prefix" } else { "prefixes" };
             let prefixes = format!("{} {number} of {}", count(prefixes), counted(tokens, "token"));
-            let prefixes = prefixes_there.then_some(prefixes);
             let turns = summary.sessions.as_ref().map(|_| "the earlier turns of sessions".to_owned());
-            let room: Vec<_> = [prefixes, turns].into_iter().flatten().collect();
-            ("plan", room.join(" and "))
+            ("plan", joined(prefixes_there.then_some(prefixes).into_iter().chain(turns), " and "))
         }
     };
     let room = format!("less where the cache has no room for {room}");
-    section
-        .fact("expected", format!("{range} of prompt tokens by the {source}, in blocks of {blocks}; {room}"));
     let by = |MeasuredHits { rate, source }| format!("{} by {}", percent(rate), source.name());
     let measured = cache.measured.map_or_else(|| "not reported by the server".to_owned(), by);
-    section.fact("measured", measured);
-    section
+    let section = Section::detail("Prefix cache, over the whole run")
+        .fact("expected", format!("{range} of prompt tokens by the {source}, in blocks of {blocks}; {room}"))
+        .fact("measured", measured);
+    Some(section)
 }
 
 /// By how much the received differs from the requested.

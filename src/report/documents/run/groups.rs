@@ -1,11 +1,11 @@
-//! A run by priority, class, tenant, model and tag, and how evenly tenants were served.
+//! A run by its parts: priorities, classes, tenants, models, tags and phases, and how evenly tenants were served.
 
 use super::slo::shared;
-use crate::analysis::{Fairness, LatencyTable, Metric, Part, Quantile, Summary, TagValues};
+use crate::analysis::{Fairness, FigureKey, Metric, Part, PhaseLoad, Quantile, Summary, TagValues};
 use crate::record::PartKind;
-use crate::report::document::{ALWAYS, Section, Table, TableOf, shortened};
+use crate::report::document::{ALWAYS, FigureColumn, Section, Table, TableCell, TableOf, shortened};
 use crate::report::documents::parts::cells::bounds;
-use crate::units::{count, counted, percent, three_digits};
+use crate::units::{count, counted, listed, percent, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let kinds = [
@@ -19,7 +19,8 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         // One part says what the whole run says.
         (parts.len() > 1).then(|| section(title, &parts, fair))
     });
-    several.chain(summary.tags.iter().filter_map(|tag| by_tag(summary, tag))).collect()
+    let tags = summary.tags.iter().filter_map(|tag| by_tag(summary, tag));
+    several.chain(tags).chain([by_phase(summary)]).collect()
 }
 
 /// The requests by one tag; nothing where all have the same value.
@@ -30,15 +31,38 @@ fn by_tag(summary: &Summary, tag: &TagValues) -> Option<Section> {
     }
     let mut parts = summary.parts_of(PartKind::Tag);
     parts.retain(|part| part.name.split_once('=').is_some_and(|(of, _)| of == key));
-    let mut section = section(&format!("By {key}"), &parts, None);
-    if !more_values.is_empty() {
+    let more = listed(more_values, ", ").map(|values| {
         let number = counted(more_values.len() as u64, "more value");
-        section.remark(format!("{number} of `{key}` without a row: {}", more_values.join(", ")));
+        format!("{number} of `{key}` without a row: {values}")
+    });
+    let untagged = (*untagged > 0).then(|| format!("{} without `{key}`", counted(*untagged, "request")));
+    Some(section(&format!("By {key}"), &parts, None).remark(more).remark(untagged))
+}
+
+/// The requests by the phase of the load that they came in.
+fn by_phase(summary: &Summary) -> Section {
+    let table = Table::of("By phase of the load: latencies, ms", summary.parts_of(PartKind::Phase))
+        .column("", phase_name)
+        .column(("s", 6), |phase| phase.load.map(|load| load.seconds))
+        .column(("requests", 4), |phase| phase.requests)
+        .column(("per s", 7), |phase| phase.load?.scheduled_per_s)
+        .figures(&LATENCIES, latency)
+        .column_where_known(("SLO", 5), |phase| phase.slo.slo_attainment.map(percent))
+        .column(("errors", 5), |phase| phase.error_rate.map(percent));
+    Section::detail("By phase of the load, ms").table(table)
+}
+
+/// `stage 2: 4 to 16/s`.
+fn phase_name(phase: &Part) -> String {
+    let name = phase.name.replace('_', " ");
+    match phase.load {
+        Some(PhaseLoad { from_rate_per_s: Some(from), to_rate_per_s: Some(to), .. }) => {
+            let from = if from.to_bits() == to.to_bits() { None } else { Some(three_digits(from)) };
+            let from = from.map_or_else(String::new, |from| format!("{from} to "));
+            format!("{name}: {from}{}/s", three_digits(to))
+        }
+        _ => name,
     }
-    if *untagged > 0 {
-        section.remark(format!("{} without `{key}`", counted(*untagged, "request")));
-    }
-    Some(section)
 }
 
 /// Name of a part below a heading that says its kind.
@@ -48,60 +72,52 @@ fn name(part: &Part) -> &str {
 }
 
 fn section(title: &str, parts: &[&Part], fair: Option<Fairness>) -> Section {
-    let mut section = Section::detail(format!("{title}, ms"));
-    section.table(latencies(title, parts));
-    if parts.iter().any(|part| part.slo.declared) {
-        section.table(attainments(title, parts));
-    }
-    section.facts("fairness", fair.and_then(fairness));
-    section
+    let declared = parts.iter().any(|part| part.slo.declared);
+    Section::detail(format!("{title}, ms"))
+        .table(latencies(title, parts))
+        .tables(declared.then(|| attainments(title, parts)))
+        .facts("fairness", fair.and_then(fairness))
 }
 
 /// How evenly the tenants were served.
 fn fairness(fairness: Fairness) -> Option<String> {
-    let indices: Vec<_> = [
+    let indices = [
         ("attainment", fairness.attainment),
         ("service", fairness.service),
         ("promptness", fairness.promptness),
-    ]
-    .into_iter()
-    .filter_map(|(of, index)| Some(format!("{of} {:.3}", index?)))
-    .collect();
+    ];
+    let indices = indices.into_iter().filter_map(|(of, index)| Some(format!("{of} {:.3}", index?)));
     let (tenants, least) = (count(fairness.tenants), three_digits(1.0 / fairness.tenants as f64));
     let meaning = format!("Jain's index over {tenants} tenants: 1 is even, {least} one gets all");
-    (!indices.is_empty()).then(|| format!("{} ({meaning})", indices.join(", ")))
+    Some(format!("{} ({meaning})", listed(indices, ", ")?))
 }
 
-fn latencies(title: &str, parts: &[&Part]) -> Table {
-    let table = Table::of(format!("{title}: latencies, ms"), parts.iter().copied())
-        .column("", name)
-        .column(("requests", 4), |part| part.requests);
-    with_latencies(table, |part| &part.latency)
+fn latencies<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
+    Table::of(format!("{title}: latencies, ms"), parts.iter().copied())
+        .column("", |part| name(part).to_owned())
+        .column(("requests", 4), |part| part.requests)
+        .figures(&LATENCIES, latency)
         .column(("errors", 5), |part| part.error_rate.map(percent))
-        .table()
 }
 
-/// Adds the latencies that users feel to a table of parts of a run.
-pub(super) fn with_latencies<'a, R: Copy>(
-    table: TableOf<R>,
-    of: impl Fn(R) -> &'a LatencyTable,
-) -> TableOf<R> {
-    let columns = [
-        ("TTFT p50", ALWAYS, Metric::Ttft, Quantile::P50),
-        ("p95", ALWAYS, Metric::Ttft, Quantile::P95),
-        ("p99", 1, Metric::Ttft, Quantile::P99),
-        ("TPOT p50", ALWAYS, Metric::Tpot, Quantile::P50),
-        ("p95", 2, Metric::Tpot, Quantile::P95),
-        ("e2e p50", ALWAYS, Metric::E2e, Quantile::P50),
-        ("p95", 3, Metric::E2e, Quantile::P95),
-    ];
-    columns.into_iter().fold(table, |table, (title, worth, metric, quantile)| {
-        table.column((title, worth), |row| of(row).percentile(metric, quantile))
-    })
+/// The latencies that users feel, in tables of parts of a run.
+const LATENCIES: [FigureColumn; 7] = [
+    FigureColumn::percentile(Metric::Ttft, Quantile::P50, ALWAYS),
+    FigureColumn::percentile(Metric::Ttft, Quantile::P95, ALWAYS),
+    FigureColumn::percentile(Metric::Ttft, Quantile::P99, 1),
+    FigureColumn::percentile(Metric::Tpot, Quantile::P50, ALWAYS),
+    FigureColumn::percentile(Metric::Tpot, Quantile::P95, 2),
+    FigureColumn::percentile(Metric::E2e, Quantile::P50, ALWAYS),
+    FigureColumn::percentile(Metric::E2e, Quantile::P95, 3),
+];
+
+/// The cell of a percentile of a part.
+fn latency(part: &Part, key: &FigureKey) -> TableCell {
+    key.statistic.and_then(|statistic| part.latency.row(key.metric)?.at(statistic)).into()
 }
 
 /// The SLO of each part and how many met it; nothing for a part that has none.
-fn attainments(title: &str, parts: &[&Part]) -> Table {
+fn attainments<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
     let label = |part: &Part| match shared(part).filter(|slo| !slo.is_empty()) {
         Some(slo) => format!("{} ({})", shortened(name(part)), bounds(slo)),
         None => name(part).to_owned(),
@@ -113,5 +129,4 @@ fn attainments(title: &str, parts: &[&Part]) -> Table {
         .column("met", |part| declared(part)?.met)
         .column("%", |part| declared(part)?.slo_attainment.map(|share| share * 100.0))
         .column("goodput/s", |part| declared(part)?.goodput_per_s)
-        .table()
 }

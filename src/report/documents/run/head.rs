@@ -9,11 +9,11 @@ use crate::analysis::{
 };
 use crate::record::Failure;
 use crate::report::document::{
-    KeyFigure, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
+    KeyFigure, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, known, percentile, range,
 };
 use crate::report::documents::parts::cells::{engine, on};
 use crate::report::documents::parts::{arrivals, checklist};
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::units::{count, counted, joined, listed, numbers, percent, seconds, three_digits};
 use crate::workload::Purpose;
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
@@ -65,12 +65,9 @@ pub(super) fn about(summary: &Summary) -> String {
         }
         None => format!("window {}{}", seconds(window.length_s()), answers.unwrap_or_default()),
     };
-    [
-        engine(&run.engine) + &on(&run.deployment),
-        [Some(arrivals.as_str()), form].into_iter().flatten().collect::<Vec<_>>().join(", "),
-        length + &beside(summary),
-    ]
-    .join(" · ")
+    let engine = engine(&run.engine) + &on(&run.deployment);
+    let arrivals = joined([Some(arrivals.as_str()), form].into_iter().flatten(), ", ");
+    [engine, arrivals, length + &beside(summary)].join(" · ")
 }
 
 /// The load that was sent beside what counts: `, 547 of 603 requests: 30 warm-up, 26 to keep up the load
@@ -79,15 +76,9 @@ fn beside(summary: &Summary) -> String {
     let Window { warmup_requests: before, cooldown_requests: after, .. } = summary.window;
     let counted = summary.requests.executed();
     let parts = [(before, "warm-up"), (after, "to keep up the load until the last answer")];
-    let parts: Vec<_> = parts
-        .into_iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, what)| format!("{} {what}", count(number)))
-        .collect();
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!(", {} of {} requests: {}", count(counted), count(before + counted + after), parts.join(", "))
+    listed(numbers(parts), ", ").map_or(String::new(), |parts| {
+        format!(", {} of {} requests: {parts}", count(counted), count(before + counted + after))
+    })
 }
 
 /// When it began.
@@ -95,18 +86,19 @@ pub(super) fn dated(summary: &Summary) -> String {
     summary.run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-pub(super) fn sections(summary: &Summary) -> Vec<Section> {
-    let why = summary.verdict.reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure));
-    let why = Section::continued(Level::Summary).with_notes(why);
+pub(super) fn sections(summary: &Summary) -> [Section; 6] {
+    let reasons = &summary.verdict.reasons;
+    let why = reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure));
     // Beside a reason of the verdict, what failed is a part of the cause.
-    let failed = Section::continued(Level::Brief)
-        .with_notes(failures_in_brief(summary).filter(|_| !summary.verdict.reasons.is_empty()));
-    let mut key = Section::continued(Level::Summary);
-    key.figures(key_figures(summary));
-    let objectives = Section::summary("Objectives").with_notes(summary.objectives.iter().map(objective));
-    let mut more = Section::continued(Level::Page);
-    more.more((!summary.verdict.reasons.is_empty()).then_some("validity"));
-    vec![why, failed, more, key, attempts::in_brief(summary), objectives]
+    let failed = failures_in_brief(summary).filter(|_| !reasons.is_empty());
+    [
+        Section::continued(Level::Summary).notes(why),
+        Section::continued(Level::Brief).notes(failed),
+        Section::continued(Level::Page).more((!reasons.is_empty()).then_some("validity")),
+        Section::continued(Level::Summary).figures(key_figures(summary)),
+        attempts::in_brief(summary),
+        Section::summary("Objectives").notes(summary.objectives.iter().map(objective)),
+    ]
 }
 
 /// An objective with the interval of its figure, where it is decided.
@@ -183,21 +175,16 @@ fn in_flight(summary: &Summary) -> Option<KeyFigure> {
 
 fn errors(summary: &Summary) -> KeyFigure {
     let counts = &summary.requests;
-    let parts = [
-        (counts.failed, "failed"),
+    let others = [
         (counts.cancelled, "cancelled"),
         (counts.censored, "cut off"),
         (counts.in_flight, "in flight at the end"),
         (counts.unrecorded, "without a record"),
         (counts.resent, "sent again on a new connection"),
     ];
-    let below: Vec<_> = parts
-        .into_iter()
-        .filter(|(number, what)| *number > 0 || *what == "failed")
-        .map(|(number, what)| format!("{} {what}", count(number)))
-        .collect();
+    let failed = [format!("{} failed", count(counts.failed))];
     let share = summary.failures.error_rate.map_or_else(|| known(None), percent);
-    KeyFigure::new("errors", share, "").below([below.join(", ")])
+    KeyFigure::new("errors", share, "").below([joined(failed.into_iter().chain(numbers(others)), ", ")])
 }
 
 /// Causes that a screen has room for: first the reasons of the verdict, then what failed, then findings.
@@ -207,9 +194,9 @@ pub(super) fn failures(summary: &Summary) -> [Section; 3] {
     let after = Section::detail("Failures after the window, in no figure");
     let alone = failures_in_brief(summary).filter(|_| summary.verdict.reasons.is_empty());
     [
-        Section::continued(Level::Brief).with_notes(alone.map(|failed| failed.cure(cure(summary)))),
-        Section::page("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
-        after.with_table(table("Failures after the window", &summary.failures.cooldown_kinds)),
+        Section::continued(Level::Brief).notes(alone.map(|failed| failed.cure(cure(summary)))),
+        Section::page("Failures").table(table("Failures by kind", &summary.failures.kinds)),
+        after.table(table("Failures after the window", &summary.failures.cooldown_kinds)),
     ]
 }
 
@@ -220,8 +207,8 @@ fn failures_in_brief(summary: &Summary) -> Option<Note> {
         [Rule::SomethingCompleted, Rule::ServerStayed].iter().any(|rule| summary.verdict.breaks(*rule));
     let first = kinds.first().filter(|_| !named)?;
     let failed = counted(kinds.iter().map(|kind| kind.count).sum(), "request");
-    let kinds: Vec<_> = kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)).collect();
-    Some(Note::warning(format!("{failed} failed: {}, such as: {}", kinds.join(", "), example(first))))
+    let kinds = joined(kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)), ", ");
+    Some(Note::warning(format!("{failed} failed: {kinds}, such as: {}", example(first))))
 }
 
 /// Cure of the most frequent failure: its cause is not always with the server.
@@ -234,13 +221,12 @@ fn example(failure: &FailureCount) -> String {
     failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect()
 }
 
-fn table(caption: &str, kinds: &[FailureCount]) -> Table {
+fn table<'a>(caption: &str, kinds: &'a [FailureCount]) -> TableOf<&'a FailureCount> {
     Table::of(caption, kinds)
         .column("kind", |failure| failure.kind.to_string())
         .column("requests", |failure| failure.count)
         .column("share", |failure| percent(failure.share))
-        .column(TableColumn::new("such as").left(), example)
-        .table()
+        .left("such as", example)
 }
 
 /// The findings: on a screen the first ones that no reason of the verdict has said, as far as there is room.
@@ -250,21 +236,20 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
     let news = summary.findings.iter().filter(|finding| !finding.is_said_by(&summary.verdict));
     let hidden = news.clone().count().saturating_sub(room);
-    let mut all = Section::page("Findings").with_notes(summary.findings.iter().map(note));
-    all.more(summary.findings.iter().map(|finding| finding.kind.topic()));
-    let mut more = Section::continued(Level::Brief);
-    if hidden > 0 {
-        more.text(format!("… and {} (--full)", counted(hidden as u64, "more finding")));
-    }
-    if !summary.verdict.reasons.is_empty() {
-        more.text("More: skyline guide validity");
+    let hidden = (hidden > 0).then(|| format!("… and {} (--full)", counted(hidden as u64, "more finding")));
+    let then = if !summary.verdict.reasons.is_empty() {
+        Some("More: skyline guide validity".to_owned())
     } else if news.clone().count() < room {
-        summary.checklist.iter().for_each(|items| more.text(checklist::in_brief(items)));
-    }
+        summary.checklist.as_ref().map(checklist::in_brief)
+    } else {
+        None
+    };
     [
-        Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },
-        more,
-        all,
+        Section::summary("Findings").at(Level::Brief).notes(news.take(room).map(note)),
+        Section::continued(Level::Brief).text(hidden).text(then),
+        Section::page("Findings")
+            .notes(summary.findings.iter().map(note))
+            .more(summary.findings.iter().map(|finding| finding.kind.topic())),
     ]
 }
 

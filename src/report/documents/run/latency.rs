@@ -3,9 +3,9 @@
 use crate::analysis::{
     AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Summary, Unresolvable,
 };
-use crate::report::document::{Level, Section, Table, TableCell, TableColumn, figure, mark, range};
+use crate::report::document::{Level, Section, Table, TableCell, TableColumn, TableOf, figure, mark, range};
 use crate::report::documents::parts::arrivals;
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::units::{count, counted, joined, listed, percent, seconds, three_digits};
 
 /// The rows of the table; the other metrics are in the JSON.
 const ROWS: [Metric; 8] = [
@@ -29,21 +29,18 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         return Vec::new();
     }
     let origin = arrivals::latency_origin(summary.run.load);
-    let mut latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"));
-    for table in tables(summary, &rows) {
-        latencies.table(table);
-    }
-    let withheld = [Metric::Tpot, Metric::Itl]
-        .map(|metric| Some(metric).filter(|metric| summary.delivery.withholds(*metric)));
-    let withheld: Vec<_> = withheld.into_iter().flatten().map(Metric::title).collect();
-    if !withheld.is_empty() {
-        latencies.fact(withheld.join(", "), "withheld: streams came gathered");
-    }
-    let mut remarks = Section::continued(Level::Detail);
-    tails(&mut remarks, &rows);
-    intervals(&mut remarks, summary);
-    needs(&mut remarks, summary, &rows);
-    stalls(&mut remarks, summary);
+    let withheld =
+        [Metric::Tpot, Metric::Itl].into_iter().filter(|metric| summary.delivery.withholds(*metric));
+    let withheld = listed(withheld.map(Metric::title), ", ");
+    let latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"))
+        .tables(tables(summary, &rows))
+        .named(withheld.map(|names| (names, ["withheld: streams came gathered"])));
+    let remarks = Section::continued(Level::Detail)
+        .facts("p99/p50", tails(&rows))
+        .facts("95 % intervals", intervals(summary))
+        .remark(for_ten_percent(summary))
+        .facts("samples needed", needs(summary, &rows))
+        .facts("stalls", stalls(summary));
     vec![latencies, remarks]
 }
 
@@ -61,7 +58,7 @@ const MOST: usize = 6;
 
 /// The latencies by their usual percentiles, or by those that the user asked for: where these are many, in
 /// several tables.
-fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
+fn tables<'a>(summary: &Summary, rows: &[Row<'a>]) -> Vec<TableOf<Row<'a>>> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let asked = rows.first().map_or(&[][..], |(_, row)| &row.asked);
     let asked = asked.iter().map(|asked| (asked.quantile, TableColumn::new(asked.quantile.to_string())));
@@ -74,7 +71,7 @@ fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
     }
     let table = |(place, columns): (usize, &[(AskedQuantile, TableColumn)])| {
         let first = place == 0;
-        let mut table = Table::of("Latencies, ms", rows.iter().copied())
+        let table = Table::of("Latencies, ms", rows.iter().copied())
             .column("", |(metric, _)| metric.title())
             .column_if(first, detail("n", 6), |(_, row)| row.n)
             .column_if(first, detail("n eff", 1), |(_, row)| {
@@ -83,17 +80,16 @@ fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
             .column_if(first, detail("mean", 4), |(_, row)| row.mean_ms)
             .column_if(first, detail("std", 1), |(_, row)| row.std_ms)
             .column_if(first, detail("min", 3), |(_, row)| row.min);
-        for (quantile, column) in columns {
-            table = table.column(column.clone(), |row| percentile_cell(summary, row, *quantile));
-        }
-        let mut table = table.column_if(first, detail("max", 7), |(_, row)| row.max).table();
-        table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
+        let table = columns.iter().fold(table, |table, (quantile, column)| {
+            table.column(column.clone(), |row| percentile_cell(summary, row, *quantile))
+        });
         table
+            .column_if(first, detail("max", 7), |(_, row)| row.max)
+            .detail_rows(|_, (metric, _)| !Metric::MAIN_AND_ITL.contains(&metric))
     };
-    let mut tables: Vec<Table> = shown.chunks(MOST).enumerate().map(table).collect();
-    if let Some(last) = tables.last_mut() {
-        explain(last, summary, rows);
-    }
+    let mut tables: Vec<_> = shown.chunks(MOST).enumerate().map(table).collect();
+    let last = tables.pop().map(|last| explain(last, summary, rows));
+    tables.extend(last);
     tables
 }
 
@@ -112,51 +108,49 @@ fn is_raised(summary: &Summary, metric: Metric, quantile: Quantile) -> bool {
     effects.any(|effect| (effect.metric, effect.quantile) == (metric, quantile))
 }
 
-fn explain_raised(table: &mut Table, summary: &Summary) {
-    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
-        let worst = percent(worst);
-        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
-    }
-}
-
 /// How far the tail of each latency that users feel lies from its middle.
-fn tails(section: &mut Section, rows: &[Row<'_>]) {
-    let tails = rows.iter().filter(|(metric, _)| Metric::MAIN_AND_ITL.contains(metric)).filter_map(
-        |(metric, row)| {
-            let mark = mark(row.percentile(Quantile::P99).mark);
-            Some(format!("{} {}{mark}", metric.title(), three_digits(row.p99_over_p50()?)))
-        },
-    );
-    let tails: Vec<_> = tails.collect();
-    if !tails.is_empty() {
-        section.fact("p99/p50", tails.join(", "));
-    }
+fn tails(rows: &[Row<'_>]) -> Option<String> {
+    let main = rows.iter().filter(|(metric, _)| Metric::MAIN_AND_ITL.contains(metric));
+    let tails = main.filter_map(|(metric, row)| {
+        let mark = mark(row.percentile(Quantile::P99).mark);
+        Some(format!("{} {}{mark}", metric.title(), three_digits(row.p99_over_p50()?)))
+    });
+    listed(tails, ", ")
 }
 
-/// The intervals of TTFT (of answers that are not streamed: of e2e) and of TPOT, why one is missing, and how
-/// long a run would narrow them.
-fn intervals(section: &mut Section, summary: &Summary) {
-    let row = |metric: Metric| Some((metric.title(), summary.latency.row(metric)?));
-    let Some(first) = row(Metric::Ttft).or_else(|| row(Metric::E2e)) else { return };
-    let length = |needed: u64| Some(seconds((needed as f64 / summary.rates.requests_per_s()?).ceil()));
-    let both = [Some(first), row(Metric::Tpot)];
-    section.facts("95 % intervals", both.into_iter().flatten().map(|row| interval(row, length)));
-    let (name, row) = first;
+/// The latency that a run is first judged by: TTFT, of answers that are not streamed e2e.
+fn first(summary: &Summary) -> Option<Row<'_>> {
+    [Metric::Ttft, Metric::E2e].into_iter().find_map(|metric| Some((metric, summary.latency.row(metric)?)))
+}
+
+/// The length of a window with so many requests.
+fn length(summary: &Summary, needed: u64) -> Option<String> {
+    Some(seconds((needed as f64 / summary.rates.requests_per_s()?).ceil()))
+}
+
+/// The intervals of TTFT (of answers that are not streamed: of e2e) and of TPOT, and why one is missing.
+fn intervals(summary: &Summary) -> Vec<String> {
+    let tpot = summary.latency.row(Metric::Tpot).map(|row| (Metric::Tpot, row));
+    let Some(first) = first(summary) else { return Vec::new() };
+    [first].into_iter().chain(tpot).map(|row| interval(row, |needed| length(summary, needed))).collect()
+}
+
+/// How long a run would narrow the first interval.
+fn for_ten_percent(summary: &Summary) -> Option<String> {
+    let (metric, row) = first(summary)?;
     let p95 = row.percentile(Quantile::P95);
-    if let Some(needed) = p95.requests_for_ten_percent
-        && needed > row.n
-        && p95.mark != Some(SampleWarning::TooFewSamples)
-        && let Some(length) = length(needed)
-    {
-        let needed = count(needed);
-        section.remark(format!(
-            "for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"
-        ));
-    }
+    let is_enough = |needed: &u64| *needed > row.n && p95.mark != Some(SampleWarning::TooFewSamples);
+    let needed = p95.requests_for_ten_percent.filter(is_enough)?;
+    let (name, length) = (metric.title(), length(summary, needed)?);
+    let needed = count(needed);
+    Some(format!(
+        "for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"
+    ))
 }
 
 /// The intervals of the p50, p95 and p99 of a latency, with the `length` of a window that gives both ends.
-fn interval((name, row): (&str, &LatencyRow), length: impl Fn(u64) -> Option<String>) -> String {
+fn interval((metric, row): Row<'_>, length: impl Fn(u64) -> Option<String>) -> String {
+    let name = metric.title();
     let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
     let worth = row.percentile(Quantile::P50).effective_samples.map(|effective| {
         let (n, effective) = (count(row.n), count(effective.round() as u64));
@@ -181,8 +175,8 @@ fn interval((name, row): (&str, &LatencyRow), length: impl Fn(u64) -> Option<Str
         let length = length(shown.requests_for_both_ends?)?;
         Some(format!("{length} for {}", shown.quantile))
     });
-    let both = both.collect::<Vec<_>>().join(", ");
-    let both = if both.is_empty() { both } else { format!("; both ends take a window of about {both}") };
+    let both = listed(both, ", ");
+    let both = both.map_or(String::new(), |both| format!("; both ends take a window of about {both}"));
     format!("{name} {}{worth}{both}", known.join(", "))
 }
 
@@ -196,20 +190,15 @@ fn shown(row: &LatencyRow) -> Vec<(Figure, Option<SampleWarning>)> {
 }
 
 /// Says what the marks mean that the rows use.
-fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
+fn explain<R: Copy>(table: TableOf<R>, summary: &Summary, rows: &[Row<'_>]) -> TableOf<R> {
     let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
     let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
     let need = need(summary).filter(|_| are_usual);
     let [of_few, of_others] = [SampleWarning::TooFewSamples, SampleWarning::Indicative].map(|sought| {
-        need.iter()
-            .filter(|need| need.0 == sought)
-            .flat_map(|need| ["; ", need.1.as_str()])
-            .collect::<String>()
+        joined(need.iter().filter(|need| need.0 == sought).map(|need| format!("; {}", need.1)), "")
     });
     let too_few = format!("too few samples to rely on{of_few}");
     let indicative = format!("indicative: fewer than ten independent samples lie above it{of_others}");
-    table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, &indicative]);
-    explain_raised(table, summary);
     let is_shown = |sign| {
         let ends = rows.iter().flat_map(|(_, row)| [row.min, row.max]);
         let mut all = percentiles.iter().map(|(shown, _)| *shown).chain(ends);
@@ -219,30 +208,31 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
         1 => "1 request was cut off before its end".to_owned(),
         many => format!("{} requests were cut off before their end", count(many)),
     };
-    if is_shown('≤') {
-        table.explain("≤", format!("{cut_off}; a figure that depends on how long they took is at most this"));
-    }
-    if is_shown('>') {
-        let meaning =
-            format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
-        table.explain(">", meaning);
-    }
+    let most = || format!("{cut_off}; a figure that depends on how long they took is at most this");
+    let least =
+        || format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
+    let worst = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max).map(percent);
+    let raised =
+        worst.map(|worst| format!("the client's own lateness could have raised it, by {worst} at most"));
+    table
+        .explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, &indicative])
+        .explain(raised.map(|raised| (RAISED, raised)))
+        .explain(is_shown('≤').then(|| ("≤", most())))
+        .explain(is_shown('>').then(|| (">", least())))
 }
 
 /// Samples that each percentile needs, and the length of this run for the first that it marks.
-fn needs(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
-    if rows.iter().flat_map(|(_, row)| &row.percentiles).all(|percentile| percentile.mark.is_none()) {
-        return;
-    }
+fn needs(summary: &Summary, rows: &[Row<'_>]) -> Option<String> {
+    rows.iter().flat_map(|(_, row)| &row.percentiles).find(|percentile| percentile.mark.is_some())?;
     let all = Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.plenty())));
     let need = need(summary).map_or(String::new(), |(_, need)| format!("; {need}"));
-    section.fact("samples needed", format!("{}, independent ones{need}", all.collect::<Vec<_>>().join(", ")));
+    Some(format!("{}, independent ones{need}", joined(all, ", ")))
 }
 
 /// Samples that the first marked percentile of every table needs, with its mark, and the window that has as
 /// many at this rate, where the window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
-    let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
+    let (_, row) = first(summary)?;
     let marked = row
         .percentiles
         .iter()
@@ -253,17 +243,14 @@ fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     Some((mark, next.need(summary.window_for(next))))
 }
 
-fn stalls(section: &mut Section, summary: &Summary) {
+fn stalls(summary: &Summary) -> Option<String> {
     let stalls = &summary.stalls;
-    let Some(longest) = stalls.longest_ms else { return };
-    section.fact(
-        "stalls",
-        format!(
-            "{} in {}, {} in total, longest {} (silences over 100 ms and over five of the answer's median gaps)",
-            count(stalls.count),
-            counted(stalls.requests, "answer"),
-            seconds(stalls.total_ms / 1e3),
-            seconds(longest / 1e3)
-        ),
-    );
+    let longest = stalls.longest_ms?;
+    Some(format!(
+        "{} in {}, {} in total, longest {} (silences over 100 ms and over five of the answer's median gaps)",
+        count(stalls.count),
+        counted(stalls.requests, "answer"),
+        seconds(stalls.total_ms / 1e3),
+        seconds(longest / 1e3)
+    ))
 }

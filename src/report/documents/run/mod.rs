@@ -10,7 +10,6 @@ mod flow;
 mod groups;
 mod head;
 mod latency;
-mod phases;
 mod prompts;
 mod server;
 mod sessions;
@@ -28,31 +27,26 @@ use crate::report::documents::parts::{checklist, diagnosis, glossary};
 
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
 pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
-    let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
-    let mut document = Document::new(title)
+    Document::new(format!("{} on {}", summary.run.workload, summary.run.model_names()))
         .verdict(head::verdict(summary))
         .headline(head::headline(summary))
         .about(head::about(summary))
-        .dated(head::dated(summary));
-    document.add(head::sections(summary));
-    document.add([slo::in_brief(summary), aftermath::in_brief(summary), costs::in_brief(summary)]);
-    document.add(latency::sections(summary));
-    document.add(head::failures(summary));
-    document.add(head::findings(summary));
-    document.add(summary.checklist.as_ref().map(checklist::section));
-    if let Some(log) = log {
-        document.add(charts::sections(log, summary));
-    }
-    document.add(extras.diagnosis.map(diagnosis::section));
-    document.add([slo::section(summary), costs::section(summary), aftermath::section(summary)]);
-    document.add(groups::sections(summary));
-    document.add([phases::section(summary)]);
-    document.add(sessions::sections(summary));
-    document.add([attempts::section(summary)]);
-    document.add(flow::sections(summary));
-    document.add(answers::sections(summary));
-    document.add([server::section(summary), setup::what_was_run(summary), setup::facts(summary)]);
-    document.add(log.map(|log| setup::reproduce(log, summary)).unwrap_or_default());
-    document.add(glossary::sections(&summary.aliases));
-    document
+        .dated(head::dated(summary))
+        .with(head::sections(summary))
+        .with([slo::in_brief(summary), aftermath::in_brief(summary), costs::in_brief(summary)])
+        .with(latency::sections(summary))
+        .with(head::failures(summary))
+        .with(head::findings(summary))
+        .with(summary.checklist.as_ref().map(checklist::section))
+        .with(log.map(|log| charts::sections(log, summary)).into_iter().flatten())
+        .with(extras.diagnosis.map(diagnosis::section))
+        .with([slo::section(summary), costs::section(summary), aftermath::section(summary)])
+        .with(groups::sections(summary))
+        .with(sessions::sections(summary))
+        .with([attempts::section(summary)])
+        .with(flow::sections(summary))
+        .with(answers::sections(summary))
+        .with([server::section(summary), Some(setup::what_was_run(summary)), setup::facts(summary)])
+        .with(log.map(|log| setup::reproduce(log, summary)).into_iter().flatten())
+        .with(glossary::sections(&summary.aliases))
 }

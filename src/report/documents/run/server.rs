@@ -7,38 +7,44 @@ use crate::analysis::{
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
-use crate::units::{count, counted, percent, three_digits};
+use crate::units::{count, counted, listed, percent, three_digits};
 
 /// Totals over a stretch that differs from the window by no more than this share of it count as those of the window.
 const NEAR: f64 = 0.05;
 
-pub(super) fn section(summary: &Summary) -> Section {
-    let server = summary.server.as_ref();
-    let stretch = server.map(|server| stretch(server, summary.window)).unwrap_or_default();
-    let mut section = Section::detail(format!("Server, by its own metrics{stretch}"));
-    let Some(server) = server else { return section };
+pub(super) fn section(summary: &Summary) -> Option<Section> {
+    let server = summary.server.as_ref()?;
     let facts = [
         ("requests", requests(server)),
         ("KV cache", cache(server)),
         ("devices", devices::together_in_words(&server.devices)),
         ("energy", energy(server)),
-        ("not read", unread(server)),
+        ("not read", listed(server.unread().map(|page| &page.url), ", ")),
         ("read in part", in_part(server)),
     ];
-    for (name, fact) in facts {
-        section.facts(name, fact);
-    }
-    if let Some(why) = went_back(server) {
-        section.note(Note::error(format!("the server reports no usable times of its requests: {why}")));
-    }
-    accounts(&mut section, server);
-    if went_back(server).is_none() {
-        times(&mut section, server);
-    }
-    section.table(devices::use_of(&server.devices));
-    section.table(devices::activity(&server.devices));
-    section
+    let back = went_back(server);
+    let why =
+        back.map(|why| Note::error(format!("the server reports no usable times of its requests: {why}")));
+    let [accounts, times] = [accounts(server), back.is_none().then(|| times(server))]
+        .map(|table| table.filter(|table| !table.rows.is_empty()));
+    let section = Section::detail(format!("Server, by its own metrics{}", stretch(server, summary.window)))
+        .named(facts)
+        .notes(why)
+        .remark(accounts.as_ref().map(|_| ACCOUNTS))
+        .tables(accounts)
+        .remark(times.as_ref().map(|_| ESTIMATES))
+        .tables(times)
+        .table(devices::use_of(&server.devices))
+        .table(devices::activity(&server.devices));
+    Some(section)
 }
+
+/// What stands above the same figures by both accounts, and above times inside the server.
+const ACCOUNTS: &str =
+    "The same requests by both clocks; time outside the server is the network, proxies and this client.";
+
+const ESTIMATES: &str =
+    "A percentile inside the server is an estimate between two ends where it certainly lies.";
 
 /// The stretch that totals and times are about, where that is not the window.
 fn stretch(server: &ServerSide, window: Window) -> String {
@@ -82,28 +88,21 @@ fn cache(server: &ServerSide) -> Option<String> {
 }
 
 /// The same figures by both accounts.
-fn accounts(section: &mut Section, server: &ServerSide) {
-    let Some(both) = server.accounts else { return };
-    let columns = ["", "server", "client", "outside the server", "share"];
-    let mut table = Table::new("Server and client", columns);
-    for (name, time) in [("TTFT", both.ttft), ("e2e", both.e2e)] {
-        let Some(time) = time else { continue };
+fn accounts(server: &ServerSide) -> Option<Table> {
+    let both = server.accounts?;
+    let times = [("TTFT", both.ttft), ("e2e", both.e2e)].into_iter().filter_map(|(name, time)| {
+        let time = time?;
         let [outside, share] = outside(&time);
-        let figures = [format!("mean {name}, ms"), cell(time.server_ms), cell(time.client_ms)];
-        table.row(figures.into_iter().chain([outside, share]));
-    }
-    for (name, counts) in [("requests", both.requests), ("answer tokens", both.output_tokens)] {
-        let Some(CountBeside { client, server }) = counts else { continue };
+        Some([format!("mean {name}, ms"), cell(time.server_ms), cell(time.client_ms), outside, share])
+    });
+    let counts = [("requests", both.requests), ("answer tokens", both.output_tokens)];
+    let counts = counts.into_iter().filter_map(|(name, counts)| {
+        let CountBeside { client, server } = counts?;
         let (server, nothing) = (count(server.round() as u64), NOTHING.to_owned());
-        table.row([name.to_owned(), server, count(client), nothing.clone(), nothing]);
-    }
-    if table.rows.is_empty() {
-        return;
-    }
-    section.remark(
-        "The same requests by both clocks; time outside the server is the network, proxies and this client.",
-    );
-    section.table(table);
+        Some([name.to_owned(), server, count(client), nothing.clone(), nothing])
+    });
+    let titles = ["", "server", "client", "outside the server", "share"];
+    Some(Table::from_cells("Server and client", titles, times.chain(counts)))
 }
 
 /// What of a client's time lies outside the server, where both are of the same requests.
@@ -118,7 +117,7 @@ fn outside(time: &TimeBeside) -> [String; 2] {
     [cell(time.outside_ms), percent(time.outside_share)]
 }
 
-fn times(section: &mut Section, server: &ServerSide) {
+fn times(server: &ServerSide) -> Table {
     let named = [
         ("queue", ServerTime::Queue),
         ("prefill", ServerTime::Prefill),
@@ -128,19 +127,13 @@ fn times(section: &mut Section, server: &ServerSide) {
     let reliable =
         |time: &TimeSummary| time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
     let rows = named.into_iter().filter_map(|(name, time)| Some((name, server.times.get(&time)?)));
-    let table = Table::of("Times inside the server, ms", rows)
+    Table::of("Times inside the server, ms", rows)
         .column("ms", |(name, _)| name)
         .column("n", |(_, time)| time.count.round() as u64)
         .column("mean", |(_, time)| time.mean_ms)
         .column("p50", |(_, time)| time.p50.map(in_bucket))
         .column("p99", |(_, time)| reliable(time).map(in_bucket))
-        .table();
-    if !table.rows.is_empty() {
-        section.remark(
-            "A percentile inside the server is an estimate between two ends where it certainly lies.",
-        );
-    }
-    section.table(table);
+        .into()
 }
 
 /// `≈ 297 in 200–300`, an estimate between the ends where it certainly lies, `0` where they are one, or `over 300`.
@@ -173,11 +166,6 @@ fn in_part(server: &ServerSide) -> Option<String> {
     joined(server.read_in_part().map(|(page, (from, until))| {
         Some(format!("{}: not from {} to {} s", page.url, three_digits(from), three_digits(until)))
     }))
-}
-
-fn unread(server: &ServerSide) -> Option<String> {
-    let unread: Vec<_> = server.unread().map(|page| page.url.clone()).collect();
-    (!unread.is_empty()).then(|| unread.join(", "))
 }
 
 #[cfg(test)]
@@ -313,8 +301,7 @@ mod tests {
     fn shown(server: ServerSide, width: usize) -> String {
         let mut summary = summarise(&run(1_000, Vec::new()), &[]);
         summary.server = Some(server);
-        let mut document = Document::new("server");
-        document.add([section(&summary)]);
+        let document = Document::new("server").with([section(&summary)]);
         render::text(&document, Style { colour: Colour::Plain, width }, Extent::Full)
     }
 
@@ -340,8 +327,7 @@ mod tests {
     fn page(server: ServerSide) -> String {
         let mut summary = summarise(&run(1_000, Vec::new()), &[]);
         summary.server = Some(server);
-        let mut document = Document::new("server");
-        document.add([section(&summary)]);
+        let document = Document::new("server").with([section(&summary)]);
         render::html(&document)
     }
 

@@ -1,58 +1,50 @@
 //! Sessions and closed loops: their turns, what they reached, and that a closed loop hides waits.
 
-use crate::analysis::{LatencyRow, LoadForm, Metric, Part, Quantile, Sessions, Summary};
+use crate::analysis::{ClosedLoop, LatencyRow, LoadForm, Metric, Part, Quantile, Sessions, Summary};
 use crate::record::PartKind;
-use crate::report::document::{Note, Section, Table, figure_as, mark};
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::report::document::{Note, Section, Table, TableOf, figure_as, mark};
+use crate::units::{count, counted, joined, percent, seconds, three_digits};
 
 /// Reservation about the latencies of a closed loop.
 const HIDDEN: &str = "slow answers hold back the requests that would have queued behind them (coordinated omission), \
     so these latencies are lower than those of users who arrive independently";
 
-pub(super) fn sections(summary: &Summary) -> Vec<Section> {
-    let mut closed = closed_loop(summary);
-    if summary.run.load == LoadForm::Closed && !summary.is_all_at_once() {
-        let rate =
-            summary.closed_loop.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
-        closed.note(Note::warning(HIDDEN).cure(format!(
+pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
+    let closed = summary.closed_loop;
+    let hides = summary.run.load == LoadForm::Closed && !summary.is_all_at_once();
+    let hidden = hides.then(|| {
+        let rate = closed.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
+        Note::warning(HIDDEN).cure(format!(
             "run the same workload with --arrival poisson --rate {rate} too, and compare: skyline compare CLOSED OPEN \
              --vary rate"
-        )));
-    }
-    let mut sections: Vec<_> = summary
-        .sessions
-        .as_ref()
-        .map(|own| sessions(own, summary.parts_of(PartKind::Turn)))
-        .into_iter()
-        .collect();
-    sections.push(closed);
-    sections
+        ))
+    });
+    let closed = Section::detail("Closed loop").facts("reached", closed.and_then(reached)).notes(hidden);
+    let turns = || summary.parts_of(PartKind::Turn);
+    [summary.sessions.as_ref().map(|own| sessions(own, turns())), Some(closed)]
 }
 
 fn sessions(sessions: &Sessions, turns: Vec<&Part>) -> Section {
-    let mut section = Section::detail("Sessions, of those that began in the window");
     let Sessions { begun, completed, broken_off, censored, .. } = *sessions;
     let [all, completed, broken_off, censored] = [begun, completed, broken_off, censored].map(count);
     let ended = format!("{completed} completed, {broken_off} broken off by a failure");
-    section.fact("begun", format!("{all}: {ended}, {censored} cut off by the end of the run"));
-    if begun > 0 {
-        let each = |turns: u64| three_digits(turns as f64 / begun as f64);
-        let sent = each(sessions.turns_sent);
-        let line = match sessions.turns_planned.zip(sessions.turns_not_reached) {
-            Some((planned, unreached)) => {
-                format!("{} each as planned, {sent} sent; {} not reached", each(planned), percent(unreached))
-            }
-            None => format!("{sent} each"),
-        };
-        section.fact("turns", line);
-    }
-    if let Some(duration) = &sessions.duration {
+    let each = |turns: u64| three_digits(turns as f64 / begun as f64);
+    let sent = each(sessions.turns_sent);
+    let line = match sessions.turns_planned.zip(sessions.turns_not_reached) {
+        Some((planned, unreached)) => {
+            format!("{} each as planned, {sent} sent; {} not reached", each(planned), percent(unreached))
+        }
+        None => format!("{sent} each"),
+    };
+    let duration = sessions.duration.as_ref().map(|duration| {
         let shown = [Quantile::P50, Quantile::P90, Quantile::P99].map(|quantile| lasted(duration, quantile));
-        let line = format!("{}, from the first turn's scheduled moment to the last token", shown.join(", "));
-        section.fact("duration", line);
-    }
-    section.table(by_turn(turns));
-    section
+        format!("{}, from the first turn's scheduled moment to the last token", joined(shown, ", "))
+    });
+    Section::detail("Sessions, of those that began in the window")
+        .fact("begun", format!("{all}: {ended}, {censored} cut off by the end of the run"))
+        .facts("turns", (begun > 0).then_some(line))
+        .facts("duration", duration)
+        .table(by_turn(turns))
 }
 
 /// `p50 41.2 s`, with the marks of the latency table.
@@ -61,7 +53,7 @@ fn lasted(row: &LatencyRow, quantile: Quantile) -> String {
     format!("{quantile} {}{}", figure_as(shown.figure, |ms| seconds(ms / 1e3)), mark(shown.mark))
 }
 
-fn by_turn(turns: Vec<&Part>) -> Table {
+fn by_turn(turns: Vec<&Part>) -> TableOf<&Part> {
     Table::of("By turn, ms", turns)
         .column("turn", |turn| turn.name.as_str())
         .column(("requests", 3), |turn| turn.requests)
@@ -70,25 +62,16 @@ fn by_turn(turns: Vec<&Part>) -> Table {
         .column("TTFT p50, ms", |turn| turn.latency.percentile(Metric::Ttft, Quantile::P50))
         .column("p99", |turn| turn.latency.percentile(Metric::Ttft, Quantile::P99))
         .column(("e2e p50", 1), |turn| turn.latency.percentile(Metric::E2e, Quantile::P50))
-        .table()
 }
 
 /// What a closed loop reached.
-fn closed_loop(summary: &Summary) -> Section {
-    let mut section = Section::detail("Closed loop");
-    let Some(closed) = &summary.closed_loop else { return section };
-    if let (Some(throughput), Some(response), Some(think)) =
-        (closed.throughput_per_s, closed.response_s, closed.think_time_s)
-    {
-        let line = format!(
-            "{}: {} requests/s; on average a request takes {} from when it is due until its stream ends (e2e: from \
-             sending to the last token), and {} of think time follow",
-            counted(closed.users, "user"),
-            three_digits(throughput),
-            seconds(response),
-            seconds(think)
-        );
-        section.fact("reached", line);
-    }
-    section
+fn reached(closed: ClosedLoop) -> Option<String> {
+    Some(format!(
+        "{}: {} requests/s; on average a request takes {} from when it is due until its stream ends (e2e: from sending \
+         to the last token), and {} of think time follow",
+        counted(closed.users, "user"),
+        three_digits(closed.throughput_per_s?),
+        seconds(closed.response_s?),
+        seconds(closed.think_time_s?)
+    ))
 }

@@ -9,53 +9,43 @@ use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLo
 use crate::report::document::{Section, Statement};
 use crate::report::documents::parts::{arrivals, cells, reproduction};
 use crate::report::documents::{calibration, trace};
-use crate::units::{count, counted, percent, seconds, three_digits};
+use crate::units::{count, counted, joined, listed, numbers, percent, seconds, three_digits};
 
 /// The run's facts: workload, arrivals, server, window, requests, this client.
 pub(crate) fn what_was_run(summary: &Summary) -> Section {
-    let mut section = Section::detail("What was run");
     let run = &summary.run;
-    section.fact("workload", format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash));
-    load(&mut section, summary);
-    section.fact("model", run.model_names());
-    server(&mut section, summary);
-    section.fact("prompts", prompts::method(run));
-    for (name, line) in prompts::files(run) {
-        section.fact(name, line);
-    }
-    section.facts(
-        "cap",
-        run.limits.caps_in_words().map(|cap| format!("{cap} in flight; waiting counts in latency")),
-    );
-    section.fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
-    section.fact("window", window(&summary.window));
-    section.fact("requests", requests(summary));
     let mean_and_peak = |mean, peak| format!("mean {}, peak {}", three_digits(mean), count(peak));
-    section.facts("in flight", summary.in_flight.map(|all| mean_and_peak(all.mean, all.peak)));
     let waiting = summary.in_flight.and_then(|all| all.waiting);
     let waiting = waiting.map(|waiting| mean_and_peak(waiting.mean, waiting.peak));
-    section.facts("waiting", waiting.map(|figures| format!("{figures}, for a slot under the cap")));
-    section.facts("host stalls", summary.host_stalls.as_ref().map(host_stalls));
     let mut effects: Vec<_> = summary.client_effects.iter().collect();
     effects.sort_by_key(|effect| !effect.judged);
-    section.facts("client raised", ClientEffect::named(&effects));
-    section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
-    section.facts("client", summary.client.as_ref().map(client));
     let lost = summary.client.is_some_and(|client| client.priority_lost);
-    let priority = run.host.priority.as_ref().map(|priority| {
-        let then = if lost {
-            " at first; then normal, because a thread ran for half a second without a rest"
-        } else {
-            ", of the threads that send and read"
-        };
-        format!("{priority}{then}")
-    });
-    section.facts("priority", priority);
-    section
+    let then = if lost {
+        " at first; then normal, because a thread ran for half a second without a rest"
+    } else {
+        ", of the threads that send and read"
+    };
+    let cap = run.limits.caps_in_words().map(|cap| format!("{cap} in flight; waiting counts in latency"));
+    let section = Section::detail("What was run")
+        .fact("workload", format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash));
+    server(load(section, summary).fact("model", run.model_names()), summary)
+        .fact("prompts", prompts::method(run))
+        .named(prompts::files(run).into_iter().map(|(name, line)| (name, [line])))
+        .facts("cap", cap)
+        .fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        .fact("window", window(&summary.window))
+        .fact("requests", requests(summary))
+        .facts("in flight", summary.in_flight.map(|all| mean_and_peak(all.mean, all.peak)))
+        .facts("waiting", waiting.map(|figures| format!("{figures}, for a slot under the cap")))
+        .facts("host stalls", summary.host_stalls.as_ref().map(host_stalls))
+        .facts("client raised", ClientEffect::named(&effects))
+        .facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line))
+        .facts("client", summary.client.as_ref().map(client))
+        .facts("priority", run.host.priority.as_ref().map(|priority| format!("{priority}{then}")))
 }
 
 /// Arrivals as declared and as delivered, the trace, and the share of the plan.
-fn load(section: &mut Section, summary: &Summary) {
+fn load(section: Section, summary: &Summary) -> Section {
     let run = &summary.run;
     let found = &summary.arrivals;
     // In a closed loop only the first request of each user has a moment of its own.
@@ -73,37 +63,32 @@ fn load(section: &mut Section, summary: &Summary) {
         format!("{}: {}{delivered}", class.class, declared(&class.arrival))
     });
     let whole = format!("{}{delivered}", declared(&run.arrival));
-    section.facts("arrivals", std::iter::once(whole).chain(classes));
-    section.facts("load", arrivals::form_explained(run.load));
-    if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
-        section.facts("trace", [trace::what(replayed, found), trace::contents(found)]);
-    }
-    section.facts(
-        "shard",
-        run.shard.map(|shard| {
-            let nth = nth(shard.of);
-            format!("{shard}: every {nth} of the plan's requests; the figures are about them")
-        }),
-    );
+    let traces = run.arrival.trace().zip(run.arrival.found());
+    let shard = run.shard.map(|shard| {
+        format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of))
+    });
+    section
+        .facts("arrivals", std::iter::once(whole).chain(classes))
+        .facts("load", arrivals::form_explained(run.load))
+        .named(traces.map(|(trace, found)| ("trace", [trace::what(trace, found), trace::contents(found)])))
+        .facts("shard", shard)
 }
 
 /// The server, what it was asked, and the deployment as far as it is known.
-fn server(section: &mut Section, summary: &Summary) {
+fn server(section: Section, summary: &Summary) -> Section {
     let engine = &summary.run.engine;
-    if engine.modelled.is_empty() {
-        let delivery = if engine.streamed { "streamed" } else { "not streamed" };
-        section.fact("server", format!("{}, {}, {delivery}", cells::server(engine), engine.endpoint));
-    } else {
-        section.fact("server", cells::server(engine));
-        section.fact("modelled", modelled(engine));
-    }
+    let is_model = !engine.modelled.is_empty();
+    let delivery = if engine.streamed { "streamed" } else { "not streamed" };
+    let asked = if is_model { String::new() } else { format!(", {}, {delivery}", engine.endpoint) };
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
-    section.facts("parameters", parameters.map(ToString::to_string));
-    if engine.modelled.is_empty() {
-        section.facts("deployment", deployment(&summary.run.deployment));
-    }
-    section.facts("not reported", reproduction::not_reported(&summary.reproduction));
-    section.facts("note", summary.run.deployment.notes.iter().map(String::as_str));
+    let deployment = (!is_model).then(|| deployment(&summary.run.deployment)).flatten();
+    section
+        .fact("server", cells::server(engine) + &asked)
+        .facts("modelled", is_model.then(|| modelled(engine)))
+        .facts("parameters", parameters.map(ToString::to_string))
+        .facts("deployment", deployment)
+        .facts("not reported", reproduction::not_reported(&summary.reproduction))
+        .facts("note", summary.run.deployment.notes.iter().map(String::as_str))
 }
 
 /// The times this machine stalled.
@@ -142,13 +127,9 @@ fn deployment(facts: &DeploymentFacts) -> Option<Statement> {
 }
 
 /// What is known of the server by name, each fact with its source.
-pub(super) fn facts(summary: &Summary) -> Section {
-    let engine = &summary.run.engine;
-    let section = Section::detail("Facts about the server");
-    if !engine.modelled.is_empty() {
-        return section;
-    }
-    section.with_table(reproduction::table(&summary.reproduction, engine))
+pub(super) fn facts(summary: &Summary) -> Option<Section> {
+    let engine = Some(&summary.run.engine).filter(|engine| engine.modelled.is_empty())?;
+    Some(Section::detail("Facts about the server").table(reproduction::table(&summary.reproduction, engine)))
 }
 
 /// `2nd`, `3rd`, `11th`.
@@ -168,7 +149,7 @@ fn modelled(engine: &EngineFacts) -> String {
         Value::String(text) => format!("{name} {text}"),
         value => format!("{name} {value}"),
     };
-    engine.modelled.iter().map(setting).collect::<Vec<_>>().join(", ")
+    joined(engine.modelled.iter().map(setting), ", ")
 }
 
 fn window(window: &Window) -> String {
@@ -200,55 +181,56 @@ fn window(window: &Window) -> String {
 
 fn requests(summary: &Summary) -> String {
     let counts = &summary.requests;
-    let mut parts =
-        vec![format!("{} planned", count(counts.planned)), format!("{} completed", count(counts.completed))];
-    for (number, what) in [
+    // Failed and censored are part of the picture even when there are none.
+    let always = [
+        (counts.planned, "planned"),
+        (counts.completed, "completed"),
         (counts.failed, "failed"),
-        (counts.cancelled, "cancelled"),
-        (counts.censored, "censored"),
+    ];
+    let cancelled = [(counts.cancelled, "cancelled")];
+    let censored = [format!("{} censored", count(counts.censored))];
+    let others = [
         (counts.in_flight, "in flight when the run was cut off"),
         (counts.never_due, "not due"),
         (counts.unrecorded, "without a record"),
         (counts.unplanned, "unplanned"),
-    ] {
-        // Failed and censored are part of the picture even when there are none.
-        if number > 0 || matches!(what, "failed" | "censored") {
-            parts.push(format!("{} {what}", count(number)));
-        }
-    }
-    parts.join(", ")
+    ];
+    let always = always.map(|(number, what)| format!("{} {what}", count(number)));
+    let unfinished = numbers(cancelled).chain(censored);
+    joined(always.into_iter().chain(unfinished).chain(numbers(others)), ", ")
 }
 
 /// How to run it again: the command, the facts that only the log holds, and copies of the specs.
-pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
+pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> [Section; 2] {
     let header = &log.header;
-    let mut section = Section::detail("Reproduce");
     let words = &header.command;
     // What no shell could hold is shown as it is.
     let command = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
-    section.command(command);
-    if words.iter().any(|word| word.contains("***")) {
-        section.remark("Replace *** by the original values: secrets are kept out of the run's files.");
-    }
+    let hides = words.iter().any(|word| word.contains("***")).then_some(SECRETS);
     let host = &header.host;
     let cpu = host.cpu.as_ref().map(|cpu| format!(", {cpu}")).unwrap_or_default();
-    section.fact("seed", summary.run.seed.to_string());
-    section.fact("plan hash", header.plan.hash.as_str());
-    section.fact("this machine", format!("{}{cpu}, {}", host.os, counted(host.cores, "core")));
-    section.fact("limits", limits(&header.limits));
-    section.fact("tool", format!("skyline {}, run log of schema {}", header.skyline_version, header.schema));
-    section.fact("request ids", format!("{}… in the server's log", header.engine().request_id_prefix));
-    section.facts("objectives", header.objectives.iter().map(String::as_str));
-    let mut copies = Section::reference("The workload and the server as JSON");
     let title = if header.workload.lacks_texts() {
         "The workload, with hashes in place of its texts (--save-text keeps them)"
     } else {
         "The workload (save it and give it to skyline bench)"
     };
-    json(&mut copies, title, &header.workload);
-    json(&mut copies, "The server and the requests made of it", header.engine());
-    vec![section, copies]
+    let section = Section::detail("Reproduce")
+        .command([command])
+        .remark(hides)
+        .fact("seed", summary.run.seed.to_string())
+        .fact("plan hash", header.plan.hash.as_str())
+        .fact("this machine", format!("{}{cpu}, {}", host.os, counted(host.cores, "core")))
+        .fact("limits", limits(&header.limits))
+        .fact("tool", format!("skyline {}, run log of schema {}", header.skyline_version, header.schema))
+        .fact("request ids", format!("{}… in the server's log", header.engine().request_id_prefix))
+        .facts("objectives", header.objectives.iter().map(String::as_str));
+    let copies = Section::reference("The workload and the server as JSON");
+    let copies = json(copies, title, &header.workload);
+    [section, json(copies, "The server and the requests made of it", header.engine())]
 }
+
+/// Said beside a command from which secrets were taken.
+const SECRETS: &str = "Replace *** by the original values: secrets are kept out of the run's files.";
 
 fn limits(limits: &ClientLimits) -> String {
     let ClientLimits { first_token_timeout_s, between_tokens_timeout_s, total_timeout_s, .. } = limits;
@@ -259,12 +241,12 @@ fn limits(limits: &ClientLimits) -> String {
         seconds("next token", *between_tokens_timeout_s),
         seconds("whole answer", *total_timeout_s),
     ];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    listed(parts.into_iter().flatten(), ", ").unwrap_or_else(|| "none".to_owned())
 }
 
-fn json(section: &mut Section, title: &str, value: &impl Serialize) {
-    if let Ok(text) = serde_json::to_string_pretty(value) {
-        section.attachment(title, text);
+fn json(section: Section, title: &str, value: &impl Serialize) -> Section {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => section.attachment(title, text),
+        Err(_) => section,
     }
 }

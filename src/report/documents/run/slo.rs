@@ -4,7 +4,7 @@ use crate::analysis::{Part, SloTarget, Summary};
 use crate::record::PartKind;
 use crate::report::document::{Level, NOTHING, Section};
 use crate::report::documents::parts::cells::bounds;
-use crate::units::{count, counted, percent, three_digits};
+use crate::units::{count, counted, joined, listed, numbers, percent, three_digits};
 use crate::workload::Slo;
 
 /// Classes that a screen has room for.
@@ -12,26 +12,21 @@ const SHOWN: usize = 4;
 
 /// Classes that missed their SLO, the worst first, where there are several.
 pub(super) fn in_brief(summary: &Summary) -> Section {
-    let mut section = Section::continued(Level::Brief);
-    let share = |class: &Part| Some((class.slo.slo_attainment?, class.name.clone()));
-    let mut classes: Vec<(f64, String)> =
-        summary.parts_of(PartKind::Class).into_iter().filter_map(share).collect();
+    let classes = summary.parts_of(PartKind::Class).into_iter();
+    let classes = classes.filter_map(|class| Some((class.slo.slo_attainment?, class.name.as_str())));
+    let mut classes: Vec<(f64, &str)> = classes.collect();
     classes.sort_by(|one, other| one.0.total_cmp(&other.0));
-    if classes.len() > 1 && classes.iter().any(|(met, _)| *met < 1.0) {
+    let any = classes.len() > 1 && classes.iter().any(|(met, _)| *met < 1.0);
+    let line = any.then(|| {
         let shown = classes.iter().take(SHOWN).map(|(met, name)| format!("{name} {}", percent(*met)));
         let more = if classes.len() > SHOWN { ", …" } else { "" };
-        section.text(format!("SLO met by class: {}{more}", shown.collect::<Vec<_>>().join(", ")));
-    }
-    section
+        format!("SLO met by class: {}{more}", joined(shown, ", "))
+    });
+    Section::continued(Level::Brief).text(line)
 }
 
-pub(super) fn section(summary: &Summary) -> Section {
-    let slo = &summary.slo;
-    let mut section = Section::detail("SLO");
-    if !slo.declared {
-        return section;
-    }
-    section.facts("targets", targets(summary));
+pub(super) fn section(summary: &Summary) -> Option<Section> {
+    let slo = Some(&summary.slo).filter(|slo| slo.declared)?;
     let (with, others) = match slo.scheduled - slo.with_slo {
         0 => (counted(slo.scheduled, "scheduled request"), String::new()),
         free => (
@@ -48,22 +43,15 @@ pub(super) fn section(summary: &Summary) -> Section {
         ),
         _ => format!("{NOTHING}: how many of {with} met it is unknown, and so is goodput{others}"),
     };
-    section.fact("attainment", line);
-    let misses: Vec<_> = [
-        (slo.over_ttft, "over TTFT"),
-        (slo.over_tpot, "over TPOT"),
-        (Some(slo.over_e2e), "over e2e"),
-        (Some(slo.of_another_form), "of another form"),
-        (Some(slo.not_completed), "not completed"),
-    ]
-    .into_iter()
-    .filter_map(|(number, why)| Some((number.filter(|&number| number > 0)?, why)))
-    .map(|(number, why)| format!("{} {why}", count(number)))
-    .collect();
-    if !misses.is_empty() {
-        section.fact("misses", misses.join(", "));
-    }
-    section
+    let misses = numbers([
+        (slo.over_ttft.unwrap_or(0), "over TTFT"),
+        (slo.over_tpot.unwrap_or(0), "over TPOT"),
+        (slo.over_e2e, "over e2e"),
+        (slo.of_another_form, "of another form"),
+        (slo.not_completed, "not completed"),
+    ]);
+    let section = Section::detail("SLO").facts("targets", targets(summary)).fact("attainment", line);
+    Some(section.facts("misses", listed(misses, ", ")))
 }
 
 /// Every target; none where each group has one, which its table then shows.

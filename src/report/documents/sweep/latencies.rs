@@ -5,7 +5,7 @@ use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{HighestLoad, LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
-use crate::units::three_digits;
+use crate::units::{joined, three_digits};
 
 /// Loads that stand out, each with its name.
 type Marked = (f64, String);
@@ -86,11 +86,11 @@ fn one(sweep: &Sweep, metric: Metric, marked: &[Marked]) -> Option<Chart> {
         (beyond, "arrows: above the axis, or at least so much"),
     ];
     let hints = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint.to_owned());
-    let hints: Vec<String> = hints.chain(of_parts).collect();
+    let hints = joined(hints.chain(of_parts), "; ");
     let description = format!("{name} over load of {} loads", sweep.points.len());
     let plot =
         Plot::new(description, loads(sweep, marked), y, series).with_rules(rules).with_zones(zones(sweep));
-    Some(Chart::new(format!("{name} over load"), plot).hint(hints.join("; ")))
+    Some(Chart::new(format!("{name} over load"), plot).hint(hints))
 }
 
 /// How far above its bound a latency is drawn where it stands, as a multiple of the bound.

@@ -2,22 +2,17 @@
 
 use crate::analysis::Metric;
 use crate::experiment::{HighestLoad, Load, ObjectiveLimit, Sweep};
-use crate::units::{span, three_digits};
+use crate::units::{listed, span, three_digits};
 
 /// `p95 TTFT allows 73.8/s (71.0 to 76.2), p95 TPOT 68.6/s`; `None` where there is one objective.
 pub(super) fn by_objective(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
     let like = sweep.points.first()?.load;
     let highest = sweep.points.last()?.load;
-    let said: Vec<_> = answer
-        .limits
-        .iter()
-        .enumerate()
-        .map(|(place, limit)| {
-            let allows = if place == 0 { " allows" } else { "" };
-            format!("{}{allows} {}", name(limit), amount(limit, like, highest))
-        })
-        .collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    let said = answer.limits.iter().enumerate().map(|(place, limit)| {
+        let allows = if place == 0 { " allows" } else { "" };
+        format!("{}{allows} {}", name(limit), amount(limit, like, highest))
+    });
+    listed(said, ", ")
 }
 
 /// Its figure, and whose: `p95 TTFT of chat`.

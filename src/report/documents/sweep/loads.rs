@@ -4,28 +4,28 @@ use std::ops::Range;
 
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
-use crate::report::document::{ALWAYS, Section, Table, TableCell, cell};
+use crate::report::document::{ALWAYS, FigureColumn, Section, Table, TableCell, TableOf, cell};
 use crate::report::documents::parts::cells::with_unit;
 use crate::units::percent;
 
 /// The latencies of every sweep, with the worth of their columns.
-const COLUMNS: [(&str, u8, FigureKey); 5] = [
-    ("TTFT p50", 7, FigureKey::percentile(Quantile::P50, Metric::Ttft)),
-    ("TTFT p99", ALWAYS, FigureKey::percentile(Quantile::P99, Metric::Ttft)),
-    ("TPOT p50", 6, FigureKey::percentile(Quantile::P50, Metric::Tpot)),
-    ("TPOT p99", ALWAYS, FigureKey::percentile(Quantile::P99, Metric::Tpot)),
-    ("e2e p99", 8, FigureKey::percentile(Quantile::P99, Metric::E2e)),
+const COLUMNS: [FigureColumn; 5] = [
+    FigureColumn::percentile(Metric::Ttft, Quantile::P50, 7),
+    FigureColumn::percentile(Metric::Ttft, Quantile::P99, ALWAYS),
+    FigureColumn::percentile(Metric::Tpot, Quantile::P50, 6),
+    FigureColumn::percentile(Metric::Tpot, Quantile::P99, ALWAYS),
+    FigureColumn::percentile(Metric::E2e, Quantile::P99, 8),
 ];
 /// The sign of the load at the knee.
 const KNEE: &str = " ◆";
 
 pub(super) fn section(sweep: &Sweep) -> Section {
     Section::summary("Loads, low to high: means over the runs; latencies in ms, rates per second")
-        .with_table(table(sweep))
+        .table(table(sweep))
 }
 
 /// The loads with their figures.
-pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
+pub(in crate::report::documents) fn table(sweep: &Sweep) -> TableOf<&SweepPoint> {
     let knee = sweep.knee.as_ref().map(|knee| knee.load);
     let name = |point: &SweepPoint| {
         let sign = if knee == Some(point.load) { KNEE } else { "" };
@@ -38,33 +38,40 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
     };
     // What an objective is about is never left out.
     let is_bounded = |key: &FigureKey| sweep.plan.objectives.iter().any(|objective| objective.key == *key);
-    let mut table = Table::of("Loads, low to high", &sweep.points)
+    let latencies =
+        COLUMNS.map(|of| if is_bounded(&of.key) { FigureColumn { worth: ALWAYS, ..of } } else { of });
+    let table = Table::of("Loads, low to high", &sweep.points)
         .column("load", name)
         .column(("runs", 2), |point| point.trials.len() as u64)
         .column_where_known(("offered", 1), |point| mean(point, |trial| trial.offered_per_s))
         .column_where_known(("sent", 3), |point| mean(point, |trial| trial.achieved_per_s))
-        .column_where_known(("done", 5), |point| point.figures.metric(Metric::RequestRate));
-    for (title, worth, key) in COLUMNS {
-        let worth = if is_bounded(&key) { ALWAYS } else { worth };
-        table = table.column_where_known((title, worth), |point| point.figures.get(&key));
-    }
-    table = table
+        .column_where_known(("done", 5), |point| point.figures.metric(Metric::RequestRate))
+        .figures(&latencies, |point, key| point.figures.get(key))
         .column_where_known(("goodput", 4), goodput)
         .column_where_known("attempts per request", |point| point.figures.metric(Metric::Amplification))
         .column_where_known("recovered", recovered)
         .column_where_known(("tok/s", 9), |point| point.figures.metric(Metric::OutputTokens))
         .column_where_known(("/GPU", 10), per_gpu)
         .column_where_known(("tok/s/user", 2), |point| point.figures.metric(Metric::TokensPerUser));
-    for (place, objective) in others(sweep) {
+    let table = others(sweep).into_iter().fold(table, |table, (place, objective)| {
         let scale = objective.key.kind().display_scale();
-        table = table.column_where_known(with_unit(&objective.key.title(), objective.key.kind()), |point| {
-            figure(point, place).map(|value| value * scale)
-        });
-    }
-    let mut table = table.column("verdict", |point| word(point.class)).table();
-    explain(&mut table, sweep);
-    table.rows_in_brief(&around_the_answer(sweep), "load");
+        let title = with_unit(&objective.key.title(), objective.key.kind());
+        table.column_where_known(title, |point| figure(point, place).map(|value| value * scale))
+    });
+    let marks = sweep.points.iter().flat_map(|point| {
+        let of = |metric| [Quantile::P50, Quantile::P99].map(|of| point.figures.percentile(of, metric)?.mark);
+        Metric::MAIN.into_iter().flat_map(of)
+    });
+    let too_few = format!(
+        "too few samples to rely on: fewer than {} requests in a run; --samples and --max-seconds raise them",
+        Quantile::P99.floor()
+    );
+    let indicative = "indicative: fewer than ten independent samples of a run lie above it";
     table
+        .column("verdict", |point| word(point.class))
+        .explain(sweep.knee.is_some().then_some(("◆", "the knee")))
+        .explain_marks(marks, [&too_few, indicative])
+        .in_brief(&around_the_answer(sweep), "load")
 }
 
 /// Loads that a screen has room for.
@@ -78,24 +85,6 @@ fn around_the_answer(sweep: &Sweep) -> Range<usize> {
     let middle = beyond.or(knee).unwrap_or(sweep.points.len());
     let from = middle.saturating_sub(MOST / 2).min(sweep.points.len().saturating_sub(MOST));
     from..from + MOST
-}
-
-fn explain(table: &mut Table, sweep: &Sweep) {
-    if sweep.knee.is_some() {
-        table.explain("◆", "the knee");
-    }
-    let marks = sweep.points.iter().flat_map(|point| {
-        let of = |metric| [Quantile::P50, Quantile::P99].map(|of| point.figures.percentile(of, metric)?.mark);
-        Metric::MAIN.into_iter().flat_map(of)
-    });
-    let too_few = format!(
-        "too few samples to rely on: fewer than {} requests in a run; --samples and --max-seconds raise them",
-        Quantile::P99.floor()
-    );
-    table.explain_marks(
-        marks,
-        [&too_few, "indicative: fewer than ten independent samples of a run lie above it"],
-    );
 }
 
 /// What is said of a load.
@@ -112,24 +101,21 @@ const fn word(class: LoadClass) -> &'static str {
 
 /// How sure the figures are, where several runs tell.
 pub(super) fn intervals(sweep: &Sweep) -> Section {
-    let p99 = |metric| FigureKey::percentile(Quantile::P99, metric);
     let columns = [
-        ("TTFT p50", 3, FigureKey::percentile(Quantile::P50, Metric::Ttft)),
-        ("TTFT p99", ALWAYS, p99(Metric::Ttft)),
-        ("TPOT p99", ALWAYS, p99(Metric::Tpot)),
-        ("e2e p99", 5, p99(Metric::E2e)),
-        ("tok/s", 4, FigureKey::from_metric(Metric::OutputTokens)),
+        FigureColumn::percentile(Metric::Ttft, Quantile::P50, 3),
+        FigureColumn::percentile(Metric::Ttft, Quantile::P99, ALWAYS),
+        FigureColumn::percentile(Metric::Tpot, Quantile::P99, ALWAYS),
+        FigureColumn::percentile(Metric::E2e, Quantile::P99, 5),
+        FigureColumn::titled("tok/s", Metric::OutputTokens, 4),
     ];
     let interval =
         |point: &SweepPoint, key: &FigureKey| point.figures.get(key).and_then(AcrossRuns::interval);
-    let is_known = |point: &&SweepPoint| columns.iter().any(|(.., key)| interval(point, key).is_some());
-    let points = sweep.points.iter().filter(is_known);
-    let mut table = Table::of("95 % intervals", points).column("load", |point| point.load.to_string());
-    for (title, worth, key) in &columns {
-        let range = |(low, high)| format!("{}–{}", cell(low), cell(high));
-        table = table.column((*title, *worth), |point| interval(point, key).map(range));
-    }
-    Section::detail("95 % intervals of the means, over the runs").with_table(table.table())
+    let is_known = |point: &&SweepPoint| columns.iter().any(|of| interval(point, &of.key).is_some());
+    let range = |(low, high)| format!("{}–{}", cell(low), cell(high));
+    let table = Table::of("95 % intervals", sweep.points.iter().filter(is_known))
+        .column("load", |point| point.load.to_string())
+        .figures(&columns, |point, key| interval(point, key).map(range));
+    Section::detail("95 % intervals of the means, over the runs").table(table)
 }
 
 /// By how much each load meets or misses each objective, by all its runs together: of a percentile by the
@@ -140,15 +126,14 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     if objectives.is_empty() {
         return section;
     }
-    let mut table =
-        Table::of("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
+    let table = Table::of("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
     // The last ones are left out first where the page is too narrow.
-    for ((place, objective), worth) in objectives.iter().enumerate().zip((0..ALWAYS).rev()) {
+    let columns = objectives.iter().enumerate().zip((0..ALWAYS).rev());
+    section.table(columns.fold(table, |table, ((place, objective), worth)| {
         let most =
             objective.most_over().map_or(String::new(), |most| format!(", at most {} over", percent(most)));
-        table = table.column((format!("{objective}{most}"), worth), |point| share_over(point, place));
-    }
-    section.with_table(table.table())
+        table.column((format!("{objective}{most}"), worth), |point| share_over(point, place))
+    }))
 }
 
 /// The share of the requests of all runs that are over the bound, or the mean figure where it is not judged
@@ -182,7 +167,7 @@ fn figure(point: &SweepPoint, place: usize) -> Option<f64> {
 fn others(sweep: &Sweep) -> Vec<(usize, &Objective)> {
     let mut others: Vec<(usize, &Objective)> = Vec::new();
     for (place, objective) in sweep.plan.objectives.iter().enumerate() {
-        let is_shown = COLUMNS.iter().any(|(.., key)| *key == objective.key);
+        let is_shown = COLUMNS.iter().any(|of| of.key == objective.key);
         if !is_shown && others.iter().all(|(_, other)| other.key != objective.key) {
             others.push((place, objective));
         }

@@ -19,21 +19,16 @@ pub(in crate::report::documents) use self::loads::table as loads_table;
 
 /// The sweep as a document.
 pub fn document(sweep: &Sweep) -> Document {
-    let mut document = Document::new(format!("Sweep of {}", sweep.workload.name))
+    let [decides, more] = curves(sweep);
+    let reasons = (!sweep.valid).then(|| reasons::add(Section::continued(Level::Summary), sweep));
+    Document::new(format!("Sweep of {}", sweep.workload.name))
         .verdict(verdict(sweep))
         .headline(headline(sweep))
-        .about(setup::about(sweep));
-    let [decides, more] = curves(sweep);
-    document.add([
-        reasons::section(sweep),
-        answer(sweep),
-        decides,
-        loads::section(sweep),
-        setup::section(sweep),
-    ]);
-    document.add([loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)]);
-    document.add([diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)]);
-    document
+        .about(setup::about(sweep))
+        .with(reasons)
+        .with([answer(sweep), decides, loads::section(sweep), setup::section(sweep)])
+        .with([loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)])
+        .with([diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)])
 }
 
 /// The answer, or what was found where no objective asks for one; nothing that an INVALID sweep says is good.
@@ -71,51 +66,42 @@ fn headline(sweep: &Sweep) -> Option<KeyFigure> {
 }
 
 fn answer(sweep: &Sweep) -> Section {
-    let mut section = Section::continued(Level::Summary);
-    if let Some(answer) = &sweep.answer {
-        section.facts("limits", limits::by_objective(sweep, answer));
-        section.facts("throughput", limits::tokens(sweep, answer));
-    }
-    if let Some(sustained) = &sweep.sustained {
+    let answer = sweep.answer.as_ref();
+    let sustained = sweep.sustained.as_ref().map(|sustained| {
         let status = match (sustained.held, sustained.undecided || sustained.unknown.is_some()) {
             (true, _) => Status::Met,
             (false, false) => Status::Missed,
             (false, true) => Status::Undecided,
         };
-        section.note(Note::new(status, sustained.sentence.clone()));
-    }
-    section
+        Note::new(status, sustained.sentence.clone())
+    });
+    Section::continued(Level::Summary)
+        .facts("limits", answer.and_then(|answer| limits::by_objective(sweep, answer)))
+        .facts("throughput", answer.and_then(|answer| limits::tokens(sweep, answer)))
+        .notes(sustained)
 }
 
 /// The latencies that decide, and what is completed, over the load; then the others.
 fn curves(sweep: &Sweep) -> [Section; 2] {
     let mut throughput = curves::throughput(sweep).into_iter();
     let mut charts = latencies::that_decide(sweep, &latencies::answered(sweep)).into_iter();
-    let mut decides = Section::page("Over the load");
-    decides.charts(charts.next().map(|first| latencies::with_bars(sweep, first)));
-    decides.charts(charts.chain(throughput.next()));
-    let mut more = Section::page("Other figures over the load");
-    more.charts(latencies::others(sweep).into_iter().chain(throughput));
-    [decides, more]
+    let first = charts.next().map(|first| latencies::with_bars(sweep, first));
+    let decides = Section::page("Over the load").charts(first).charts(charts.chain(throughput.next()));
+    let others = latencies::others(sweep).into_iter().chain(throughput);
+    [decides, Section::page("Other figures over the load").charts(others)]
 }
 
 /// The knee, and the loads that no other dominates.
 fn shape(sweep: &Sweep) -> Section {
-    let mut section = Section::detail("Shape of the curve");
-    section.facts("knee", sweep.knee.as_ref().map(|knee| knee.sentence.clone()));
-    section.facts("Pareto frontier", curves::frontiers(sweep).map(curves::in_words));
-    section.charts(curves::frontier_charts(sweep));
-    section
+    Section::detail("Shape of the curve")
+        .facts("knee", sweep.knee.as_ref().map(|knee| knee.sentence.clone()))
+        .facts("Pareto frontier", curves::frontiers(sweep).map(curves::in_words))
+        .charts(curves::frontier_charts(sweep))
 }
 
 /// Why there are no more loads, and what else to know.
 fn end(sweep: &Sweep) -> Section {
-    let mut section = Section::detail("End");
-    section.text(sweep.stopped_sentence.clone());
-    if sweep.valid {
-        reasons::add(&mut section, sweep);
-    }
-    section.notes(sweep.notes.iter().map(Note::info));
-    section.more(["sweep"]);
-    section
+    let end = Section::detail("End").text([&sweep.stopped_sentence]);
+    let end = if sweep.valid { reasons::add(end, sweep) } else { end };
+    end.notes(sweep.notes.iter().map(Note::info)).more(["sweep"])
 }

@@ -1,67 +1,40 @@
 //! Why runs of a sweep do not count: the few kinds of reasons with their numbers.
 
 use crate::experiment::{Sweep, Trial};
-use crate::report::document::{Level, Note, Section, Table, TableColumn};
+use crate::report::document::{Note, Section, Table};
+use crate::report::documents::parts::cells::grouped;
 use crate::units::counted;
 
 /// Reasons that are listed as they are; of more each kind has one line, with an example.
 const FEW: usize = 3;
 
-/// What is against an INVALID sweep.
-pub(super) fn section(sweep: &Sweep) -> Section {
-    let mut section = Section::continued(Level::Summary);
-    if !sweep.valid {
-        add(&mut section, sweep);
-    }
-    section
-}
-
 /// How many runs do not count, and why.
-pub(super) fn add(section: &mut Section, sweep: &Sweep) {
+pub(super) fn add(section: Section, sweep: &Sweep) -> Section {
     let reasons = &sweep.reasons;
     if reasons.is_empty() && sweep.valid {
-        return;
+        return section;
     }
     let trials = || sweep.points.iter().flat_map(|point| &point.trials);
     let (bad, all) = (trials().filter(|trial| !Trial::is_valid(trial)).count(), trials().count());
     let all = counted(all as u64, "run");
-    section.note(Note::warning(format!("{bad} of {all} are INVALID and do not count")));
+    let section = section.notes([Note::warning(format!("{bad} of {all} are INVALID and do not count"))]);
     if reasons.len() <= FEW {
-        section.notes(reasons.iter().map(Note::error));
-        section.more(["validity"]);
-        return;
+        return section.notes(reasons.iter().map(Note::error)).more(["validity"]);
     }
-    section.notes(kinds(reasons).iter().map(|kind| {
-        Note::error(format!("{}, such as {}", counted(kind.reasons as u64, "reason"), kind.first))
-    }));
-    let mut table =
-        Table::new("All reasons, run by run", [TableColumn::new("all reasons, run by run").left()]);
-    for reason in reasons {
-        table.detail_row([reason.as_str()]);
-    }
-    section.more(["validity"]);
-    section.table(table);
+    let kinds = kinds(reasons).into_iter().map(|(_, reasons)| {
+        let first = reasons.first().copied().unwrap_or_default();
+        Note::error(format!("{}, such as {first}", counted(reasons.len() as u64, "reason")))
+    });
+    let table = Table::of("All reasons, run by run", reasons)
+        .left("all reasons, run by run", |reason| reason.as_str())
+        .detail_rows(|_, _| true);
+    section.notes(kinds).more(["validity"]).table(table)
 }
 
-/// Reasons that say the same with other figures.
-struct Kind<'a> {
-    /// What they say up to their first figure.
-    about: String,
-    first: &'a str,
-    reasons: usize,
-}
-
-/// The kinds, those of most runs first.
-fn kinds(reasons: &[String]) -> Vec<Kind<'_>> {
-    let mut kinds: Vec<Kind<'_>> = Vec::new();
-    for reason in reasons {
-        let about = about(reason);
-        match kinds.iter_mut().find(|kind| kind.about == about) {
-            Some(kind) => kind.reasons += 1,
-            None => kinds.push(Kind { about, first: reason, reasons: 1 }),
-        }
-    }
-    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.reasons));
+/// Reasons that say the same with other figures, those of most runs first, each kind by what it says.
+fn kinds(reasons: &[String]) -> Vec<(String, Vec<&str>)> {
+    let mut kinds = grouped(reasons.iter().map(|reason| (reason.as_str(), about(reason))));
+    kinds.sort_by_key(|(_, reasons)| std::cmp::Reverse(reasons.len()));
     kinds
 }
 
@@ -93,7 +66,7 @@ mod tests {
         ]
         .map(str::to_owned);
         let found = kinds(&reasons);
-        let found: Vec<_> = found.iter().map(|kind| (kind.reasons, kind.about.as_str())).collect();
+        let found: Vec<_> = found.iter().map(|(about, reasons)| (reasons.len(), about.as_str())).collect();
         assert_eq!(
             found,
             [

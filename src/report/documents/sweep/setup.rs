@@ -5,40 +5,42 @@ use std::time::Duration;
 use crate::experiment::{ArrivalUnit, LoadAxis, Sweep, either_way};
 use crate::report::document::{Level, Section};
 use crate::report::documents::parts::cells::{deployment, engine, server};
-use crate::units::{count, counted, seconds, spoken, three_digits};
+use crate::units::{count, counted, joined, seconds, spoken, three_digits};
 
 /// From this length on a run has no limit, seconds.
 const NO_LIMIT_S: f64 = 86_400.0;
 
 pub(super) fn section(sweep: &Sweep) -> Section {
-    let mut section = Section::continued(Level::Page);
     let plan = &sweep.plan;
-    section.fact("workload", format!("{}, first seed {}", sweep.workload.name, plan.first_seed));
-    section.fact("model", sweep.engine.model.clone());
-    section.fact("server", server(&sweep.engine));
-    section.facts("deployment", deployment(&sweep.deployment));
-    if !plan.objectives.is_empty() {
-        section.fact("objectives", plan.objectives_in_words());
-    }
-    section.fact("loads", axis(sweep));
-    let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
     let longest = if plan.longest_s < NO_LIMIT_S {
         format!(", at most {} long", seconds(plan.longest_s))
     } else {
         String::new()
     };
-    let (runs, samples) = (counted(runs as u64, "run"), counted(plan.samples, "request"));
+    let samples = counted(plan.samples, "request");
     let started = sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC");
-    section.fact("runs", format!("{runs}, started {started}; each of {samples}{longest}"));
-    section
+    Section::continued(Level::Page)
+        .fact("workload", format!("{}, first seed {}", sweep.workload.name, plan.first_seed))
+        .fact("model", sweep.engine.model.clone())
+        .fact("server", server(&sweep.engine))
+        .facts("deployment", deployment(&sweep.deployment))
+        .facts("objectives", objectives(sweep))
+        .fact("loads", axis(sweep))
+        .fact("runs", format!("{}, started {started}; each of {samples}{longest}", runs(sweep)))
 }
 
 /// What was measured, in a line: the server, its model, the runs and the objectives.
 pub(super) fn about(sweep: &Sweep) -> String {
-    let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
-    let objectives = Some(sweep.plan.objectives_in_words()).filter(|words| !words.is_empty());
-    let parts = [engine(&sweep.engine), sweep.engine.model.clone(), counted(runs as u64, "run")];
-    parts.into_iter().chain(objectives).collect::<Vec<_>>().join(" · ")
+    let parts = [engine(&sweep.engine), sweep.engine.model.clone(), runs(sweep)];
+    joined(parts.into_iter().chain(objectives(sweep)), " · ")
+}
+
+fn runs(sweep: &Sweep) -> String {
+    counted(sweep.points.iter().map(|point| point.trials.len() as u64).sum(), "run")
+}
+
+fn objectives(sweep: &Sweep) -> Option<String> {
+    Some(sweep.plan.objectives_in_words()).filter(|words| !words.is_empty())
 }
 
 /// What the rates count: sessions where those have several requests.
@@ -51,8 +53,7 @@ fn axis(sweep: &Sweep) -> String {
     let arrivals = arrivals(sweep);
     match &sweep.plan.axis {
         LoadAxis::List { rates_per_s } => {
-            let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();
-            format!("{} {arrivals}/s", rates.join(", "))
+            format!("{} {arrivals}/s", joined(rates_per_s.iter().copied().map(three_digits), ", "))
         }
         LoadAxis::Geometric { from_per_s, to_per_s, ratio } => format!(
             "{} to {} {arrivals}/s, each {} times the one before",
@@ -68,8 +69,7 @@ fn axis(sweep: &Sweep) -> String {
             format!("from {} {arrivals}/s on, then refined {until}", three_digits(*from_per_s))
         }
         LoadAxis::Users { users } => {
-            let users: Vec<_> = users.iter().copied().map(count).collect();
-            format!("{} closed-loop users", users.join(", "))
+            format!("{} closed-loop users", joined(users.iter().copied().map(count), ", "))
         }
     }
 }

@@ -12,10 +12,8 @@ fn every_block_has_its_form() {
 /// The summary of a fold is HTML, in which a backslash escapes nothing.
 #[test]
 fn a_heading_that_is_folded_has_no_backslashes() {
-    let mut section = Section::detail("Class *a_b* [`x`] <i> \\");
-    section.text("one");
-    let mut document = Document::new("chat");
-    document.add([section]);
+    let section = Section::detail("Class *a_b* [`x`] <i> \\").text(["one"]);
+    let document = Document::new("chat").with([section]);
     let summary = "<summary>Class *a_b* [`x`] &lt;i&gt; &#92;</summary>";
     assert!(markdown(&document).contains(summary), "{}", markdown(&document));
 }

@@ -26,12 +26,12 @@ fn colour_changes_nothing_but_colour() {
 /// A mark that only a column of details has is explained where that column is drawn.
 #[test]
 fn marks_are_explained_where_they_stand() {
-    let mut table =
-        Table::new("Latencies", [TableColumn::new(""), "p50".into(), TableColumn::new("p99.9").detail()]);
-    table.row(["TTFT", "250", "400*"]);
-    table.explain("*", "too few samples");
-    let mut document = Document::new("chat");
-    document.add([Section::summary("Latency").with_table(table)]);
+    let table = Table::of("Latencies", ["TTFT"])
+        .column("", |name| name)
+        .column("p50", |_| "250")
+        .column(TableColumn::new("p99.9").detail(), |_| "400*")
+        .explain([("*", "too few samples")]);
+    let document = Document::new("chat").with([Section::summary("Latency").table(table)]);
     assert!(!text(&document, Style::PLAIN, Extent::Summary).contains("too few"));
     assert!(text(&document, Style::PLAIN, Extent::Full).contains("  * too few samples"));
 }

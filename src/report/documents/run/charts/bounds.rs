@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::analysis::{Metric, SloTarget, Summary};
 use crate::record::PartKind;
+use crate::units::joined;
 
 /// Bounds that have room in one picture.
 const MOST: usize = 5;
@@ -70,9 +71,7 @@ fn slo_bounds(targets: &[&SloTarget], metric: Metric) -> Vec<(f64, String)> {
             None => bounds.push((ms, BTreeSet::from([who]))),
         }
     }
-    let label = |(ms, who): (f64, BTreeSet<String>)| {
-        (ms, format!("SLO {ms} ms: {}", who.into_iter().collect::<Vec<_>>().join("; ")))
-    };
+    let label = |(ms, who): (f64, BTreeSet<String>)| (ms, format!("SLO {ms} ms: {}", joined(who, "; ")));
     bounds.into_iter().map(label).collect()
 }
 

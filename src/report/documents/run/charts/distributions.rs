@@ -5,21 +5,20 @@ use crate::analysis::{GapHistogram, LatencyCurve, Metric, Quantile, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, percentile};
-use crate::units::count;
+use crate::units::{count, joined};
 
 /// Shares that the table behind a curve holds.
 const SHARES: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0];
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Section {
-    let mut section = Section::summary("How latencies are distributed");
-    section.charts(Metric::MAIN_AND_ITL.into_iter().filter_map(|metric| {
+    let charts = Metric::MAIN_AND_ITL.into_iter().filter_map(|metric| {
         let found = match metric {
             Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
             metric => LatencyCurve::new(log, metric),
         };
         curve(&found?, summary, metric)
-    }));
-    section
+    });
+    Section::summary("How latencies are distributed").charts(charts)
 }
 
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Chart> {
@@ -40,7 +39,7 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Char
         (!known(1.0))
             .then(|| "it ends where requests that were cut off leave no more to be known".to_owned()),
     ];
-    let hint = hints.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let hint = joined(hints.into_iter().flatten(), "; ");
     let through = found.points.iter().map(|(share, ms)| (*ms, share * 100.0)).collect();
     let description = format!(
         "{name} of {} {}, cumulative: {}, {}",
@@ -68,5 +67,5 @@ fn behind(found: &LatencyCurve, metric: Metric) -> Table {
     Table::of("Shares and their latencies", SHARES.into_iter().filter_map(known))
         .column(format!("% of {}", things(metric)), |(share, _)| format!("{:.1}", share * 100.0))
         .column("at most, ms", |(_, ms)| *ms)
-        .table()
+        .into()
 }

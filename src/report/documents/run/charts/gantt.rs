@@ -5,7 +5,7 @@ use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog, TokenChunk};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, RowSpan, Series, SeriesForm};
-use crate::report::document::{Chart, NOTHING, Section, Table, cell};
+use crate::report::document::{Chart, Section, Table, known};
 use crate::units::{count, fitted, millis};
 
 /// A bar that is shorter than this share of the axis cannot be read.
@@ -34,14 +34,9 @@ enum Origin {
     Scheduled,
 }
 
-pub(super) fn section(log: &RunLog) -> Section {
-    let mut section = Section::summary("Phase by phase");
+pub(super) fn section(log: &RunLog) -> Option<Section> {
     let sampled = SampledRequests::from_log(log);
-    let (Some(first), Some(last)) =
-        (sampled.records.first(), sampled.records.iter().map(|record| record.ended).max())
-    else {
-        return section;
-    };
+    let (first, last) = (sampled.records.first()?, sampled.records.iter().map(|record| record.ended).max()?);
     let span = last.since(first.scheduled);
     let mut lengths: Vec<_> =
         sampled.records.iter().map(|record| record.ended.since(record.scheduled)).collect();
@@ -81,9 +76,8 @@ pub(super) fn section(log: &RunLog) -> Section {
     series.push(Series::points("", Palette::Faint, LineStyle::None, cut_off));
     let rows: Vec<Row> = sampled.records.iter().map(|record| row(log, record, origin)).collect();
     let picture = Plot::rows(format!("{} requests phase by phase", rows.len()), axis, rows, series).wide();
-    let behind = table(log, &sampled);
-    section.chart(Chart::new("", picture).hint(hint(&sampled)).behind(behind));
-    section
+    let chart = Chart::new("", picture).hint(hint(&sampled)).behind(table(log, &sampled));
+    Some(Section::summary("Phase by phase").charts([chart]))
 }
 
 fn hint(sampled: &SampledRequests<'_>) -> String {
@@ -138,28 +132,24 @@ fn row(log: &RunLog, record: &RequestRecord, origin: Origin) -> Row {
     let after = |chunk: TokenChunk| chunk.at.since(record.scheduled).as_secs_f64() * 1e3;
     let moments_ms = record.chunks.iter().take(MOST_CHUNKS).map(after).collect();
     let zero = if origin == Origin::Run { record.scheduled.as_secs_f64() } else { 0.0 };
-    Row { moments_ms, zero, ..Row::new(fitted(&name, NAME), words(log, record).join(", ")) }
+    Row { moments_ms, zero, ..Row::new(fitted(&name, NAME), words(log, record)) }
 }
 
 fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {
     log.header.workload.classes.get(usize::from(record.class)).map_or("", |class| class.name.as_str())
 }
 
-fn words(log: &RunLog, record: &RequestRecord) -> Vec<String> {
-    let [scheduled, sent, first, whole, outcome] = figures(record);
-    vec![
-        format!("#{} {}", record.index, class(log, record)),
-        format!("scheduled at {scheduled} s"),
-        format!("sent after {sent} ms"),
-        format!("first token after {first} ms"),
-        format!("ended after {whole} ms"),
-        outcome,
-    ]
+fn words(log: &RunLog, record: &RequestRecord) -> String {
+    let ([scheduled, sent, first, whole, outcome], index) = (figures(record), record.index);
+    let class = class(log, record);
+    format!(
+        "#{index} {class}, scheduled at {scheduled} s, sent after {sent} ms, first token after {first} ms, ended after \
+         {whole} ms, {outcome}"
+    )
 }
 
 fn figures(record: &RequestRecord) -> [String; 5] {
-    let after =
-        |at: Option<Timestamp>| at.map_or(NOTHING.to_owned(), |at| cell(millis(at.since(record.scheduled))));
+    let after = |at: Option<Timestamp>| known(at.map(|at| millis(at.since(record.scheduled))));
     let outcome = match &record.outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed(failure) => format!("failed: {}", failure.reason),
@@ -185,7 +175,7 @@ fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
         .column("first token, ms", |(_, [_, _, first, ..])| first.as_str())
         .column("end, ms", |(_, [.., end, _])| end.as_str())
         .column("outcome", |(_, [.., outcome])| outcome.as_str())
-        .table()
+        .into()
 }
 
 #[cfg(test)]

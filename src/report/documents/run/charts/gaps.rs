@@ -5,9 +5,8 @@ use crate::report::chart::{Axis, Bar, Palette, Plot, ReferenceLine, Series, Seri
 use crate::report::document::{Chart, Section, Table, cell};
 use crate::units::{count, counted};
 
-pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Section {
-    let mut section = Section::summary("Between tokens");
-    let Some(gaps) = gaps else { return section };
+pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Option<Section> {
+    let gaps = gaps?;
     let bars = gaps.bars();
     let all = gaps.count();
     let bar = |bar: &GapBar| Bar {
@@ -40,8 +39,8 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Section
         open => format!("; {} of them cut off, at least so long", count(open)),
     };
     let hint = format!("token-weighted; both axes logarithmic, so that rare silences show{cut_off}");
-    section.chart(Chart::new("Gaps between tokens", picture).hint(hint).behind(table.table()));
-    section
+    let chart = Chart::new("Gaps between tokens", picture).hint(hint).behind(table);
+    Some(Section::summary("Between tokens").charts([chart]))
 }
 
 /// Where a bar begins on an axis that has no 0.

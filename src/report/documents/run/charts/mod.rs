@@ -15,15 +15,16 @@ use crate::report::document::Section;
 
 use clock::Clock;
 
-pub(super) fn sections(log: &RunLog, summary: &Summary) -> Vec<Section> {
+pub(super) fn sections(log: &RunLog, summary: &Summary) -> impl Iterator<Item = Section> {
     let timeline = Timeline::from_log(log);
     let clock = Clock::new(log, summary, &timeline);
     let gaps = GapHistogram::from_log(log).filter(|_| !summary.delivery.itl_withheld);
-    vec![
-        distributions::section(log, summary, gaps.as_ref()),
+    let sections = [
+        Some(distributions::section(log, summary, gaps.as_ref())),
         over_time::section(log, summary, &timeline, &clock),
         scatter::section(log, summary, &clock),
         gaps::section(gaps.as_ref(), summary),
         gantt::section(log),
-    ]
+    ];
+    sections.into_iter().flatten()
 }

@@ -5,13 +5,17 @@ use super::timeline_rows::{Scale, TimelineRow, metered, rows};
 use crate::analysis::{Bin, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, Value, ZoneKind};
-use crate::report::document::{Chart, NOTHING, Section, Table, cell};
-use crate::units::counted;
+use crate::report::document::{Chart, Section, Table, TableOf, cell};
+use crate::units::{counted, listed};
 
-pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, clock: &Clock) -> Section {
-    let mut section = Section::summary("Over time");
+pub(super) fn section(
+    log: &RunLog,
+    summary: &Summary,
+    timeline: &Timeline,
+    clock: &Clock,
+) -> Option<Section> {
     if timeline.bins.is_empty() {
-        return section;
+        return None;
     }
     let mut rows = rows(summary, timeline);
     rows.extend(metered(log, timeline));
@@ -34,8 +38,8 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
         "bins of {} s; grey: outside the window, not counted{bursts}{doubtful}; hover over a bin for its figures",
         cell(timeline.bin_s)
     );
-    section.chart(Chart::new("", picture).hint(hint).behind(table(&rows, timeline)));
-    section
+    let chart = Chart::new("", picture).hint(hint).behind(table(&rows, timeline));
+    Some(Section::summary("Over time").charts([chart]))
 }
 
 fn panel(rows: &[TimelineRow], timeline: &Timeline, clock: &Clock) -> Panel {
@@ -72,14 +76,9 @@ fn words(rows: &[TimelineRow], place: usize, bin: &Bin, timeline: &Timeline) -> 
     let mut lines = vec![format!("{} to {} s", moment(bin.from_s, decimals), moment(bin.to_s(), decimals))];
     for panel in rows.chunk_by(|a, b| a.panel == b.panel) {
         let known = panel.iter().filter_map(|row| Some(format!("{} {}", row.name, row.shown(place)?)));
-        let known: Vec<_> = known.collect();
-        if !known.is_empty() {
-            lines.push(format!("{}: {}", panel[0].panel, known.join(", ")));
-        }
+        lines.extend(listed(known, ", ").map(|known| format!("{}: {known}", panel[0].panel)));
     }
-    if let Some(wait) = bin.wait {
-        lines.push(format!("{} with such a latency", counted(wait.n, "request")));
-    }
+    lines.extend(bin.wait.map(|wait| format!("{} with such a latency", counted(wait.n, "request"))));
     lines.join("\n")
 }
 
@@ -93,11 +92,10 @@ fn decimals(timeline: &Timeline) -> usize {
 }
 
 fn table(rows: &[TimelineRow], timeline: &Timeline) -> Table {
-    let titles: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.panel, row.name)).collect();
-    let mut table = Table::new("The run by bins", ["from, s".to_owned()].into_iter().chain(titles));
-    for (place, bin) in timeline.bins.iter().enumerate() {
-        let cells = rows.iter().map(|row| row.shown(place).unwrap_or(NOTHING.to_owned()));
-        table.row([moment(bin.from_s, decimals(timeline))].into_iter().chain(cells));
-    }
-    table
+    let table = Table::of("The run by bins", timeline.bins.iter().enumerate())
+        .column("from, s", |(_, bin)| moment(bin.from_s, decimals(timeline)));
+    let add = |table: TableOf<_>, row: &TimelineRow| {
+        table.column(format!("{}: {}", row.panel, row.name), |(place, _)| row.shown(place))
+    };
+    rows.iter().fold(table, add).into()
 }

@@ -6,22 +6,18 @@ use crate::analysis::{Dot, Metric, RequestState, Scatter, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
-use crate::units::{count, counted};
+use crate::units::{count, counted, joined};
 
 /// Requests of the table behind the picture.
 const SLOWEST: usize = 20;
 
-pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section {
-    let scatter = Scatter::from_log(log);
+pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Option<Section> {
+    let scatter = Some(Scatter::from_log(log)).filter(|scatter| !scatter.dots.is_empty())?;
     let name = name(&scatter);
-    let mut section = Section::summary(format!("{name} of each request"));
-    if scatter.dots.is_empty() {
-        return section;
-    }
     let classes = Classes::new(log, &scatter);
     let bounds = Bounds::new(summary, scatter.metric);
     let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
-    let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let hint = joined(hint(&scatter).into_iter().chain(bounds.hint()), "; ");
     let series = classes.names(&scatter).into_iter().map(|(palette, class)| {
         let dots = scatter.dots.iter().filter(|dot| classes.palette_of(dot) == palette);
         Series::new(
@@ -41,33 +37,29 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section
     .wide()
     .with_rules(bounds.drawn.into_iter().map(|(bound, label)| ReferenceLine::Height(bound, label)))
     .with_zones(clock.shades());
-    let behind = slowest(&scatter, name, &classes);
-    section.chart(Chart::new("", picture).hint(hint).behind(behind));
-    section
+    let chart = Chart::new("", picture).hint(hint).behind(slowest(&scatter, name, &classes));
+    Some(Section::summary(format!("{name} of each request")).charts([chart]))
 }
 
 fn name(scatter: &Scatter) -> &'static str {
     if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" }
 }
 
-fn hint(scatter: &Scatter) -> String {
+fn hint(scatter: &Scatter) -> Vec<String> {
     let (shown, of) = (scatter.dots.len(), scatter.of);
-    let mut parts = Vec::new();
-    if shown < of {
-        parts.push(format!(
-            "{} of {} requests: some evenly, the slowest, and those that did not complete",
-            count(shown as u64),
-            count(of as u64)
-        ));
-    }
-    if scatter.dots.iter().any(|dot| matches!(dot.fate, RequestState::AtLeast(_))) {
-        parts.push("hollow, at the top: cut off, so that only a least is known".to_owned());
-    }
-    if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
-        parts.push(format!("red: failed; a cross stands at its {}, or where it failed", name(scatter)));
-    }
-    parts.push("grey: outside the window".to_owned());
-    parts.join("; ")
+    let which = || {
+        let [shown, of] = [shown, of].map(|number| count(number as u64));
+        format!("{shown} of {of} requests: some evenly, the slowest, and those that did not complete")
+    };
+    let cut_off = scatter.dots.iter().any(|dot| matches!(dot.fate, RequestState::AtLeast(_)));
+    let failed = scatter.dots.iter().any(|dot| dot.failed.is_some());
+    let hints = [
+        (shown < of).then(which),
+        cut_off.then(|| "hollow, at the top: cut off, so that only a least is known".to_owned()),
+        failed.then(|| format!("red: failed; a cross stands at its {}, or where it failed", name(scatter))),
+        Some("grey: outside the window".to_owned()),
+    ];
+    hints.into_iter().flatten().collect()
 }
 
 /// Classes by their colours: the most frequent have one of their own.
@@ -158,5 +150,5 @@ fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
         .column("class", |dot| classes.name(dot.class))
         .column("scheduled, s", |dot| moment(dot.scheduled_s, 3))
         .column(name, |dot| fate(dot, "").trim().to_owned())
-        .table()
+        .into()
 }
