@@ -74,7 +74,9 @@ impl RequestRow<'_> {
         all.extend(LATENCIES[..7].iter().copied().map(Self::exact));
         all.push(ms("longest_gap_ms", longest, longest_gap));
         all.extend(LATENCIES[7..].iter().copied().map(Self::exact));
-        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row| tokens_per_s(row, &row.latency)));
+        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row: &Self| {
+            tokens_per_s(row, &row.latency)
+        }));
         all.extend(Self::last_columns());
         // The schedule lag is always known.
         all.extend(LATENCIES[1..].iter().copied().map(Self::at_least));
@@ -116,23 +118,23 @@ impl RequestRow<'_> {
             whole("index", "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session", |row| {
                 Some(row.index)
             }),
-            text("request_id", "What its X-Request-Id was", |row| {
+            text("request_id", "What its X-Request-Id was", |row: &Self| {
                 let prefix = &row.log.header.engine().request_id_prefix;
                 (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.index).into())
             }),
-            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| {
+            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row: &Self| {
                 name(row.phase)
             }),
-            text("class", "Name of its class", |row| {
+            text("class", "Name of its class", |row: &Self| {
                 let classes = &row.log.header.workload.classes;
                 named(|place| Some(classes.get(place)?.name.as_str()), Some(row.class))
             }),
-            text("priority", "high, medium or low", |row| Some(row.priority.to_string().into())),
-            text("tenant", "Name of its tenant", |row| {
+            text("priority", "high, medium or low", |row: &Self| Some(row.priority.to_string().into())),
+            text("tenant", "Name of its tenant", |row: &Self| {
                 let tenants = &row.log.header.workload.tenants;
                 named(|place| Some(tenants.get(place)?.name.as_str()), row.tenant)
             }),
-            text("model", "Model that it requested", |row| match &row.log.header.workload.models {
+            text("model", "Model that it requested", |row: &Self| match &row.log.header.workload.models {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.model),
                 None => Some(row.log.header.engine().model.as_str().into()),
             }),
@@ -146,21 +148,23 @@ impl RequestRow<'_> {
                 Some(row.prefix?.number.into())
             }),
             tokens("prefix_tokens", "Length of that prefix", |row| Some(row.prefix?.tokens.into())),
-            at("scheduled_s", "The moment the schedule says", |row| Some(row.scheduled)),
-            at("dispatched_s", "The pacer dispatched it", |row| Some(row.dispatched)),
-            at("admitted_s", "A slot under the concurrency cap came free", |row| row.admitted),
-            at("sent_s", "It was handed to the socket", |row| row.sent),
-            at("headers_s", "The response status was known", |row| row.headers),
-            at("first_token_s", "The first chunk with text arrived", |row| row.chunks.first_at()),
+            at("scheduled_s", "The moment the schedule says", |row: &Self| Some(row.scheduled)),
+            at("dispatched_s", "The pacer dispatched it", |row: &Self| Some(row.dispatched)),
+            at("admitted_s", "A slot under the concurrency cap came free", |row: &Self| row.admitted),
+            at("sent_s", "It was handed to the socket", |row: &Self| row.sent),
+            at("headers_s", "The response status was known", |row: &Self| row.headers),
+            at("first_token_s", "The first chunk with text arrived", |row: &Self| row.chunks.first_at()),
             at(
                 "first_answer_s",
                 "The first chunk arrived that was not reasoning, where reasoning came before",
-                |row| row.first_answer,
+                |row: &Self| row.first_answer,
             ),
-            at("last_token_s", "The last chunk arrived, or the whole answer that was not streamed", |row| {
-                row.chunks.last_at().or(row.whole_answer)
-            }),
-            at("ended_s", "The stream closed, was cancelled or failed", |row| Some(row.ended)),
+            at(
+                "last_token_s",
+                "The last chunk arrived, or the whole answer that was not streamed",
+                |row: &Self| row.chunks.last_at().or(row.whole_answer),
+            ),
+            at("ended_s", "The stream closed, was cancelled or failed", |row: &Self| Some(row.ended)),
         ]
     }
 
@@ -180,7 +184,7 @@ impl RequestRow<'_> {
             tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
                 Some(row.output_tokens)
             }),
-            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
+            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row: &Self| {
                 name(row.output_tokens_source)
             }),
             tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| row.usage?.reasoning()),
@@ -201,19 +205,21 @@ impl RequestRow<'_> {
             text(
                 "outcome",
                 "completed, failed, cancelled or censored: still running when the run stopped waiting",
-                |row| name(&row.outcome),
+                |row: &Self| name(&row.outcome),
             ),
-            text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row| {
-                name(failure(row)?.reason)
-            }),
+            text(
+                "failure",
+                "Why it failed: connect, http_status, truncated, timeout_total, …",
+                |row: &Self| name(failure(row)?.reason),
+            ),
             whole("http_status", "The status that it failed with", |row| match failure(row)?.reason {
                 FailureKind::HttpStatus(status) => Some(status.into()),
                 _ => None,
             }),
-            text("failure_message", "What the server or the system said of it, shortened", |row| {
+            text("failure_message", "What the server or the system said of it, shortened", |row: &Self| {
                 Some(failure(row)?.message.as_str().into())
             }),
-            text("finish_reason", "Why the model stopped, in the server's words", |row| {
+            text("finish_reason", "Why the model stopped, in the server's words", |row: &Self| {
                 match row.finish_reason.as_ref()? {
                     FinishReason::Other(word) => Some(word.into()),
                     known => name(known),
@@ -223,7 +229,7 @@ impl RequestRow<'_> {
             text(
                 "answer_form",
                 "valid, invalid, cut_at_limit or not_completed, where a form was requested",
-                |row| name(row.validity?),
+                |row: &Self| name(row.validity?),
             ),
         ]
     }
@@ -283,7 +289,7 @@ impl TokenRow {
         vec![
             whole("request_index", "index of its request", |row| Some(row.request)),
             whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
-            at("at_s", "When it arrived", |row| Some(row.at)),
+            at("at_s", "When it arrived", |row: &Self| Some(row.at)),
             tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
             ms("gap_ms", "Since the chunk before it: chunk_gap", |row: &Self| row.gap_ms),
             ms("itl_ms", of_gap, |row: &Self| row.itl_ms),

@@ -239,7 +239,7 @@ fn whether_it_held_is_not_known_where_the_run_does_not_count() {
 fn saturated_loads_show_no_goodput() {
     let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
     let goodputs = |sweep: &Sweep| -> Option<Vec<String>> {
-        let table = table(sweep);
+        let table = crate::report::document::Table::from(table(sweep));
         let place = table.columns.iter().position(|column| column.title == "goodput")?;
         Some(table.rows.iter().map(|row| row.cells[place].text.clone()).collect())
     };

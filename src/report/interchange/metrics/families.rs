@@ -41,12 +41,12 @@ impl Family {
 /// Every figure that is known; one that is not has no point, and a family without a point is left out.
 pub(super) fn families(summary: &Summary) -> Vec<Family> {
     let scopes = scopes(summary);
-    let mut all = state(summary);
+    let mut all: Vec<Family> = of_run(summary, state(summary)).chain(objectives(summary)).collect();
     all.extend(Metric::LATENCIES.into_iter().flat_map(|metric| latency(metric, &scopes)));
     all.extend(requests(summary));
     let others = Metric::ALL.iter().copied().filter(|metric| metric.kind() != FigureKind::Latency);
     all.extend(others.map(|metric| figure(metric, summary, &scopes)));
-    all.extend(offered(summary));
+    all.extend(of_run(summary, offered(summary)));
     all.extend(sides(summary));
     all.retain(|family| !family.points.is_empty());
     all
@@ -112,95 +112,92 @@ fn with(mut labels: Labels, name: &'static str, value: impl Into<String>) -> Lab
     labels
 }
 
-fn state(summary: &Summary) -> Vec<Family> {
+/// A series of the whole run: its name, what it is, its unit and its value.
+type OfRun = (&'static str, &'static str, Unit, Option<f64>);
+
+fn of_run(summary: &Summary, series: impl IntoIterator<Item = OfRun>) -> impl Iterator<Item = Family> {
     let labels = own_labels(summary);
-    let yes = |is_so: bool| Some(f64::from(u8::from(is_so)));
-    let one = |value| [(labels.clone(), value)];
-    let met = |judgement: &Judgement| {
-        let objective = judgement.objective.text.as_str();
-        (with(labels.clone(), "objective", objective), yes(judgement.passed()))
-    };
-    let undecided = |judgement: &Judgement| (met(judgement).0, yes(judgement.status == Status::Undecided));
-    let started = Some(summary.run.started_at.as_nanosecond() as f64 / 1e9);
+    let family = move |(name, help, unit, value)| Family::new(name, help, unit, [(labels.clone(), value)]);
+    series.into_iter().map(family)
+}
+
+fn yes(is_so: bool) -> Option<f64> {
+    Some(f64::from(u8::from(is_so)))
+}
+
+/// What is said of the run as a whole.
+fn state(summary: &Summary) -> [OfRun; 4] {
+    let started = summary.run.started_at.as_nanosecond() as f64 / 1e9;
+    let overloaded = yes(summary.verdict.is_overloaded());
+    let trusted = "1 where the figures can be trusted, 0 where the run is INVALID";
     let window = Some(summary.window.counted_s());
-    vec![
-        Family::new(
-            "run_valid",
-            "1 where the figures can be trusted, 0 where the run is INVALID",
-            Unit::YES,
-            one(yes(summary.verdict.valid)),
-        ),
-        Family::new(
-            "run_overloaded",
-            "1 where the server did not keep up",
-            Unit::YES,
-            one(yes(summary.verdict.is_overloaded())),
-        ),
-        Family::new(
-            "run_started_timestamp",
-            "The run's zero, since the Unix epoch",
-            Unit::SECONDS,
-            one(started),
-        ),
-        Family::new("run_window", "Length of the stretch that is measured", Unit::SECONDS, one(window)),
-        Family::new(
-            "objective_met",
-            "1 where the objective was met, 0 where it was missed or is undecided",
-            Unit::YES,
-            summary.objectives.iter().map(met),
-        ),
-        Family::new(
-            "objective_undecided",
-            "1 where the run cannot tell whether the objective was met",
-            Unit::YES,
-            summary.objectives.iter().map(undecided),
-        ),
+    [
+        ("run_valid", trusted, Unit::YES, yes(summary.verdict.valid)),
+        ("run_overloaded", "1 where the server did not keep up", Unit::YES, overloaded),
+        ("run_started_timestamp", "The run's zero, since the Unix epoch", Unit::SECONDS, Some(started)),
+        ("run_window", "Length of the stretch that is measured", Unit::SECONDS, window),
     ]
 }
 
-/// Percentiles, their intervals, mean, longest and number of samples of one latency.
-fn latency(metric: Metric, scopes: &[Scope<'_>]) -> [Family; 7] {
-    let rows = || scopes.iter().filter_map(|scope| Some((&scope.labels, scope.latency.row(metric)?)));
-    let what = metric.info().meaning;
-    let by_quantile = |ending: &str, help: &str, unit, value: fn(&Percentile) -> Option<f64>| {
-        let points = rows().flat_map(|(labels, row)| {
-            row.shown().map(move |shown| {
-                let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
-                (labels, value(shown))
-            })
+/// Whether each objective was met, and whether that is known.
+fn objectives(summary: &Summary) -> [Family; 2] {
+    let judged: [(_, _, fn(&Judgement) -> bool); 2] = [
+        (
+            "objective_met",
+            "1 where the objective was met, 0 where it was missed or is undecided",
+            Judgement::passed,
+        ),
+        ("objective_undecided", "1 where the run cannot tell whether the objective was met", |judgement| {
+            judgement.status == Status::Undecided
+        }),
+    ];
+    judged.map(|(name, help, is_so)| {
+        let points = summary.objectives.iter().map(|judgement| {
+            let objective = judgement.objective.text.as_str();
+            (with(own_labels(summary), "objective", objective), yes(is_so(judgement)))
         });
-        Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
-    };
-    let by_row = |ending: &str, help: String, unit, value: fn(&LatencyRow) -> Option<f64>| {
-        let points = rows().map(|(labels, row)| (labels.clone(), value(row)));
-        Family::new(format!("{metric}{ending}"), help, unit, points)
-    };
-    [
-        by_quantile("", "Percentiles", Unit::MILLISECONDS, |shown| shown.figure.exact()),
-        by_quantile(
-            "_interval_low",
-            "Lower end of the percentile's 95 % interval",
-            Unit::MILLISECONDS,
-            |shown| shown.interval.0,
-        ),
-        by_quantile(
-            "_interval_high",
-            "Upper end of the percentile's 95 % interval",
-            Unit::MILLISECONDS,
-            |shown| shown.interval.1,
-        ),
-        by_quantile(
+        Family::new(name, help, Unit::YES, points)
+    })
+}
+
+/// Percentiles, their intervals, mean, longest and number of samples of one latency.
+fn latency(metric: Metric, scopes: &[Scope<'_>]) -> impl Iterator<Item = Family> {
+    let by_quantile: [(_, _, _, fn(&Percentile) -> Option<f64>); 4] = [
+        ("", "Percentiles", Unit::MILLISECONDS, |shown| shown.figure.exact()),
+        ("_interval_low", "Lower end of the percentile's 95 % interval", Unit::MILLISECONDS, |shown| {
+            shown.interval.0
+        }),
+        ("_interval_high", "Upper end of the percentile's 95 % interval", Unit::MILLISECONDS, |shown| {
+            shown.interval.1
+        }),
+        (
             "_effective_samples",
             "Independent samples that tell as much of the percentile",
             Unit::SAMPLES,
             |shown| shown.effective_samples,
         ),
-        by_row("_mean", format!("Mean: {what}"), Unit::MILLISECONDS, |row| row.mean_ms),
-        by_row("_max", format!("Longest: {what}"), Unit::MILLISECONDS, |row| row.max.exact()),
-        by_row("_samples", "What the percentiles rest on".to_owned(), Unit::SAMPLES, |row| {
-            Some(row.n as f64)
-        }),
-    ]
+    ];
+    let what = metric.info().meaning;
+    let by_row: [(_, _, _, fn(&LatencyRow) -> Option<f64>); 3] = [
+        ("_mean", format!("Mean: {what}"), Unit::MILLISECONDS, |row| row.mean_ms),
+        ("_max", format!("Longest: {what}"), Unit::MILLISECONDS, |row| row.max.exact()),
+        ("_samples", "What the percentiles rest on".to_owned(), Unit::SAMPLES, |row| Some(row.n as f64)),
+    ];
+    let rows = || scopes.iter().filter_map(|scope| Some((&scope.labels, scope.latency.row(metric)?)));
+    let of_quantiles = by_quantile.map(|(ending, help, unit, read)| {
+        let points = rows().flat_map(|(labels, row)| {
+            row.shown().map(move |shown| {
+                let labels = with(labels.clone(), "quantile", shown.quantile.fraction().to_string());
+                (labels, read(shown))
+            })
+        });
+        Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), unit, points)
+    });
+    let of_rows = by_row.map(|(ending, help, unit, read)| {
+        let points = rows().map(|(labels, row)| (labels.clone(), read(row)));
+        Family::new(format!("{metric}{ending}"), help, unit, points)
+    });
+    of_quantiles.into_iter().chain(of_rows)
 }
 
 fn requests(summary: &Summary) -> [Family; 2] {
@@ -252,19 +249,15 @@ pub(super) fn series_name(metric: Metric) -> String {
 }
 
 /// Rates that are no figures of the catalogue.
-fn offered(summary: &Summary) -> [Family; 3] {
+fn offered(summary: &Summary) -> [OfRun; 3] {
     let rates = &summary.rates;
-    let of = |name, help, unit, value| Family::new(name, help, unit, [(own_labels(summary), value)]);
     let (requests, tokens) = (Unit::REQUESTS_PER_SECOND, Unit::TOKENS_PER_SECOND);
+    let (offered, sent) = (rates.offered_requests_per_s, rates.achieved_requests_per_s);
+    let cached = rates.cached_input_tokens_per_s;
     [
-        of("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
-        of("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
-        of(
-            "cached_input_tokens",
-            "Prompt tokens from a prefix cache",
-            tokens,
-            rates.cached_input_tokens_per_s,
-        ),
+        ("offered_requests", "Requests scheduled in the window", requests, offered),
+        ("sent_requests", "Requests dispatched in the window", requests, sent),
+        ("cached_input_tokens", "Prompt tokens from a prefix cache", tokens, cached),
     ]
 }
 

@@ -34,23 +34,23 @@ pub(crate) fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     outputs.sort_unstable_by_key(|output| output.record.index);
     let mut head = setting(report, outputs.len());
     head.extend(figures(report, &outputs));
-    for detail in DETAILS {
+    for (detail, _) in DETAILS {
         head.remove(detail);
     }
     Ok(write_line(out, &File { head, outputs })?)
 }
 
-/// The keys of the lists; no label of a person takes their place.
-const DETAILS: [&str; 9] = [
-    "input_lens",
-    "output_lens",
-    "ttfts",
-    "itls",
-    "latencies",
-    "start_times",
-    "queue_times",
-    "generated_texts",
-    "errors",
+/// The lists, by their keys, and what they hold of a request; no label of a person takes their place.
+const DETAILS: [(&str, fn(RequestOutput<'_>) -> Value); 9] = [
+    ("input_lens", |output| output.prompt_len().into()),
+    ("output_lens", |output| output.output_len().into()),
+    ("ttfts", |output| output.ttft_s().unwrap_or(0.0).into()),
+    ("itls", |output| output.gaps().map(|gap| gap.as_secs_f64()).collect()),
+    ("latencies", |output| output.latency_s().into()),
+    ("start_times", |output| output.start().as_secs_f64().into()),
+    ("queue_times", |output| output.queue_s().into()),
+    ("generated_texts", |_| "".into()),
+    ("errors", |output| output.error().into()),
 ];
 
 struct File<'a> {
@@ -60,40 +60,21 @@ struct File<'a> {
 
 impl Serialize for File<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let [input_lens, output_lens, ttfts, itls, latencies, start_times, queue_times, texts, errors] =
-            DETAILS;
-        let outputs = &self.outputs;
         let mut map = serializer.serialize_map(None)?;
         for (key, value) in &self.head {
             map.serialize_entry(key, value)?;
         }
-        map.serialize_entry(input_lens, &list(outputs, RequestOutput::prompt_len))?;
-        map.serialize_entry(output_lens, &list(outputs, RequestOutput::output_len))?;
-        map.serialize_entry(ttfts, &list(outputs, |output| output.ttft_s().unwrap_or(0.0)))?;
-        map.serialize_entry(
-            itls,
-            &list(outputs, |output| output.gaps().map(|gap| gap.as_secs_f64()).collect::<Vec<_>>()),
-        )?;
-        map.serialize_entry(latencies, &list(outputs, RequestOutput::latency_s))?;
-        map.serialize_entry(start_times, &list(outputs, |output| output.start().as_secs_f64()))?;
-        map.serialize_entry(queue_times, &list(outputs, RequestOutput::queue_s))?;
-        map.serialize_entry(texts, &list(outputs, |_| ""))?;
-        map.serialize_entry(errors, &list(outputs, RequestOutput::error))?;
+        for (key, entry) in DETAILS {
+            map.serialize_entry(key, &List(&self.outputs, entry))?;
+        }
         map.end()
     }
 }
 
 /// A list with an entry for each request, made while it is written: a long run has many chunks.
-struct List<'l, 'a, F>(&'l [RequestOutput<'a>], F);
+struct List<'l>(&'l [RequestOutput<'l>], fn(RequestOutput<'_>) -> Value);
 
-fn list<'l, 'a, T, F: Fn(RequestOutput<'a>) -> T>(
-    outputs: &'l [RequestOutput<'a>],
-    entry: F,
-) -> List<'l, 'a, F> {
-    List(outputs, entry)
-}
-
-impl<'a, T: Serialize, F: Fn(RequestOutput<'a>) -> T> Serialize for List<'_, 'a, F> {
+impl Serialize for List<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|output| (self.1)(*output)))
     }

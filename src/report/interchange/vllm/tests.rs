@@ -183,7 +183,7 @@ fn labels_take_no_key_of_vllms() {
     assert!(file["duration"].is_number() && file["ttfts"].is_array() && file["completed"].is_number());
     assert_eq!(file["tp"], json!("mine"));
     let text = serde_json::to_string(&file).unwrap();
-    for detail in DETAILS {
+    for (detail, _) in DETAILS {
         assert_eq!(text.matches(&format!("\"{detail}\":")).count(), 1, "{detail}");
     }
 }

@@ -365,7 +365,6 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::document::TableColumn;
 
     fn lines(table: &Table, width: usize) -> Vec<String> {
         Grid::new(table, Extent::Full).lines(width).iter().map(|line| line.trim_end().to_owned()).collect()
@@ -373,8 +372,9 @@ mod tests {
 
     #[test]
     fn a_narrow_page_loses_the_least_worth_and_cuts_names() {
-        let mut table = Table::new("", [("", ALWAYS), ("mean", 2), ("p50", ALWAYS), ("p99.9", 1)]);
-        table.row(["a class with a very long name", "1,000", "900", "77,000"]);
+        let titles = [("", ALWAYS), ("mean", 2), ("p50", ALWAYS), ("p99.9", 1)];
+        let table =
+            Table::from_cells("", titles, [["a class with a very long name", "1,000", "900", "77,000"]]);
         assert_eq!(lines(&table, 51)[1], "  a class with a very long name  1,000  900  77,000");
         assert_eq!(lines(&table, 46)[1], "  a class with a very lon…  1,000  900  77,000");
         assert_eq!(lines(&table, 45)[1], "  a class with a very lon…  1,000  900");
@@ -384,8 +384,9 @@ mod tests {
 
     #[test]
     fn a_last_column_of_sentences_wraps() {
-        let mut table = Table::new("", [TableColumn::new("kind"), TableColumn::new("example").left()]);
-        table.row(["reset", "the connection was closed by the server before it had answered"]);
+        let row = ("reset", "the connection was closed by the server before it had answered");
+        let table: Table =
+            Table::of("", [row]).column("kind", |(kind, _)| kind).left("example", |(_, text)| text).into();
         assert_eq!(
             lines(&table, 40),
             [
