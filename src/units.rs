@@ -59,18 +59,18 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(number))
 }
 
-/// Parts in one line; nothing of none.
+/// Parts joined into one line; empty without parts.
 pub fn joined(parts: impl IntoIterator<Item: fmt::Display>, between: &str) -> String {
     parts.into_iter().map(|part| part.to_string()).collect::<Vec<_>>().join(between)
 }
 
-/// Parts in one line; `None` of none.
+/// Parts joined into one line; `None` without parts.
 pub fn listed(parts: impl IntoIterator<Item: fmt::Display>, between: &str) -> Option<String> {
     let mut parts = parts.into_iter().peekable();
     parts.peek().is_some().then(|| joined(parts, between))
 }
 
-/// Those of the numbers that are above 0, each with what it counts: `3 failed`.
+/// Numbers above 0, each with what it counts: `3 failed`.
 pub fn numbers<'a>(all: impl IntoIterator<Item = (u64, &'a str)>) -> impl Iterator<Item = String> {
     let some = all.into_iter().filter(|(number, _)| *number > 0);
     some.map(|(number, what)| format!("{} {what}", count(number)))

@@ -158,7 +158,9 @@ impl Plot {
         Self::from_parts(description, x, vec![Panel { y: Vertical::Rows(rows), series, rules: Vec::new() }])
     }
 
-    /// Rows with a mark each, or with none, under an axis that holds all marks; `None` where no row has one.
+    /// Rows with at most one mark each, under an axis that holds all marks.
+    ///
+    /// `None` where no row has a mark.
     pub(crate) fn marked_rows(
         description: String,
         axis: impl FnOnce(Vec<f64>) -> Axis,

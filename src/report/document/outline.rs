@@ -172,7 +172,7 @@ impl Section {
         self.tables([table])
     }
 
-    /// Adds those of the tables that have rows.
+    /// Adds the tables that have rows.
     pub(crate) fn tables<T: Into<Table>>(self, tables: impl IntoIterator<Item = T>) -> Self {
         let tables = tables.into_iter().map(Into::into);
         self.with(tables.filter(|table| !table.rows.is_empty()).map(Block::Table))

@@ -83,7 +83,7 @@ impl<T: Into<String>> From<(T, u8)> for TableColumn {
     }
 }
 
-/// A column of figures under the catalogue's heading, or a shorter one where other columns explain it.
+/// A column of figures under the catalogue's heading, or a shorter one.
 pub(crate) struct FigureColumn {
     title: Option<&'static str>,
     pub(crate) key: FigureKey,
@@ -203,7 +203,7 @@ impl<R: Copy> TableOf<R> {
         self.column_if(is_known, title, cell)
     }
 
-    /// Adds a column for each of the figures that a row has.
+    /// Adds a column for each figure that a row has.
     pub(crate) fn figures<C: Into<TableCell>>(
         self,
         columns: &[FigureColumn],
@@ -216,7 +216,7 @@ impl<R: Copy> TableOf<R> {
         })
     }
 
-    /// Leaves the rows for which this holds, by their places, to full reports and pages.
+    /// Leaves rows to full reports and pages, by their places and contents.
     pub(crate) fn detail_rows(mut self, is_detail: impl Fn(usize, R) -> bool) -> Self {
         for (place, (of, row)) in self.rows.iter().zip(&mut self.table.rows).enumerate() {
             row.level = if is_detail(place, *of) { Level::Detail } else { Level::Summary };
@@ -224,13 +224,13 @@ impl<R: Copy> TableOf<R> {
         self
     }
 
-    /// Leaves all rows but these to full reports and pages; a screen says how many more there are of what is called so.
+    /// Shows only these rows on a screen, which says how many more there are.
     pub(crate) fn in_brief(mut self, shown: &Range<usize>, row_name: &'static str) -> Self {
         self.table.row_name = Some(row_name);
         self.detail_rows(|place, _| !shown.contains(&place))
     }
 
-    /// Says what the marks of percentiles mean, of those that are there: first of too few samples.
+    /// Explains the marks of percentiles that are there: first of too few samples.
     pub(crate) fn explain_marks(
         self,
         marks: impl IntoIterator<Item = Option<SampleWarning>>,
@@ -242,7 +242,7 @@ impl<R: Copy> TableOf<R> {
         self.explain(there.map(|(sort, meaning)| (mark(Some(sort)), meaning)))
     }
 
-    /// Says what marks mean, below the table.
+    /// Explains marks below the table.
     pub(crate) fn explain<S: Into<String>>(
         mut self,
         meanings: impl IntoIterator<Item = (&'static str, S)>,

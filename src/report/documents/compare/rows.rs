@@ -6,21 +6,14 @@ use super::flags;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
 use crate::experiment::caution;
-use crate::experiment::compare::{ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Role};
+use crate::experiment::compare::{
+    ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Pairing, Role,
+};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, cell, mark,
 };
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
 use crate::units::{count, counted, joined, listed, percent, span, three_digits};
-
-/// How many runs a side has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Runs {
-    One,
-    /// One, whose requests are those of the other side's.
-    SamePlan,
-    Several,
-}
 
 /// The figures of a screen.
 static HEADLINE: [FigureKey; 16] = [
@@ -62,9 +55,9 @@ pub(super) fn others_that_changed(rows: &[ComparedRow]) -> Option<Note> {
 pub(super) fn table<'a>(
     caption: &str,
     rows: impl Iterator<Item = (String, &'a ComparedRow)>,
-    runs: Runs,
+    pairing: Pairing,
 ) -> Table {
-    let (several, tested) = (runs == Runs::Several, runs != Runs::One);
+    let (several, tested) = (!pairing.is_of_single_runs(), pairing != Pairing::OneRunEach);
     let range = |row: &ComparedRow, level: &FigureLevel| {
         let (low, high) = level.low.zip(level.high)?;
         Some(format!("{}–{}", scaled(row, low), scaled(row, high)))

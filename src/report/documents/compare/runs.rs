@@ -1,9 +1,7 @@
 //! Stored runs or repeats, or runs of several tools, against a baseline.
 
 use super::over_time;
-use super::rows::{
-    self, Runs, begun, change, conditions, demands, label, signed, unmet, value, verdict_line,
-};
+use super::rows::{self, begun, change, conditions, demands, label, signed, unmet, value, verdict_line};
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
@@ -132,15 +130,10 @@ const fn pairing_in_words(pairing: Pairing) -> &'static str {
 
 fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     let pairing = pairing_in_words(against.pairing);
-    let runs = match against.pairing {
-        Pairing::OneRunEach => Runs::One,
-        Pairing::SamePlan => Runs::SamePlan,
-        Pairing::Independent | Pairing::Paired => Runs::Several,
-    };
     let trades = against.per_gpu_trade.iter();
     Section::summary(format!("{} against the baseline: {pairing}", against.side))
         .notes(demands(&against.gates))
-        .table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs))
+        .table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), against.pairing))
         .notes(trades.map(|trade| Note::info(trade.in_words(&against.side))))
         .charts(changes(against))
         .notes(against.warm_like_cold.iter().map(|seen| diagnosis::with_cure(seen, None)))
@@ -291,6 +284,10 @@ fn one_foreign(against: &AgainstForeign) -> Section {
     let only = only.into_iter().filter(|(names, _)| !names.is_empty());
     Section::summary(format!("{} against the baseline: one run a side", against.side))
         .notes(demands(&against.gates))
-        .table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), Runs::One))
+        .table(rows::table(
+            &format!("Change of {}", against.side),
+            labelled(&against.rows),
+            Pairing::OneRunEach,
+        ))
         .named(only.map(|(names, of)| (format!("only in {of}"), [names.join(", ")])))
 }

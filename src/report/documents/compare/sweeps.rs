@@ -1,6 +1,6 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{Runs, begun, conditions, demands, label, rename, signed, table, unmet, verdict_line};
+use super::rows::{begun, conditions, demands, label, rename, signed, table, unmet, verdict_line};
 use crate::analysis::FigureLevel;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};
@@ -140,7 +140,7 @@ fn by_load(against: &SweepAgainst) -> Section {
     let single = against.loads.iter().any(|at| at.pairing == Pairing::OneRunEach);
     let advice = "one run of a load cannot show a small difference: run the sweeps with --repeats 3 or more";
     Section::detail(format!("{} against the baseline, load by load", against.side))
-        .table(table(&format!("{}, load by load", against.side), rows, Runs::Several))
+        .table(table(&format!("{}, load by load", against.side), rows, Pairing::Independent))
         .notes(single.then(|| Note::advice(advice)))
         .more(single.then_some("compare"))
 }

@@ -194,18 +194,13 @@ pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
     }
 }
 
-/// The figures that have a chart.
-static CHARTS: [FigureKey; 6] = [
-    FigureKey::percentile(Quantile::P50, Metric::Ttft),
-    FigureKey::percentile(Quantile::P95, Metric::Ttft),
-    FigureKey::percentile(Quantile::P50, Metric::Tpot),
-    FigureKey::percentile(Quantile::P95, Metric::Tpot),
-    FigureKey::percentile(Quantile::P50, Metric::E2e),
-    FigureKey::from_metric(Metric::OutputTokens),
-];
-
 pub(super) fn charts(matrix: &Matrix) -> Section {
-    Section::page("Figures, row by row").charts(CHARTS.iter().filter_map(|key| chart(matrix, key)))
+    let is_drawn = |key: &FigureKey| match key.quantile() {
+        Some(quantile) => quantile != Quantile::P99,
+        None => key.metric == Metric::OutputTokens,
+    };
+    let drawn = FIGURES.into_iter().map(|column| column.key).filter(is_drawn);
+    Section::page("Figures, row by row").charts(drawn.filter_map(|key| chart(matrix, &key)))
 }
 
 /// One figure of all rows under one axis; nothing where no row has it.

@@ -108,7 +108,7 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// Names that share a text, under each text once, in the order of the first of them.
+/// Names grouped by the text that they share, in order of their first.
 pub(crate) fn grouped<N, T: PartialEq>(all: impl IntoIterator<Item = (N, T)>) -> Vec<(T, Vec<N>)> {
     let mut groups: Vec<(T, Vec<N>)> = Vec::new();
     for (name, text) in all {
