@@ -194,6 +194,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parts_are_joined_and_none_is_no_text() {
+        assert_eq!((joined([1, 2], ", "), listed(["a"], "; ")), ("1, 2".to_owned(), Some("a".to_owned())));
+        assert_eq!((joined([""; 0], ", "), listed([""; 0], ", ")), (String::new(), None));
+        assert_eq!(numbers([(2, "failed"), (0, "cut off")]).collect::<Vec<_>>(), ["2 failed"]);
+    }
+
+    #[test]
     fn an_interval_may_have_one_end_or_none() {
         let words = |low, high| span((low, high), "–", three_digits);
         assert_eq!(words(Some(1.0), Some(2.5)).unwrap(), "1.00–2.50");

@@ -182,11 +182,7 @@ fn window(window: &Window) -> String {
 fn requests(summary: &Summary) -> String {
     let counts = &summary.requests;
     // Failed and censored are part of the picture even when there are none.
-    let always = [
-        (counts.planned, "planned"),
-        (counts.completed, "completed"),
-        (counts.failed, "failed"),
-    ];
+    let always = [(counts.planned, "planned"), (counts.completed, "completed"), (counts.failed, "failed")];
     let cancelled = [(counts.cancelled, "cancelled")];
     let censored = [format!("{} censored", count(counts.censored))];
     let others = [
