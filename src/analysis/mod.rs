@@ -40,7 +40,7 @@ pub use figures::info::{Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit
 pub use figures::key::{FigureKey, FigureKeyError, Statistic};
 pub use figures::part::PartName;
 pub use figures::percentile::{Figure, Sample};
-pub use figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
+pub use figures::quantile::{Quantile, SampleWarning, Unresolvable};
 pub use findings::finding::{Finding, FindingKind};
 pub use latency::aliases::Alias;
 pub use latency::curve::{GapBar, GapHistogram, LatencyCurve};
@@ -92,9 +92,10 @@ pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
 pub use slo::targets::SloTarget;
 pub use summarise::summarise;
 pub use summary::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, repeats_for};
+pub use summary::description::{RunDescription, Window};
 pub use summary::reproduction::{FactSource, ReportedFact, Reproduction};
 pub(crate) use summary::reproduction::{async_scheduling, tensor_parallel};
-pub use summary::run::{RunDescription, Summary, Window};
+pub use summary::run::Summary;
 pub use summary::set::FigureSet;
 #[cfg(test)]
 pub(crate) use summary::set::schema;

@@ -68,6 +68,7 @@ impl ReportedFigures {
             Quantile::P95 => self.p95_ms,
             Quantile::P99 => self.p99_ms,
             Quantile::P999 => self.p99_9_ms,
+            _ => None,
         }
     }
 }
@@ -83,7 +84,6 @@ impl ForeignFigures {
             (Self::Reported(reported), Statistic::Percentile(quantile)) => {
                 reported.percentile(quantile).map(Figure::Exact)
             }
-            (Self::Reported(_), Statistic::Asked(_)) => None,
         }
     }
 

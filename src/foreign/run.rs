@@ -215,13 +215,13 @@ impl ForeignRun {
     /// The 95 % interval of a percentile, if it could be computed.
     pub fn interval(&self, subject: &FigureKey) -> (Option<f64>, Option<f64>) {
         let row = self.latency(subject).and_then(|latency| latency.figures.computed());
-        let percentile = row.zip(subject.quantile()).map(|(row, quantile)| row.percentile(quantile));
+        let percentile = row.zip(subject.statistic).and_then(|(row, statistic)| row.at(statistic));
         percentile.map_or((None, None), |percentile| percentile.interval)
     }
 
     /// The sample warning of a percentile, if the number of samples is known.
     pub fn mark(&self, subject: &FigureKey) -> Option<SampleWarning> {
-        subject.quantile()?.mark(self.latency(subject)?.figures.n()?)
+        subject.quantile().filter(|own| own.is_usual())?.mark(self.latency(subject)?.figures.n()?)
     }
 
     fn latency(&self, subject: &FigureKey) -> Option<&ForeignLatency> {

@@ -174,7 +174,7 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Option<Duration> {
         Statistic::Percentile(Quantile::P95) => spread.p95,
         Statistic::Percentile(Quantile::P99) => spread.p99,
         Statistic::Percentile(Quantile::P999) => spread.p999,
-        Statistic::Asked(_) => return None,
+        Statistic::Percentile(_) => return None,
     })
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::process::checks;
 use super::sequence::ArrivalSequence;
 use crate::analysis::verdict::check::Check;
 use crate::arrivals::{Arrivals, LatentStates};
@@ -51,14 +52,10 @@ impl ClassArrivals {
 
     /// The tests of its plan and of its delivery, each said of this class.
     pub(super) fn checks(&self) -> Vec<Check> {
-        let planned = self.planned.iter().flat_map(|planned| planned.planned_checks(&self.arrival));
-        let delivered = self
-            .delivered
-            .iter()
-            .flat_map(|delivered| delivered.delivered_checks(&self.arrival, self.planned.as_ref()));
         let said =
             |check: Check| Check { sentence: format!("of {}: {}", self.class, check.sentence), ..check };
-        planned.chain(delivered).map(said).collect()
+        let checks = checks(&self.arrival, self.planned.as_ref(), self.delivered.as_ref());
+        checks.into_iter().flatten().map(said).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tests that arrivals of chance are put to.
 
-use super::law::{DeclaredArrivals, GapLaw, adjective, judged, within};
+use super::law::{GapLaw, adjective, deviation_of, judged, process_name, within};
 use super::sequence::{ArrivalFit, ArrivalSequence};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
@@ -9,6 +9,7 @@ use crate::analysis::statistics::{
 use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
 use crate::random::normal_quantile;
 use crate::units::{counted, percent, three_digits};
+use crate::workload::ArrivalPattern;
 
 /// How far out chance alone may put a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,18 +98,18 @@ impl Facet {
     /// bar for sequences, the seed is what made it so: then the plan's own bar holds for what was delivered too.
     pub(super) fn check(
         self,
-        law: DeclaredArrivals<'_>,
+        pattern: &ArrivalPattern,
         rule: Rule,
         (sequence, fit): (&ArrivalSequence, &ArrivalFit),
         plan: Option<(&ArrivalSequence, &ArrivalFit)>,
     ) -> Check {
         let measure = Measure::new(rule, self.statistic());
         let read = |(sequence, fit): (&ArrivalSequence, &ArrivalFit), allowance| match self {
-            Self::Gaps => gaps(law, measure, fit, allowance),
+            Self::Gaps => gaps(pattern, measure, fit, allowance),
             Self::Neighbours => neighbours(measure, sequence, fit, allowance),
             Self::Spread => spread(measure, fit, allowance),
-            Self::Count => count(law, measure, sequence, allowance),
-            Self::Landing => landing(law, measure, sequence, fit, allowance),
+            Self::Count => count(pattern, measure, sequence, allowance),
+            Self::Landing => landing(pattern, measure, sequence, fit, allowance),
         };
         let failed = |check: &Check| check.outcome == CheckOutcome::Failed;
         let usual = if rule == Rule::PlannedArrivals { Allowance::Plan } else { Allowance::Sequence };
@@ -118,9 +119,9 @@ impl Facet {
     }
 }
 
-fn gaps(law: DeclaredArrivals<'_>, measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
+fn gaps(pattern: &ArrivalPattern, measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
     let which = adjective(measure.rule);
-    let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
+    let (value, critical) = (fit.anderson_darling, allowance.a_squared(GapLaw::from_pattern(pattern)));
     let (deviation, is_large) = (fit.largest_cdf_deviation, fit.largest_cdf_deviation > SMALL_DEVIATION);
     let (a_squared, limit, small) = (three_digits(value), three_digits(critical), percent(SMALL_DEVIATION));
     // Both must be over their limit: what chance explains is no fault, and neither is what is too small to matter.
@@ -138,8 +139,10 @@ fn gaps(law: DeclaredArrivals<'_>, measure: Measure, fit: &ArrivalFit, allowance
             percent(deviation)
         ),
     };
-    let sentence =
-        format!("Anderson–Darling A² of the {which} gaps against the declared {} {found}", law.name());
+    let sentence = format!(
+        "Anderson–Darling A² of the {which} gaps against the declared {} {found}",
+        process_name(pattern)
+    );
     within(measure, (value / critical).min(deviation / SMALL_DEVIATION), 1.0, sentence)
 }
 
@@ -174,7 +177,7 @@ fn spread(measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
 }
 
 fn count(
-    law: DeclaredArrivals<'_>,
+    pattern: &ArrivalPattern,
     measure: Measure,
     sequence: &ArrivalSequence,
     allowance: Allowance,
@@ -186,7 +189,7 @@ fn count(
         "{} {}; the declared {} expects {}; limit: ±{}",
         counted(sequence.arrivals, "arrival"),
         adjective(measure.rule),
-        law.name(),
+        process_name(pattern),
         three_digits(expected),
         three_digits(critical)
     );
@@ -197,15 +200,16 @@ fn count(
 /// 2x/(√(2π)·deviation). No smallness excuses it: a count that is the same in every run varies too little by all of
 /// its variance.
 fn landing(
-    law: DeclaredArrivals<'_>,
+    pattern: &ArrivalPattern,
     measure: Measure,
     sequence: &ArrivalSequence,
     fit: &ArrivalFit,
     allowance: Allowance,
 ) -> Check {
     let half_root_of_two_pi = libm::sqrt(std::f64::consts::FRAC_PI_2);
-    let critical =
-        allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
+    let critical = allowance.alpha(Facet::Landing)
+        * half_root_of_two_pi
+        * deviation_of(pattern, sequence.arrivals as f64);
     let value = fit.last_arrival_offset;
     let sentence = format!(
         "the last {} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which \

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::beats::ArrivalShift;
 use super::classes::{ClassArrivals, Departure, sequences};
 use super::law::{broken, not_tested};
+use super::process::checks;
 use super::sequence::ArrivalSequence;
 use crate::analysis::verdict::check::{Check, Rule};
 use crate::arrivals::LatentStates;
@@ -139,12 +140,8 @@ impl ArrivalFigures {
         if !self.classes.is_empty() {
             return shift.chain(self.classes.iter().flat_map(ClassArrivals::checks)).collect();
         }
-        let planned = self.planned.iter().flat_map(|planned| planned.planned_checks(pattern));
-        let delivered = self
-            .delivered
-            .iter()
-            .flat_map(|delivered| delivered.delivered_checks(pattern, self.planned.as_ref()));
-        planned.chain(shift).chain(delivered).collect()
+        let [planned, delivered] = checks(pattern, self.planned.as_ref(), self.delivered.as_ref());
+        planned.into_iter().chain(shift).chain(delivered).collect()
     }
 }
 

@@ -3,12 +3,6 @@
 use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
 use crate::workload::{ArrivalPattern, GapForm};
 
-/// The declared law of arrivals, as far as all of its sequences have it in common.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DeclaredArrivals<'a> {
-    pattern: &'a ArrivalPattern,
-}
-
 /// How the gaps of a process are tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GapLaw {
@@ -25,54 +19,48 @@ pub(super) enum GapLaw {
     ByClass,
 }
 
-impl<'a> DeclaredArrivals<'a> {
-    pub(super) fn from_pattern(pattern: &'a ArrivalPattern) -> Self {
-        Self { pattern }
-    }
-
-    pub(super) fn gaps(self) -> GapLaw {
-        match self.pattern {
-            ArrivalPattern::Constant { .. } => GapLaw::Metronome,
+impl GapLaw {
+    pub(super) fn from_pattern(pattern: &ArrivalPattern) -> Self {
+        match pattern {
+            ArrivalPattern::Constant { .. } => Self::Metronome,
             // The moments of the users' first requests are given too, and no others are planned.
-            ArrivalPattern::Trace(_) | ArrivalPattern::Users { .. } => GapLaw::Replayed,
-            ArrivalPattern::ByClass { .. } => GapLaw::ByClass,
-            pattern if pattern.gaps().is_some() || pattern.clients().is_some() => GapLaw::Specified,
+            ArrivalPattern::Trace(_) | ArrivalPattern::Users { .. } => Self::Replayed,
+            ArrivalPattern::ByClass { .. } => Self::ByClass,
+            pattern if pattern.gaps().is_some() || pattern.clients().is_some() => Self::Specified,
             // The others are Poisson processes whose rate changes.
-            _ => GapLaw::Exponential,
+            _ => Self::Exponential,
         }
     }
+}
 
-    /// Standard deviation of the number of arrivals where `count` are expected: √count for Poisson; for independent
-    /// gaps √count times their coefficient of variation (Cox, *Renewal Theory*, 1962). Of clients whose gaps are
-    /// long beside the run the counts vary as Poisson ones, so of the two the smaller is taken for each.
-    pub(super) fn deviation_of(self, count: f64) -> f64 {
-        if let Some((_, form)) = self.pattern.gaps() {
-            return libm::sqrt(count) * form.cv();
-        }
-        let spread = |clients: &[(f64, GapForm)]| {
-            let rate: f64 = clients.iter().map(|client| client.0).sum();
-            let least = |form: GapForm| form.cv().min(1.0);
-            clients.iter().map(|&(rate, form)| rate * least(form) * least(form)).sum::<f64>() / rate
-        };
-        libm::sqrt(count * self.pattern.clients().map_or(1.0, |clients| spread(&clients)))
+/// Standard deviation of the number of arrivals where `count` are expected: √count for Poisson; for independent
+/// gaps √count times their coefficient of variation (Cox, *Renewal Theory*, 1962). Of clients whose gaps are
+/// long beside the run the counts vary as Poisson ones, so of the two the smaller is taken for each.
+pub(super) fn deviation_of(pattern: &ArrivalPattern, count: f64) -> f64 {
+    if let Some((_, form)) = pattern.gaps() {
+        return libm::sqrt(count) * form.cv();
     }
+    let spread = |clients: &[(f64, GapForm)]| {
+        let rate: f64 = clients.iter().map(|client| client.0).sum();
+        let least = |form: GapForm| form.cv().min(1.0);
+        clients.iter().map(|&(rate, form)| rate * least(form) * least(form)).sum::<f64>() / rate
+    };
+    libm::sqrt(count * pattern.clients().map_or(1.0, |clients| spread(&clients)))
+}
 
-    /// Its name in findings.
-    pub(super) fn name(self) -> String {
-        match self.pattern {
-            ArrivalPattern::Constant { .. } => "constant rate".to_owned(),
-            ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => {
-                format!("process of {}", self.pattern.kind())
-            }
-            ArrivalPattern::Trace(_) => "trace".to_owned(),
-            ArrivalPattern::Users { .. } => "closed loop".to_owned(),
-            ArrivalPattern::Markov { .. } => "markov-modulated process".to_owned(),
-            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => {
-                "process of clients".to_owned()
-            }
-            ArrivalPattern::ByClass { .. } => "processes of the classes".to_owned(),
-            pattern => format!("{} process", pattern.kind()),
+/// Name of a process in findings.
+pub(super) fn process_name(pattern: &ArrivalPattern) -> String {
+    match pattern {
+        ArrivalPattern::Constant { .. } => "constant rate".to_owned(),
+        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => {
+            format!("process of {}", pattern.kind())
         }
+        ArrivalPattern::Trace(_) => "trace".to_owned(),
+        ArrivalPattern::Users { .. } => "closed loop".to_owned(),
+        ArrivalPattern::Markov { .. } => "markov-modulated process".to_owned(),
+        ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => "process of clients".to_owned(),
+        ArrivalPattern::ByClass { .. } => "processes of the classes".to_owned(),
+        pattern => format!("{} process", pattern.kind()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::beats::cured;
 use super::facet::Facet;
-use super::law::{DeclaredArrivals, GapLaw, adjective, not_tested, within};
+use super::law::{GapLaw, adjective, not_tested, within};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
 use crate::analysis::statistics::chi_squared_quantile;
 use crate::analysis::verdict::check::{Check, Measure, Rule};
@@ -12,6 +12,17 @@ use crate::workload::ArrivalPattern;
 /// Why the arrivals of a trace are not put to tests of a process.
 const REPLAYED: &str = "a trace declares no process to test: its timestamps are the plan, and each dispatch is \
     compared with its timestamp";
+
+/// Tests of a plan, and of what was delivered of it.
+pub(super) fn checks(
+    pattern: &ArrivalPattern,
+    planned: Option<&ArrivalSequence>,
+    delivered: Option<&ArrivalSequence>,
+) -> [Vec<Check>; 2] {
+    let of_plan = planned.map(|planned| planned.planned_checks(pattern));
+    let of_delivery = delivered.map(|delivered| delivered.delivered_checks(pattern, planned));
+    [of_plan.unwrap_or_default(), of_delivery.unwrap_or_default()]
+}
 
 impl ArrivalSequence {
     /// Tests of a plan: together they refuse 1 in 10,000 honest ones.
@@ -33,12 +44,11 @@ impl ArrivalSequence {
     }
 
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
-        let law = DeclaredArrivals::from_pattern(pattern);
-        if law.gaps() == GapLaw::Replayed {
+        if GapLaw::from_pattern(pattern) == GapLaw::Replayed {
             return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
         }
         match &self.fit {
-            Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),
+            Some(fit) => Facet::ALL.map(|facet| facet.check(pattern, rule, (self, fit), plan)).to_vec(),
             None => vec![self.too_few(rule)],
         }
     }

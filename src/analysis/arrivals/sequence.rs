@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::beats::ConstantArrivals;
 use super::expectation::ExpectedArrivals;
-use super::law::{DeclaredArrivals, GapLaw};
+use super::law::GapLaw;
 use crate::analysis::statistics::{
     anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean,
     uniform_distance, variance,
@@ -80,7 +80,7 @@ impl ArrivalSequence {
         let mut arrivals: Vec<(f64, usize)> =
             places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();
         arrivals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let law = DeclaredArrivals::from_pattern(pattern);
+        let law = GapLaw::from_pattern(pattern);
         let span_s = until.as_secs_f64();
         let expectation = ExpectedArrivals::new(pattern, hidden, span_s, &arrivals);
         let seconds: Vec<f64> = arrivals.into_iter().map(|arrival| arrival.0).collect();
@@ -107,9 +107,9 @@ fn gap_cv(seconds: &[f64]) -> Option<f64> {
     Some(libm::sqrt(variance(&gaps)?) / mean)
 }
 
-fn fit(law: DeclaredArrivals<'_>, expectation: &ExpectedArrivals) -> Option<ArrivalFit> {
+fn fit(law: GapLaw, expectation: &ExpectedArrivals) -> Option<ArrivalFit> {
     let steps = &expectation.steps;
-    let unit = match law.gaps() {
+    let unit = match law {
         GapLaw::Metronome | GapLaw::Replayed | GapLaw::ByClass => return None,
         GapLaw::Exponential => mean(steps).filter(|&mean| mean > 0.0)?,
         GapLaw::Specified => 1.0,
@@ -122,7 +122,7 @@ fn fit(law: DeclaredArrivals<'_>, expectation: &ExpectedArrivals) -> Option<Arri
     });
     let dispersion = dispersion(&counts(passed, expectation.whole, slice_count(steps.len())))?;
     Some(ArrivalFit {
-        anderson_darling: match law.gaps() {
+        anderson_darling: match law {
             GapLaw::Specified => anderson_darling_uniform(&uniforms)?,
             _ => anderson_darling_exponential(steps)?,
         },

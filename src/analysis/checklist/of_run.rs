@@ -243,7 +243,7 @@ fn latencies(summary: &Summary) -> Vec<LatencyEvidence> {
             .percentiles
             .iter()
             .filter_map(|percentile| {
-                let (quantile, interval) = (percentile.quantile.usual()?, percentile.interval);
+                let (quantile, interval) = (percentile.quantile, percentile.interval);
                 Some(PercentileEvidence { quantile, value_ms: percentile.figure.exact()?, interval })
             })
             .collect(),

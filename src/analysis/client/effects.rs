@@ -192,8 +192,8 @@ fn read_late(latency: &LatencyTable, client: Option<&ClientLoad>) -> Vec<Without
     let of = |(metric, quantile): (Metric, Quantile)| {
         let late_ms = match quantile {
             Quantile::P50 => delay.p50_ms,
-            Quantile::P90 | Quantile::P95 | Quantile::P99 => delay.p99_ms,
             Quantile::P999 => delay.max_ms,
+            _ => delay.p99_ms,
         };
         let reported = latency.percentile(metric, quantile)?.figure.at_least();
         let without = (reported - (late_ms - TIMER_MS).max(0.0)).max(0.0);

@@ -8,7 +8,7 @@ use serde_with::SerializeDisplay;
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
 use super::part::PartName;
-use super::quantile::{AskedQuantile, Quantile};
+use super::quantile::Quantile;
 use crate::record::PartKind;
 use crate::workload::nearest;
 
@@ -34,14 +34,6 @@ pub enum Statistic {
     Max,
     /// A percentile.
     Percentile(Quantile),
-    /// A percentile that the user asked for, and that is none of those.
-    Asked(AskedQuantile),
-}
-
-impl From<AskedQuantile> for Statistic {
-    fn from(quantile: AskedQuantile) -> Self {
-        quantile.usual().map_or(Self::Asked(quantile), Self::Percentile)
-    }
 }
 
 impl Statistic {
@@ -62,7 +54,6 @@ impl Statistic {
         match self {
             Self::Mean | Self::Min | Self::Max => None,
             Self::Percentile(quantile) => Some(quantile.fraction()),
-            Self::Asked(quantile) => Some(quantile.fraction()),
         }
     }
 
@@ -79,7 +70,6 @@ impl fmt::Display for Statistic {
             Self::Min => f.pad("min"),
             Self::Max => f.pad("max"),
             Self::Percentile(quantile) => quantile.fmt(f),
-            Self::Asked(quantile) => quantile.fmt(f),
         }
     }
 }

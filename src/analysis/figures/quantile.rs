@@ -6,44 +6,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{count, seconds};
 
-/// A percentile that every latency row reports.
+/// A percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Quantile {
-    /// The median.
-    P50,
-    /// Nine in ten are at most this.
-    P90,
-    /// 95 in 100.
-    P95,
-    /// 99 in 100.
-    P99,
-    /// 999 in 1,000.
-    P999,
+pub struct Quantile {
+    /// In steps of 10⁻¹⁰ %.
+    steps: u64,
 }
 
 impl Quantile {
-    /// All of them, ascending.
+    /// The median.
+    pub const P50: Self = Self::per_mille(500);
+    /// Nine in ten are at most this.
+    pub const P90: Self = Self::per_mille(900);
+    /// 95 in 100.
+    pub const P95: Self = Self::per_mille(950);
+    /// 99 in 100.
+    pub const P99: Self = Self::per_mille(990);
+    /// 999 in 1,000.
+    pub const P999: Self = Self::per_mille(999);
+
+    /// Percentiles that every latency row reports, ascending; others are there where a user asks for them.
     pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999];
+
+    const STEPS: u64 = 10_000_000_000;
+
+    const fn per_mille(share: u64) -> Self {
+        Self { steps: share * Self::STEPS / 10 }
+    }
+
+    /// The percentile at so many percent, above 0 and below 100.
+    pub fn from_percent(percent: f64) -> Self {
+        Self { steps: (percent * Self::STEPS as f64).round() as u64 }
+    }
 
     /// The share of samples at or below it, between 0 and 1.
     pub const fn fraction(self) -> f64 {
-        match self {
-            Self::P50 => 0.5,
-            Self::P90 => 0.9,
-            Self::P95 => 0.95,
-            Self::P99 => 0.99,
-            Self::P999 => 0.999,
-        }
+        self.steps as f64 / (100 * Self::STEPS) as f64
+    }
+
+    /// Whether every latency row reports it.
+    pub fn is_usual(self) -> bool {
+        Self::ALL.contains(&self)
     }
 
     /// Fewest samples that support it: the early-stopping table of MLPerf Inference at confidence 0.99.
     pub const fn floor(self) -> u64 {
         match self {
-            Self::P50 => 1,
             Self::P90 => 64,
             Self::P95 => 130,
             Self::P99 => 662,
             Self::P999 => 6_636,
+            _ => 1,
         }
     }
 
@@ -54,7 +67,7 @@ impl Quantile {
             Self::P50 => 11,
             Self::P99 => 1_000,
             Self::P999 => 10_000,
-            Self::P90 | Self::P95 => self.floor(),
+            other => other.floor(),
         }
     }
 
@@ -62,65 +75,8 @@ impl Quantile {
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them. Of a median it is the
     /// independent samples alone that tell.
-    pub const fn mark(self, samples: u64) -> Option<SampleWarning> {
-        if samples < self.floor() {
-            Some(SampleWarning::TooFewSamples)
-        } else if samples < self.plenty() && !matches!(self, Self::P50) {
-            Some(SampleWarning::Indicative)
-        } else {
-            None
-        }
-    }
-}
-
-impl Quantile {
-    /// Samples that it needs, in words, with the window that has as many at the rate of a run.
-    pub(crate) fn need(self, window_s: Option<f64>) -> String {
-        let time = window_s.map(|window_s| format!(", about {} at this rate", seconds(window_s.ceil())));
-        format!("{self} needs {} independent samples{}", count(self.plenty()), time.unwrap_or_default())
-    }
-}
-
-impl fmt::Display for Quantile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p99.9",
-        })
-    }
-}
-
-/// A percentile that a user asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AskedQuantile {
-    /// In steps of 10⁻¹⁰ %.
-    steps: u64,
-}
-
-impl AskedQuantile {
-    const STEPS: f64 = 1e10;
-
-    /// The one at so many percent, above 0 and below 100.
-    pub fn of_percent(percent: f64) -> Self {
-        Self { steps: (percent * Self::STEPS).round() as u64 }
-    }
-
-    /// The share of samples at or below it, between 0 and 1.
-    pub fn fraction(self) -> f64 {
-        self.steps as f64 / (100.0 * Self::STEPS)
-    }
-
-    /// The same one of those that are always reported.
-    pub fn usual(self) -> Option<Quantile> {
-        Quantile::ALL.into_iter().find(|&quantile| Self::from(quantile) == self)
-    }
-
-    /// What `samples` samples are worth for it; `None` when they are plenty.
     pub fn mark(self, samples: u64) -> Option<SampleWarning> {
-        self.usual().map_or_else(|| self.mark_by_chance(samples), |usual| usual.mark(samples))
+        if self == Self::P50 && samples > 0 { None } else { self.mark_by_chance(samples) }
     }
 
     /// The rule behind [`Quantile::floor`]: of so many samples at most 1 set in 100 has fewer than two beyond the
@@ -137,17 +93,17 @@ impl AskedQuantile {
             None
         }
     }
-}
 
-impl From<Quantile> for AskedQuantile {
-    fn from(quantile: Quantile) -> Self {
-        Self::of_percent(quantile.fraction() * 100.0)
+    /// Samples that it needs, in words, with the window that has as many at the rate of a run.
+    pub(crate) fn need(self, window_s: Option<f64>) -> String {
+        let time = window_s.map(|window_s| format!(", about {} at this rate", seconds(window_s.ceil())));
+        format!("{self} needs {} independent samples{}", count(self.plenty()), time.unwrap_or_default())
     }
 }
 
-impl fmt::Display for AskedQuantile {
+impl fmt::Display for Quantile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("p{}", self.steps as f64 / Self::STEPS))
+        f.pad(&format!("p{}", self.steps as f64 / Self::STEPS as f64))
     }
 }
 
@@ -190,19 +146,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_that_is_asked_for_is_marked_like_the_usual_ones() {
+    fn a_percentile_that_is_asked_for_is_marked_by_the_same_rule() {
         for quantile in &Quantile::ALL[1..] {
-            let asked = AskedQuantile::from(*quantile);
-            assert_eq!((asked.usual(), asked.to_string()), (Some(*quantile), quantile.to_string()));
             let floor = quantile.floor();
-            for samples in [floor - 1, floor, 999, 1_000, 9_999, 10_000] {
-                assert_eq!(asked.mark_by_chance(samples), quantile.mark(samples), "{quantile} of {samples}");
-            }
+            let is_few = |samples| quantile.mark(samples) == Some(SampleWarning::TooFewSamples);
+            assert!(is_few(floor - 1) && !is_few(floor), "{quantile}");
         }
-        let asked = AskedQuantile::of_percent(99.5);
-        assert_eq!((asked.usual(), asked.to_string(), asked.fraction()), (None, "p99.5".to_owned(), 0.995));
-        assert_eq!(AskedQuantile::of_percent(0.5).mark(500), asked.mark(500), "a tail is a tail");
-        assert_eq!(AskedQuantile::of_percent(99.95).fraction(), 0.9995);
+        assert_eq!(Quantile::ALL.map(|usual| usual.to_string()), ["p50", "p90", "p95", "p99", "p99.9"]);
+        assert_eq!(Quantile::ALL.map(Quantile::fraction), [0.5, 0.9, 0.95, 0.99, 0.999]);
+        assert_eq!(
+            Quantile::ALL.map(|usual| Quantile::from_percent(usual.fraction() * 100.0)),
+            Quantile::ALL
+        );
+        let asked = Quantile::from_percent(99.5);
+        assert_eq!(
+            (asked.is_usual(), asked.to_string(), asked.fraction()),
+            (false, "p99.5".to_owned(), 0.995)
+        );
+        assert_eq!(Quantile::from_percent(0.5).mark(500), asked.mark(500), "a tail is a tail");
+        assert_eq!(Quantile::from_percent(99.95).fraction(), 0.9995);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Advice on a window that is unlike the pattern, or the trace, that it was cut from.
 
 use crate::analysis::rules::{RuleFact, facts, filled};
-use crate::analysis::summary::run::{Summary, Window};
+use crate::analysis::summary::description::Window;
+use crate::analysis::summary::run::Summary;
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 
 /// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.

@@ -76,7 +76,7 @@ pub(crate) fn add_intervals_of_many<R>(
     for request in requests {
         counts.add(&bounds, |take| samples_of(request, take));
     }
-    let median = || Memory::from_values(&counts.excess(Quantile::P50 as usize).each);
+    let median = || Memory::from_values(&counts.excess(0).each);
     let in_flight = in_flight.map(|in_flight| in_flight.of_pace(OF_TOKENS));
     row.add(sample, (counts.samples.len(), &[]), in_flight, median, |place| counts.excess(place));
 }

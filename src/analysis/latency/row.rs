@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap as _, SerializeStruct as _};
 
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning, Unresolvable};
+use crate::analysis::figures::quantile::{Quantile, SampleWarning, Unresolvable};
 
 /// One metric over a run, milliseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub struct LatencyRow {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentile {
     /// Which one.
-    pub quantile: AskedQuantile,
+    pub quantile: Quantile,
     /// Its value, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
     /// 95 % interval, milliseconds, which respects that requests depend on one another: never narrower than the window
@@ -65,9 +65,8 @@ impl LatencyRow {
     /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for
     /// an empty one.
     pub(crate) fn new(sample: &Sample, percents: &[f64]) -> Option<Self> {
-        let [p50, p90, p95, p99, p999] =
-            Quantile::ALL.map(|quantile| Percentile::new(quantile.into(), sample));
-        let quantiles: BTreeSet<_> = percents.iter().copied().map(AskedQuantile::of_percent).collect();
+        let [p50, p90, p95, p99, p999] = Quantile::ALL.map(|quantile| Percentile::new(quantile, sample));
+        let quantiles: BTreeSet<_> = percents.iter().copied().map(Quantile::from_percent).collect();
         Some(Self {
             n: sample.len(),
             censored: sample.censored(),
@@ -85,20 +84,20 @@ impl LatencyRow {
     /// The percentile that a statistic is; `None` where it is none, or was not asked for.
     pub fn at(&self, statistic: Statistic) -> Option<&Percentile> {
         match statistic {
-            Statistic::Percentile(quantile) => Some(self.percentile(quantile)),
-            Statistic::Asked(quantile) => self.asked.iter().find(|asked| asked.quantile == quantile),
+            Statistic::Percentile(quantile) => self.shown().find(|shown| shown.quantile == quantile),
             Statistic::Mean | Statistic::Min | Statistic::Max => None,
         }
     }
 
     /// The usual percentiles and those that the user asked for beside them, each once.
     pub fn shown(&self) -> impl Iterator<Item = &Percentile> {
-        self.percentiles.iter().chain(self.asked.iter().filter(|asked| asked.quantile.usual().is_none()))
+        self.percentiles.iter().chain(self.asked.iter().filter(|asked| !asked.quantile.is_usual()))
     }
 
-    /// One of the percentiles.
-    pub const fn percentile(&self, quantile: Quantile) -> &Percentile {
-        &self.percentiles[quantile as usize]
+    /// One of those that every row has; of another the nearest of these below it.
+    pub fn percentile(&self, quantile: Quantile) -> &Percentile {
+        let [first, others @ ..] = &self.percentiles;
+        others.iter().rfind(|own| own.quantile <= quantile).unwrap_or(first)
     }
 
     /// A statistic of it; `None` where it is not known.
@@ -107,7 +106,7 @@ impl LatencyRow {
             Statistic::Mean => self.mean_ms.map(Figure::Exact),
             Statistic::Min => Some(self.min),
             Statistic::Max => Some(self.max),
-            Statistic::Percentile(_) | Statistic::Asked(_) => Some(self.at(statistic)?.figure),
+            Statistic::Percentile(_) => Some(self.at(statistic)?.figure),
         }
     }
 
@@ -121,7 +120,7 @@ impl LatencyRow {
 
 impl Percentile {
     /// The percentile of a sample, so far without an interval; `None` where there is no sample.
-    fn new(quantile: AskedQuantile, sample: &Sample) -> Option<Self> {
+    fn new(quantile: Quantile, sample: &Sample) -> Option<Self> {
         Some(Self {
             quantile,
             figure: sample.quantile(quantile.fraction())?,

@@ -120,7 +120,10 @@ impl LatencyRow {
 /// Latencies of the requests that had no end when the log was cut off: each is at least nothing.
 fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = (Figure, u32)> {
     let has_one = matches!(metric, Metric::Ttft | Metric::TtftFromSend | Metric::E2e | Metric::E2eFromSend);
-    std::iter::repeat_n((Figure::AtLeast(0.0), 0), if has_one { observed.in_flight as usize } else { 0 })
+    std::iter::repeat_n(
+        (Figure::AtLeast(0.0), 0),
+        if has_one { observed.window.in_flight as usize } else { 0 },
+    )
 }
 
 /// The memory of a latency that each request has one of.

@@ -66,15 +66,17 @@ impl ClosedLoop {
             if record.outcome == Outcome::Censored {
                 continue;
             }
-            let think = Think::after(observed, &record, goes_on(&record));
-            accounted += think.inside(window, record.ended);
+            let think = think_after(observed, &record);
+            // The mean of what of the pause lies inside the window.
+            let until = |moment: Timestamp| think.mean_within_s(moment.since(record.ended).as_secs_f64());
+            accounted += until(window.1) - until(window.0);
             if observed.contains(record.ended) {
-                variance += think.variance;
+                variance += variance_of(&think);
             }
             if observed.counts_answer(record.ended) {
                 stays.push(record.ended.since(record.scheduled).as_secs_f64());
                 holds.push(record.held_in_client().as_secs_f64());
-                thinks.push(think.mean_s);
+                thinks.push(think.mean_s());
             }
         }
         let per_second = |count: f64| (length > 0.0).then(|| count / length);
@@ -111,47 +113,25 @@ fn goes_on(record: &RequestRecord) -> bool {
 }
 
 /// What is declared of the time between the end of a request and the user's next one.
-#[derive(Clone, Copy)]
-struct Think {
-    /// Seconds.
-    mean_s: f64,
-    /// Seconds squared.
-    variance: f64,
-    /// The law; none where the mean is all that counts.
-    law: Option<ThinkTime>,
-}
-
-impl Think {
-    /// The mean of what of a pause that begins at `ended` lies inside the window, seconds.
-    fn inside(&self, (start, end): (Timestamp, Timestamp), ended: Timestamp) -> f64 {
-        let law = self.law.unwrap_or(ThinkTime::Constant { value: self.mean_s });
-        let until = |moment: Timestamp| law.mean_within_s(moment.since(ended).as_secs_f64());
-        until(end) - until(start)
-    }
-
-    fn after(observed: &Observed<'_>, record: &RequestRecord, goes_on: bool) -> Self {
-        let workload = &observed.log.header.workload;
-        let class = workload.classes.get(usize::from(record.class)).filter(|_| goes_on);
-        let conversation = class.and_then(|class| class.conversation.as_ref());
-        let of_user = match &workload.arrival {
-            ArrivalPattern::Users { think_time_s, .. } => *think_time_s,
-            _ => ThinkTime::default(),
-        };
-        let declared = conversation.map_or(of_user, |conversation| conversation.think_time_s);
-        let mean_s = declared.mean_s();
-        match record.outcome {
-            Outcome::Failed(_) => {
-                Self { mean_s: mean_s.max(ArrivalPattern::AFTER_FAILURE_S), variance: 0.0, law: None }
-            }
-            Outcome::Completed | Outcome::Cancelled | Outcome::Censored => {
-                Self { mean_s, variance: variance(&declared), law: Some(declared) }
-            }
+fn think_after(observed: &Observed<'_>, record: &RequestRecord) -> ThinkTime {
+    let workload = &observed.log.header.workload;
+    let class = workload.classes.get(usize::from(record.class)).filter(|_| goes_on(record));
+    let conversation = class.and_then(|class| class.conversation.as_ref());
+    let of_user = match &workload.arrival {
+        ArrivalPattern::Users { think_time_s, .. } => *think_time_s,
+        _ => ThinkTime::default(),
+    };
+    let declared = conversation.map_or(of_user, |conversation| conversation.think_time_s);
+    match record.outcome {
+        Outcome::Failed(_) => {
+            ThinkTime::Constant { value: declared.mean_s().max(ArrivalPattern::AFTER_FAILURE_S) }
         }
+        Outcome::Completed | Outcome::Cancelled | Outcome::Censored => declared,
     }
 }
 
 /// Textbook variances, seconds squared.
-fn variance(think: &ThinkTime) -> f64 {
+fn variance_of(think: &ThinkTime) -> f64 {
     match *think {
         ThinkTime::Constant { .. } => 0.0,
         ThinkTime::Uniform { min, max } => (max - min).powi(2) / 12.0,

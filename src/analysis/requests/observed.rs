@@ -86,14 +86,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) others: Vec<Measured<'a>>,
     /// Whether any of them has an SLO.
     pub(crate) has_slos: bool,
-    /// Requests of the window that a run which stopped early never dispatched.
-    pub(crate) never_due: u64,
-    /// Requests of the window that were in flight when the run was cut off.
-    pub(crate) in_flight: u64,
-    /// Requests of the window without a record.
-    pub(crate) unrecorded: u64,
-    /// Records of the window for which there is no plan: doubles, or more than were planned.
-    pub(crate) unplanned: u64,
+    /// How the records of the window stand to its plan.
+    pub(crate) window: Account,
     /// How the records of the warm-up stand to its plan.
     pub(crate) warm_up: Account,
     /// How streams came.
@@ -136,8 +130,7 @@ impl<'a> Observed<'a> {
         // that left a record was lost, what would have come after it was never due.
         let account =
             |phase, planned, come| Account::new(log, phase, planned, if cut_short { come } else { planned });
-        let Account { never_due, in_flight, unrecorded, unplanned } =
-            account(Phase::Measured, plan.measured_requests, come(log));
+        let window = account(Phase::Measured, plan.measured_requests, come(log));
         let delivery = StreamDelivery::from_log(log);
         let all = &log.records;
         let mut requests: Vec<_> =
@@ -162,10 +155,7 @@ impl<'a> Observed<'a> {
             alone,
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
-            never_due,
-            in_flight,
-            unrecorded,
-            unplanned,
+            window,
             warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
             delivery,
         }
@@ -219,7 +209,7 @@ impl<'a> Observed<'a> {
 
     /// Measured requests whose moment came, with or without a record: the denominator of attainment and failures.
     pub(crate) fn due(&self) -> u64 {
-        self.requests.len() as u64 + self.in_flight + self.unrecorded
+        self.requests.len() as u64 + self.window.in_flight + self.window.unrecorded
     }
 }
 
@@ -275,7 +265,7 @@ const MOST_UNRECORDED: usize = 100_000;
 /// Indices of the first requests of the plan up to the window's end, and of later turns, that were due and
 /// left no record.
 pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
-    if observed.unrecorded + observed.warm_up.unrecorded == 0 {
+    if observed.window.unrecorded + observed.warm_up.unrecorded == 0 {
         return Vec::new();
     }
     let log = observed.log;

@@ -51,10 +51,10 @@ impl RequestCounts {
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Self {
         let mut counts = Self {
             planned: observed.planned(),
-            in_flight: observed.in_flight,
-            never_due: observed.never_due,
-            unrecorded: observed.unrecorded,
-            unplanned: observed.unplanned,
+            in_flight: observed.window.in_flight,
+            never_due: observed.window.never_due,
+            unrecorded: observed.window.unrecorded,
+            unplanned: observed.window.unplanned,
             warmup_unrecorded: observed.warm_up.unrecorded,
             warmup_unplanned: observed.warm_up.unplanned,
             ..Self::default()

@@ -7,18 +7,10 @@ use crate::clock::Timestamp;
 use crate::record::{FailureKind, Outcome, Phase, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;
 
-/// Most points of a scatter plot.
-const POINTS: usize = 3_000;
-/// Of them, the slowest.
-const SLOWEST_POINTS: usize = 300;
-/// Of them, requests that did not complete.
-const TROUBLED_POINTS: usize = 500;
-/// Most requests drawn phase by phase.
-const LANES: usize = 60;
-/// Of them, the slowest.
-const SLOWEST_LANES: usize = 10;
-/// Of them, requests that did not complete.
-const TROUBLED_LANES: usize = 10;
+/// Most points of a scatter plot; of them the slowest, and requests that did not complete.
+const POINTS: [usize; 3] = [3_000, 300, 500];
+/// Most requests drawn phase by phase; of them the slowest, and requests that did not complete.
+const LANES: [usize; 3] = [60, 10, 10];
 
 /// Requests of all phases by when they were scheduled and how long they waited.
 #[derive(Clone, Debug)]
@@ -88,13 +80,9 @@ impl Scatter {
         let dots = |places: &[u32]| {
             log.records.in_places(places).filter_map(|record| dot(log, &record, metric)).collect::<Vec<_>>()
         };
-        if of > POINTS {
+        if of > POINTS[0] {
             let facts = log.records.in_places(&places).filter_map(|record| dot(log, &record, metric));
-            let (ms, troubled): (Vec<_>, Vec<_>) =
-                facts.map(|dot| (dot.fate.ms(), dot.is_troubled())).unzip();
-            let mut picked = slowest(of, SLOWEST_POINTS, |place| ms[place]);
-            picked.extend(some_of(of, TROUBLED_POINTS, |place| troubled[place]));
-            places = filled_up(picked, of, POINTS).into_iter().map(|place| places[place]).collect();
+            places = picked(&places, POINTS, facts.map(|dot| (dot.fate.ms(), dot.is_troubled())));
         }
         Self { metric, of, dots: dots(&places) }
     }
@@ -133,14 +121,11 @@ impl<'a> SampledRequests<'a> {
             (record.phase == Phase::Measured).then_some((record.scheduled, record.index))
         });
         let of = places.len();
-        if of > LANES {
+        if of > LANES[0] {
             let took = |record: &RequestRecord| end_of(record).since(record.scheduled).as_secs_f64();
             let facts = log.records.in_places(&places);
-            let (took, troubled): (Vec<_>, Vec<_>) =
-                facts.map(|record| (took(&record), record.outcome != Outcome::Completed)).unzip();
-            let mut picked = slowest(of, SLOWEST_LANES, |place| took[place]);
-            picked.extend(some_of(of, TROUBLED_LANES, |place| troubled[place]));
-            places = filled_up(picked, of, LANES).into_iter().map(|place| places[place]).collect();
+            let facts = facts.map(|record| (took(&record), record.outcome != Outcome::Completed));
+            places = picked(&places, LANES, facts);
         }
         Self { of, records: places.into_iter().map(|place| log.records.at(place as usize)).collect() }
     }
@@ -154,38 +139,35 @@ fn end_of(record: &RequestRecord) -> Timestamp {
     }
 }
 
-/// The places of the `most` largest of `of` values.
-fn slowest(of: usize, most: usize, value: impl Fn(usize) -> f64) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..of).collect();
-    if of > most {
-        places.select_nth_unstable_by(most, |a, b| value(*b).total_cmp(&value(*a)));
-        places.truncate(most);
+/// `most` of the `places`: the `slowest`, so many evenly of those in trouble, and the others evenly. The `facts` of each
+/// are how long it took and whether it is in trouble.
+fn picked(
+    places: &[u32],
+    [most, slowest, troubled]: [usize; 3],
+    facts: impl Iterator<Item = (f64, bool)>,
+) -> Vec<u32> {
+    let (took, is_troubled): (Vec<f64>, Vec<bool>) = facts.unzip();
+    let of = places.len();
+    let mut picked: Vec<usize> = (0..of).collect();
+    if of > slowest {
+        picked.select_nth_unstable_by(slowest, |a, b| took[*b].total_cmp(&took[*a]));
+        picked.truncate(slowest);
     }
-    places
-}
-
-/// No more than `most` of `of` places, as evenly apart as can be.
-fn evenly(of: usize, most: usize) -> impl Iterator<Item = usize> {
-    let picked = of.min(most);
-    (0..picked).map(move |step| step * of / picked)
-}
-
-/// No more than `most` of the places that are `wanted`, evenly among them.
-fn some_of(of: usize, most: usize, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
-    let wanted: Vec<usize> = (0..of).filter(|place| wanted(*place)).collect();
-    evenly(wanted.len(), most).map(move |step| wanted[step])
-}
-
-/// The places that were `picked`, and of the rest so many evenly that there are `most`, if there are; each
-/// once, in order.
-fn filled_up(mut picked: Vec<usize>, of: usize, most: usize) -> Vec<usize> {
+    picked.extend(some_of(of, troubled, |place| is_troubled[place]));
     picked.sort_unstable();
     picked.dedup();
     let room = most.saturating_sub(picked.len());
     let rest: Vec<usize> = some_of(of, room, |place| picked.binary_search(&place).is_err()).collect();
     picked.extend(rest);
     picked.sort_unstable();
-    picked
+    picked.into_iter().map(|place| places[place]).collect()
+}
+
+/// No more than `most` of the places that are `wanted`, evenly among them.
+fn some_of(of: usize, most: usize, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+    let wanted: Vec<usize> = (0..of).filter(|place| wanted(*place)).collect();
+    let picked = wanted.len().min(most);
+    (0..picked).map(move |step| wanted[step * wanted.len() / picked])
 }
 
 #[cfg(test)]
@@ -246,7 +228,7 @@ mod tests {
         let log = run(20_000, records.collect());
         let scatter = Scatter::from_log(&log);
         assert_eq!(scatter.of, 20_000);
-        assert_eq!(scatter.dots.len(), POINTS);
+        assert_eq!(scatter.dots.len(), POINTS[0]);
         assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
         let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, RequestState::Failed(_))).count();
         assert_eq!(failed, 20, "every failure has room");
@@ -258,11 +240,11 @@ mod tests {
         assert!(apart.fold(0.0, f64::max) < 0.012, "no stretch is left out");
 
         let lanes = SampledRequests::from_log(&log);
-        assert_eq!((lanes.records.len(), lanes.of), (LANES, 20_000));
+        assert_eq!((lanes.records.len(), lanes.of), (LANES[0], 20_000));
         assert!(lanes.records.iter().any(|record| record.index == 7_777));
         let failed: Vec<_> =
             lanes.records.iter().filter(|record| record.outcome != Outcome::Completed).collect();
-        assert!(failed.len() >= TROUBLED_LANES, "{}", failed.len());
+        assert!(failed.len() >= LANES[2], "{}", failed.len());
         assert!(failed[0].index < 3_000 && failed[failed.len() - 1].index > 17_000, "evenly among them");
     }
 
@@ -279,10 +261,11 @@ mod tests {
 
     #[test]
     fn places_are_even() {
-        assert_eq!(evenly(10, 4).collect::<Vec<_>>(), [0, 2, 5, 7]);
-        assert_eq!((evenly(2, 4).count(), evenly(0, 4).count()), (2, 0));
-        let slow = slowest(5, 2, |place| [1.0, 9.0, 3.0, 8.0, 2.0][place]);
-        assert_eq!(filled_up(slow.clone(), 5, 2), [1, 3]);
-        assert_eq!(filled_up([slow.clone(), slow].concat(), 5, 4), [0, 1, 2, 3], "doubles take no room");
+        let evenly = |of, most| some_of(of, most, |_| true).collect::<Vec<_>>();
+        assert_eq!((evenly(10, 4), evenly(2, 4).len(), evenly(0, 4).len()), (vec![0, 2, 5, 7], 2, 0));
+        let facts = || [1.0, 9.0, 3.0, 8.0, 2.0].map(|took| (took, took > 8.0)).into_iter();
+        let places = [10, 11, 12, 13, 14];
+        assert_eq!(picked(&places, [2, 2, 0], facts()), [11, 13]);
+        assert_eq!(picked(&places, [4, 2, 1], facts()), [10, 11, 12, 13], "doubles take no room");
     }
 }

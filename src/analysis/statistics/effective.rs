@@ -46,8 +46,12 @@ impl Effective {
     /// Effective number of `n` values with this memory.
     pub fn new(n: u64, memory: Memory) -> Self {
         let n = n as f64;
-        let samples = (n / memory.correlation_time).max(1.0);
-        Self { samples, cautious: n / memory.cautious_time, upper: 1.0, long: 1.0, freedom: None }
+        Self::plain((n / memory.correlation_time).max(1.0), n / memory.cautious_time)
+    }
+
+    /// So many samples, which all count for both ends.
+    pub(super) const fn plain(samples: f64, cautious: f64) -> Self {
+        Self { samples, cautious, upper: 1.0, long: 1.0, freedom: None }
     }
 
     /// The same of `n` requests in a queue, if the number in flight `explained` so much of the variance of what is
@@ -75,7 +79,7 @@ impl Effective {
         let n = n as f64;
         let samples = (share * (1.0 - share) * n * n / (error * error / seen).max(alone)).clamp(1.0, n);
         let samples = if samples.is_nan() { n } else { samples };
-        Some(Self { samples, cautious: samples, upper: 1.0, long: 1.0, freedom: Some(batches.freedom) })
+        Some(Self { freedom: Some(batches.freedom), ..Self::plain(samples, samples) })
     }
 
     /// The same where samples come in groups that are alike: their `design` effect.

@@ -87,12 +87,9 @@ impl OrderedShare {
     pub fn pooled(runs: &[Self]) -> Option<Self> {
         let sum = |read: fn(&Self) -> u64| runs.iter().map(read).sum::<u64>();
         let effective: Option<Vec<Effective>> = runs.iter().map(|run| run.effective).collect();
-        let effective = effective.map(|each| Effective {
-            samples: each.iter().map(|one| one.samples).sum(),
-            cautious: each.iter().map(|one| one.cautious).sum(),
-            upper: 1.0,
-            long: 1.0,
-            freedom: None,
+        let effective = effective.map(|each| {
+            let sum = |of: fn(&Effective) -> f64| each.iter().map(of).sum::<f64>();
+            Effective::plain(sum(|one| one.samples), sum(|one| one.cautious))
         });
         let (hits, certain, n) = (sum(|run| run.hits), sum(|run| run.certain), sum(|run| run.n));
         let share = hits as f64 / n as f64;
@@ -197,13 +194,7 @@ impl OrderedShare {
     /// another, or beyond 2,000 times as many as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
-        let alone = Effective {
-            samples: self.n as f64,
-            cautious: self.n as f64,
-            upper: 1.0,
-            long: 1.0,
-            freedom: None,
-        };
+        let alone = Effective::plain(self.n as f64, self.n as f64);
         let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
         let enough = |times: &f64| {
             let grown = effective.grown(*times);

@@ -2,6 +2,7 @@
 
 pub(super) mod absent;
 pub(super) mod across_runs;
+pub(super) mod description;
 mod objectives;
 mod read;
 pub(super) mod reproduction;

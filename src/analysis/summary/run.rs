@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::description::{RunDescription, Window};
 use super::reproduction::Reproduction;
 use crate::analysis::arrivals::figures::ArrivalFigures;
 use crate::analysis::checklist::item::Checklist;
 use crate::analysis::client::effects::ClientEffect;
-use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
+use crate::analysis::client::load::ClientLoad;
 use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::{Quantile, Unresolvable};
@@ -14,6 +15,7 @@ use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::aliases::Alias;
 use crate::analysis::latency::gaps::Stalls;
 use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
@@ -25,24 +27,21 @@ use crate::analysis::parts::fairness::Fairness;
 use crate::analysis::parts::part::Part;
 use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::delivery::StreamDelivery;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::requests::observed::{Observed, unrecorded_requests};
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::outcomes::{Failures, RequestCounts};
 use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::speed::RequestSpeed;
-use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
 use crate::analysis::requests::tokens::TokenAccount;
 use crate::analysis::server::costs::Costs;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::judgement::Judgement;
+use crate::analysis::slo::objective::Objective;
 use crate::analysis::verdict::check::Verdict;
-use crate::record::{
-    BreakerTrip, ClientLimits, DeploymentFacts, EngineFacts, HostFacts, LogDamage, PartKind, PromptMethod,
-    Repeat, RunEnding, Shard,
-};
-use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose};
+use crate::record::{BreakerTrip, LogDamage, PartKind};
+use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
 /// `null`, never 0.
@@ -150,125 +149,75 @@ pub struct Summary {
     pub breaker: Option<BreakerTrip>,
 }
 
-/// What was run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RunDescription {
-    /// Name of the workload.
-    pub workload: String,
-    /// What it was for; left out where that is a measurement.
-    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
-    pub purpose: Purpose,
-    /// Seed of its schedule.
-    pub seed: u64,
-    /// Its place among runs that repeat one another; absent for a run by itself.
-    pub repeat: Option<Repeat>,
-    /// When its requests arrived.
-    pub arrival: ArrivalPattern,
-    /// What makes a request wait for an answer before it.
-    pub load: LoadForm,
-    /// Names of the classes, in the order of the workload.
-    pub classes: Vec<String>,
-    /// SHA-256 of the plan.
-    pub plan_hash: String,
-    /// The share of the plan that was run, where that was not the whole: all figures are about it alone.
-    pub shard: Option<Shard>,
-    /// How prompts were made.
-    pub prompt_method: PromptMethod,
-    /// What varied their texts: `--salt` with it says the same again. Absent where there were none.
-    pub salt: Option<u64>,
-    /// Datasets that prompts were taken from; left out where there were none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub datasets: Vec<TakenPrompts>,
-    /// Folders that images were taken from; left out where there were none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<TakenImages>,
-    /// Names of the requested models, if there are several; else the one of `engine`.
-    pub models: Vec<String>,
-    /// The server that answered.
-    pub engine: EngineFacts,
-    /// What serves, as the user states it.
-    pub deployment: DeploymentFacts,
-    /// What the client enforced.
-    pub limits: ClientLimits,
-    /// How clients behave when an answer is late or refused; left out where the workload does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clients: Option<ClientBehaviour>,
-    /// The machine that sent.
-    pub host: HostFacts,
-    /// What was measured of it before the run; absent if it was not measured.
-    pub calibration: Option<CalibrationSummary>,
-    /// Wall-clock time of the run's zero.
-    pub started_at: jiff::Timestamp,
-    /// The command line, secrets masked.
-    pub command: Vec<String>,
-    /// Version of Skyline that ran it.
-    pub skyline_version: String,
-}
-
-impl RunDescription {
-    /// The models that were asked for, or the one.
-    pub fn model_names(&self) -> String {
-        if self.models.is_empty() { self.engine.model.clone() } else { self.models.join(", ") }
-    }
-}
-
-/// The stretch of time that the figures are about: seconds since the run began.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Window {
-    /// Its first moment.
-    pub start_s: f64,
-    /// Its end: as planned, or the last release of a run that stopped before; the last answer where users send so many
-    /// requests together.
-    pub end_s: f64,
-    /// Its planned end.
-    pub planned_end_s: f64,
-    /// The end of the time over which answers are counted, where that is not the window's: most answers to
-    /// the requests of the window came after it and no load followed, or none came in it, or a number of
-    /// requests ends the run. Completed requests, tokens and goodput are then per second until the last
-    /// answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answers_end_s: Option<f64>,
-    /// Moment at which the last counted request was due, where their number ends the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_end_s: Option<f64>,
-    /// What made the run stop; absent when its log was cut off.
-    pub ending: Option<RunEnding>,
-    /// Whether the run stopped before every planned request was dispatched.
-    pub cut_short: bool,
-    /// Warm-up requests, before the window; not counted.
-    pub warmup_requests: u64,
-    /// Cool-down requests that were sent after the window, which keep the load up while the window's last
-    /// ones finish; not counted.
-    pub cooldown_requests: u64,
-}
-
-impl Window {
-    /// Whether the run came to its end: one that was stopped early measured another window than was planned.
-    pub fn is_whole(&self) -> bool {
-        matches!(self.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !self.cut_short
-    }
-
-    /// Length in seconds.
-    pub fn length_s(&self) -> f64 {
-        (self.end_s - self.start_s).max(0.0)
-    }
-
-    /// Seconds in which answers are counted, where that is not the window.
-    pub fn answers_s(&self) -> Option<f64> {
-        Some(self.answers_end_s? - self.start_s)
-    }
-
-    /// Seconds for which answers are counted.
-    pub fn counted_s(&self) -> f64 {
-        self.answers_s().unwrap_or_else(|| self.length_s())
-    }
-}
-
 impl Summary {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 4;
+
+    /// What was measured in a run, so far without what its rules and `objectives` say of it.
+    pub(crate) fn new(observed: &Observed<'_>, objectives: &[Objective]) -> Self {
+        let log = observed.log;
+        let (latency, stalls) = LatencyTable::of_run(observed);
+        let (host_stalls, without_stalls) = HostStallImpact::from_observed(observed).unzip();
+        let without_stalls = without_stalls.flatten();
+        let client = ClientLoad::from_log(log);
+        let client_effects = ClientEffect::all(observed, &latency, client.as_ref(), without_stalls.as_ref());
+        let tags = TagValues::all(observed, objectives);
+        let parts = Part::all(observed, &tags);
+        let rates = Rates::from_observed(observed);
+        let every = observed.requests.iter().collect::<Vec<_>>();
+        let slo = Attainment::new(observed, observed.due(), &every, |_| true);
+        let attempts = AttemptFigures::new(observed, rates.offered_requests_per_s, &slo);
+        let quality = Quality::from_log(log);
+        let acceptable = Acceptable::new(observed, quality.as_ref(), objectives);
+        let server = ServerSide::new(observed, &rates);
+        let energy = server.as_ref().and_then(|server| server.energy.as_ref());
+        let cache_hits = MeasuredHits::new(log, server.as_ref());
+        let costs = Costs::new(observed, &rates, energy, acceptable);
+        Self {
+            schema: Self::SCHEMA,
+            verdict: Verdict::default(),
+            run: RunDescription::from_log(log),
+            window: Window::from_observed(observed),
+            log_damage: log.damage.clone(),
+            requests: RequestCounts::from_observed(observed),
+            unrecorded_requests: unrecorded_requests(observed),
+            arrivals: ArrivalFigures::from_log(log),
+            rates,
+            latency,
+            slo,
+            fairness: Fairness::new(observed, &parts),
+            parts,
+            tags,
+            sessions: Sessions::from_observed(observed),
+            closed_loop: ClosedLoop::from_observed(observed),
+            attempts,
+            answers: AnswerForms::from_observed(observed),
+            quality,
+            costs,
+            failures: Failures::from_observed(observed),
+            tokens: TokenAccount::from_observed(observed),
+            oddities: OddAnswers::all(observed),
+            request_speed: RequestSpeed::from_observed(observed),
+            delivery: observed.delivery,
+            prefix_cache: PrefixCache::new(log, cache_hits),
+            cache_hits,
+            stalls,
+            in_flight: InFlight::from_observed(observed),
+            aftermath: SpikeAftermath::from_observed(observed),
+            steady_state: SteadyState::from_observed(observed),
+            served: Served::from_observed(observed),
+            client,
+            server,
+            host_stalls,
+            client_effects,
+            aliases: Alias::all(observed),
+            reproduction: Reproduction::from_log(log),
+            findings: Vec::new(),
+            checklist: None,
+            objectives: Vec::new(),
+            breaker: log.footer.as_ref().and_then(|footer| footer.breaker.clone()),
+        }
+    }
 
     /// Its parts of one kind.
     pub fn parts_of(&self, kind: PartKind) -> Vec<&Part> {
@@ -292,8 +241,8 @@ impl Summary {
     pub fn is_all_at_once(&self) -> bool {
         let Self { window, run, requests, .. } = self;
         let all = requests.planned + window.warmup_requests;
-        let at_once = matches!(run.arrival, ArrivalPattern::Users { users, ramp_s, .. } if users == all && ramp_s <= 0.0);
-        window.load_end_s.is_some() && at_once
+        let ArrivalPattern::Users { users, ramp_s, .. } = run.arrival else { return false };
+        window.load_end_s.is_some() && users == all && ramp_s <= 0.0
     }
 
     /// Which circuit breaker ended the run, and why; `None` where none did.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
-    AcrossRuns, AskedQuantile, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Reason, Summary,
+    AcrossRuns, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Quantile, Reason, Summary,
     Verdict, VerdictOutcome,
 };
 use crate::experiment::repeats::{NotRepeats, Repeats};
@@ -157,8 +157,8 @@ impl ComparedSide {
     }
 
     /// The percentiles that it was run to show.
-    pub(super) fn asked(&self) -> impl Iterator<Item = AskedQuantile> {
-        self.header.percentiles.iter().copied().map(AskedQuantile::of_percent)
+    pub(super) fn asked(&self) -> impl Iterator<Item = Quantile> {
+        self.header.percentiles.iter().copied().map(Quantile::from_percent)
     }
 
     /// A figure of the runs that count. That of a single repeat has no interval; a share of one run's

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::side::ComparedSide;
-use crate::analysis::{AskedQuantile, FigureKey, FigureUnit, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKey, FigureUnit, Metric, Quantile, Statistic};
 
 /// The compared figures.
 static SUBJECTS: [FigureKey; 20] = [
@@ -31,11 +31,10 @@ static SUBJECTS: [FigureKey; 20] = [
 
 /// Those, and of each latency that a user feels the percentiles that sides were run to show and that all of them have.
 pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
-    let asked: BTreeSet<AskedQuantile> = sides.iter().flat_map(|side| side.asked()).collect();
+    let asked: BTreeSet<Quantile> = sides.iter().flat_map(|side| side.asked()).collect();
     let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
-    let is_of_all = |quantile: &AskedQuantile| {
-        quantile.usual().is_some() || sides.iter().all(|side| shows(side, *quantile))
-    };
+    let is_of_all =
+        |quantile: &Quantile| quantile.is_usual() || sides.iter().all(|side| shows(side, *quantile));
     let fraction = |key: &FigureKey| key.statistic.and_then(Statistic::fraction).unwrap_or(0.0);
     let is_shared = sides.iter().any(|side| side.has_several_gpus());
     let has_one_currency = sides.windows(2).all(|pair| pair[0].currency() == pair[1].currency());
@@ -46,7 +45,7 @@ pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
         _ => key.metric != Metric::OutputTokensPerGpu || is_shared,
     });
     for quantile in asked.into_iter().filter(is_of_all) {
-        for key in Metric::MAIN.map(|metric| FigureKey::latency(quantile.into(), metric)) {
+        for key in Metric::MAIN.map(|metric| FigureKey::latency(Statistic::Percentile(quantile), metric)) {
             let lower =
                 |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
             if !keys.contains(&key) {

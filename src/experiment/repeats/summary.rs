@@ -197,7 +197,7 @@ const STATISTICS: [Statistic; 6] = {
 fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
     let rows = runs.iter().flat_map(|run| run.latency.iter());
     let asked: BTreeSet<_> = rows.flat_map(|(_, row)| row.asked.iter().map(|asked| asked.quantile)).collect();
-    let others = asked.into_iter().filter(|asked| asked.usual().is_none()).map(Statistic::Asked);
+    let others = asked.into_iter().filter(|asked| !asked.is_usual()).map(Statistic::Percentile);
     STATISTICS.into_iter().chain(others).collect()
 }
 
@@ -234,7 +234,8 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         let of = |of: Statistic| (of.field(), figures.get(&FigureKey::latency(of, metric)));
         let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
         let statistics = of_metric.filter_map(|(key, _)| key.statistic);
-        let asked = statistics.filter(|of| matches!(of, Statistic::Asked(_)));
+        let asked =
+            statistics.filter(|of| matches!(of, Statistic::Percentile(quantile) if !quantile.is_usual()));
         let known: Vec<_> = STATISTICS.into_iter().chain(asked).map(of).collect();
         (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
     };

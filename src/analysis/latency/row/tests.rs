@@ -11,7 +11,10 @@ fn percentiles_that_are_asked_for_come_once_each_and_in_order() {
         row.asked.iter().map(|asked| (asked.quantile.to_string(), asked.figure.at_least())).collect();
     assert_eq!(shown, [("p10".to_owned(), 41.0), ("p95".to_owned(), 381.0), ("p99.5".to_owned(), 399.0)]);
     assert_eq!(row.asked[1], *row.percentile(Quantile::P95));
-    assert_eq!((row.shown().count(), row.at(Statistic::Asked(row.asked[2].quantile))), (7, row.asked.last()));
+    assert_eq!(
+        (row.shown().count(), row.at(Statistic::Percentile(row.asked[2].quantile))),
+        (7, row.asked.last())
+    );
     let stored = serde_json::to_value(&row).unwrap();
     assert_eq!(
         (&stored["p99_5"]["value_ms"], &stored["p99_5"]["mark"]),

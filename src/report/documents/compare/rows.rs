@@ -37,7 +37,7 @@ static HEADLINE: [FigureKey; 16] = [
 
 /// Whether a screen has the figure: a headline, or a percentile that the user asked for.
 pub(super) fn is_headline(figure: &FigureKey) -> bool {
-    HEADLINE.contains(figure) || matches!(figure.statistic, Some(Statistic::Asked(_)))
+    HEADLINE.contains(figure) || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
 }
 
 /// The figures that changed and that a screen has no row for.

@@ -1,7 +1,7 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
 use crate::analysis::{
-    AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Summary, Unresolvable,
+    ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Statistic, Summary, Unresolvable,
 };
 use crate::report::document::{Level, Section, Table, TableCell, TableColumn, TableOf, figure, mark, range};
 use crate::report::documents::parts::arrivals;
@@ -62,14 +62,14 @@ fn tables<'a>(summary: &Summary, rows: &[Row<'a>]) -> Vec<TableOf<Row<'a>>> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let asked = rows.first().map_or(&[][..], |(_, row)| &row.asked);
     let asked = asked.iter().map(|asked| (asked.quantile, TableColumn::new(asked.quantile.to_string())));
-    let mut shown: Vec<(AskedQuantile, TableColumn)> = asked.collect();
+    let mut shown: Vec<(TableColumn)> = asked.collect();
     if shown.is_empty() {
         shown.extend(USUAL.map(|(quantile, worth)| {
             let title = quantile.to_string();
-            (quantile.into(), worth.map_or_else(|| title.as_str().into(), |worth| detail(&title, worth)))
+            (quantile, worth.map_or_else(|| title.as_str().into(), |worth| detail(&title, worth)))
         }));
     }
-    let table = |(place, columns): (usize, &[(AskedQuantile, TableColumn)])| {
+    let table = |(place, columns): (usize, &[(Quantile, TableColumn)])| {
         let first = place == 0;
         let table = Table::of("Latencies, ms", rows.iter().copied())
             .column("", |(metric, _)| metric.title())
@@ -94,9 +94,9 @@ fn tables<'a>(summary: &Summary, rows: &[Row<'a>]) -> Vec<TableOf<Row<'a>>> {
 }
 
 /// A percentile of a latency, marked where this machine's lateness could have raised it.
-fn percentile_cell(summary: &Summary, (metric, row): Row<'_>, quantile: AskedQuantile) -> TableCell {
-    let cell = TableCell::from(row.at(quantile.into()));
-    let is_raised = quantile.usual().is_some_and(|usual| is_raised(summary, metric, usual));
+fn percentile_cell(summary: &Summary, (metric, row): Row<'_>, quantile: Quantile) -> TableCell {
+    let cell = TableCell::from(row.at(Statistic::Percentile(quantile)));
+    let is_raised = quantile.is_usual() && is_raised(summary, metric, quantile);
     if is_raised { cell.marked(RAISED) } else { cell }
 }
 
@@ -233,10 +233,8 @@ fn needs(summary: &Summary, rows: &[Row<'_>]) -> Option<String> {
 /// many at this rate, where the window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     let (_, row) = first(summary)?;
-    let marked = row
-        .percentiles
-        .iter()
-        .filter_map(|percentile| Some((percentile.mark?, percentile.quantile.usual()?)));
+    let marked =
+        row.percentiles.iter().filter_map(|percentile| Some((percentile.mark?, percentile.quantile)));
     let is_detail = |quantile| !USUAL.contains(&(quantile, None));
     let (mark, next) = marked
         .min_by_key(|(mark, quantile)| (is_detail(*quantile), *mark != SampleWarning::TooFewSamples))?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::output::RequestOutput;
-use crate::analysis::{AskedQuantile, Figure, Quantile, Rates, Sample};
+use crate::analysis::{Figure, Quantile, Rates, Sample};
 use crate::clock::Timestamp;
 use crate::report::run_report::RunReport;
 
@@ -61,8 +61,8 @@ fn statistics(map: &mut Map<String, Value>, name: &str, sample: &Sample, asked: 
     map.insert(format!("mean_{name}_ms"), json!(sample.mean()));
     map.insert(format!("median_{name}_ms"), quantile(0.5));
     map.insert(format!("std_{name}_ms"), json!(std));
-    let asked = asked.iter().copied().map(AskedQuantile::of_percent);
-    for percentile in Quantile::ALL.map(AskedQuantile::from).into_iter().chain(asked) {
+    let asked = asked.iter().copied().map(Quantile::from_percent);
+    for percentile in Quantile::ALL.into_iter().chain(asked) {
         map.insert(format!("{percentile}_{name}_ms"), quantile(percentile.fraction()));
     }
 }
