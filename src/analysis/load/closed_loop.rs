@@ -112,7 +112,7 @@ fn goes_on(record: &RequestRecord) -> bool {
     more && record.outcome == Outcome::Completed && !record.context_full
 }
 
-/// What is declared of the time between the end of a request and the user's next one.
+/// Declared time between the end of a request and the user's next one.
 fn think_after(observed: &Observed<'_>, record: &RequestRecord) -> ThinkTime {
     let workload = &observed.log.header.workload;
     let class = workload.classes.get(usize::from(record.class)).filter(|_| goes_on(record));

@@ -43,10 +43,17 @@ impl Sessions {
     /// `None` where no record is of a conversation.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let mut conversations: BTreeMap<(u64, u32), Conversation> = BTreeMap::new();
-        for record in observed.log.records.iter() {
-            if let Some(turn) = in_conversation(observed, &record) {
-                let entry = conversations.entry((turn.session, turn.begun));
-                entry.or_insert_with(|| Conversation::new(turn, &record)).add(turn, &record);
+        for (place, record) in observed.log.records.iter().enumerate() {
+            let Some(turn) = in_conversation(observed, &record) else { continue };
+            let first = (record.phase, record.scheduled);
+            let begun = Conversation { sent: 0, opening: turn, first, last: (turn.number, place) };
+            let own = conversations.entry((turn.session, turn.begun)).or_insert(begun);
+            own.sent += 1;
+            if turn.number < own.opening.number {
+                (own.opening, own.first) = (turn, first);
+            }
+            if turn.number > own.last.0 {
+                own.last = (turn.number, place);
             }
         }
         let run_ended = run_end(observed);
@@ -57,7 +64,8 @@ impl Sessions {
         while let Some(((session, _), conversation)) = all.next() {
             // A user of a closed loop who began another conversation had come to the end of this one.
             let went_on = all.peek().is_some_and(|((next, _), _)| *next == session);
-            durations.extend(sessions.count(&conversation, went_on, run_ended));
+            let last = observed.log.records.at(conversation.last.1);
+            durations.extend(sessions.count(&conversation, &last, went_on, run_ended));
         }
         sessions.turns_not_reached = sessions
             .turns_planned
@@ -70,8 +78,14 @@ impl Sessions {
     }
 
     /// Counts a conversation and says how long it lasted; `None` for one that did not begin in the window.
-    fn count(&mut self, own: &Conversation, went_on: bool, run_ended: Timestamp) -> Option<Figure> {
-        let Conversation { sent, opening, first, ref last, .. } = *own;
+    fn count(
+        &mut self,
+        own: &Conversation,
+        last: &RequestRecord,
+        went_on: bool,
+        run_ended: Timestamp,
+    ) -> Option<Figure> {
+        let Conversation { sent, opening, first, .. } = *own;
         if first.0 != Phase::Measured || opening.place() != 0 {
             return None;
         }
@@ -80,16 +94,17 @@ impl Sessions {
         self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
         self.turns_sent += sent;
         let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
-        Some(match last.outcome {
-            Ending::BrokenOff => {
+        Some(match &last.outcome {
+            Outcome::Failed(_) | Outcome::Cancelled => {
                 self.broken_off += 1;
                 Figure::AtLeast(since(last.ended))
             }
-            Ending::Completed if whole => {
+            Outcome::Completed if whole => {
                 self.completed += 1;
-                Figure::Exact(since(last.last_token))
+                let last_token = last.chunks.last_at().or(last.whole_answer);
+                Figure::Exact(since(last_token.unwrap_or(last.ended)))
             }
-            Ending::Completed | Ending::Censored => {
+            Outcome::Completed | Outcome::Censored => {
                 self.censored += 1;
                 Figure::AtLeast(since(run_ended.max(last.ended)))
             }
@@ -103,53 +118,8 @@ struct Conversation {
     /// The first turn, its part of the run, and its scheduled moment.
     opening: Turn,
     first: (Phase, Timestamp),
-    last: LastTurn,
-}
-
-/// The last turn that was sent of a conversation.
-struct LastTurn {
-    number: u32,
-    context_full: bool,
-    last_token: Timestamp,
-    ended: Timestamp,
-    outcome: Ending,
-}
-
-#[derive(Clone, Copy)]
-enum Ending {
-    Completed,
-    BrokenOff,
-    Censored,
-}
-
-impl Conversation {
-    fn new(turn: Turn, record: &RequestRecord) -> Self {
-        let first = (record.phase, record.scheduled);
-        Self { sent: 0, opening: turn, first, last: LastTurn::new(turn, record) }
-    }
-
-    fn add(&mut self, turn: Turn, record: &RequestRecord) {
-        self.sent += 1;
-        if turn.number < self.opening.number {
-            (self.opening, self.first) = (turn, (record.phase, record.scheduled));
-        }
-        if turn.number > self.last.number {
-            self.last = LastTurn::new(turn, record);
-        }
-    }
-}
-
-impl LastTurn {
-    fn new(turn: Turn, record: &RequestRecord) -> Self {
-        let outcome = match record.outcome {
-            Outcome::Completed => Ending::Completed,
-            Outcome::Failed(_) | Outcome::Cancelled => Ending::BrokenOff,
-            Outcome::Censored => Ending::Censored,
-        };
-        let last_token = record.chunks.last_at().or(record.whole_answer).unwrap_or(record.ended);
-        let (context_full, ended) = (record.context_full, record.ended);
-        Self { number: turn.number, context_full, last_token, ended, outcome }
-    }
+    /// Number of the last turn that was sent, and the place of its record.
+    last: (u32, usize),
 }
 
 /// The place of a request in its conversation, where its class has any.

@@ -9,6 +9,7 @@ use super::tags::TagValues;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::sessions::in_conversation;
 use crate::analysis::load::stretches::LoadTimeline;
+use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::targets::{SloTarget, targets_of};
@@ -162,7 +163,7 @@ impl<'a> Division<'a> {
     }
 }
 
-/// Every way to tell the requests of a run apart, with these values of tags; none that its workload does not have.
+/// Ways to tell the requests of a run apart, with these values of tags.
 fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Division<'a>> {
     let workload = &observed.log.header.workload;
     let class = |place: usize| match workload.classes.get(place) {
@@ -204,10 +205,12 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         let division = Division::new(PartKind::Phase, place, move |place| names[place].1.clone());
         all.push(Division { phases, ..division });
     }
-    let turn = |record: &RequestRecord| {
-        let turn = in_conversation(observed, record)?.place() + 1;
-        TURNS.iter().rposition(|(from, _)| turn >= *from)
-    };
-    all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));
+    if LoadForm::from_workload(workload) != LoadForm::Open {
+        let turn = |record: &RequestRecord| {
+            let turn = in_conversation(observed, record)?.place() + 1;
+            TURNS.iter().rposition(|(from, _)| turn >= *from)
+        };
+        all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));
+    }
     all
 }

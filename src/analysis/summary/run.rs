@@ -153,7 +153,7 @@ impl Summary {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 4;
 
-    /// What was measured in a run, so far without what its rules and `objectives` say of it.
+    /// Summary of what was measured, so far without what rules and `objectives` say of it.
     pub(crate) fn new(observed: &Observed<'_>, objectives: &[Objective]) -> Self {
         let log = observed.log;
         let (latency, stalls) = LatencyTable::of_run(observed);
