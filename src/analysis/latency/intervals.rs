@@ -2,7 +2,7 @@
 
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Quantile, SampleWarning, Unresolvable};
+use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::requests::stays::Occupancy;
 use crate::analysis::statistics::{
     CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::flags;
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic, Status};
+use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Status};
 use crate::experiment::caution;
 use crate::experiment::compare::{
     ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Pairing, Role,

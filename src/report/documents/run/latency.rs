@@ -62,7 +62,7 @@ fn tables<'a>(summary: &Summary, rows: &[Row<'a>]) -> Vec<TableOf<Row<'a>>> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let asked = rows.first().map_or(&[][..], |(_, row)| &row.asked);
     let asked = asked.iter().map(|asked| (asked.quantile, TableColumn::new(asked.quantile.to_string())));
-    let mut shown: Vec<(TableColumn)> = asked.collect();
+    let mut shown: Vec<(Quantile, TableColumn)> = asked.collect();
     if shown.is_empty() {
         shown.extend(USUAL.map(|(quantile, worth)| {
             let title = quantile.to_string();
