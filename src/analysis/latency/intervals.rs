@@ -255,6 +255,7 @@ pub(crate) fn are_dependent(values: &[f64]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::figures::quantile::Quantile;
     use crate::random::RandomStream;
 
     /// `n` requests whose logarithms follow each other with `memory`; their true median is 100.
