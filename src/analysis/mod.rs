@@ -6,6 +6,7 @@ mod client;
 mod figures;
 mod findings;
 pub mod fit;
+mod judgements;
 mod latency;
 mod load;
 mod parts;
@@ -30,7 +31,6 @@ pub use checklist::evidence::{
     ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence,
 };
-pub use checklist::item::{Checklist, ChecklistItem, ChecklistRule};
 pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary, LateStampSummary};
@@ -41,7 +41,9 @@ pub use figures::key::{FigureKey, FigureKeyError, Statistic};
 pub use figures::part::PartName;
 pub use figures::percentile::{Figure, Sample};
 pub use figures::quantile::{Quantile, SampleWarning, Unresolvable};
-pub use findings::finding::{Finding, FindingKind};
+pub use judgements::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
+pub use judgements::finding::{Finding, FindingKind};
+pub use judgements::item::{Checklist, ChecklistItem, ChecklistRule};
 pub use latency::aliases::Alias;
 pub use latency::curve::{GapBar, GapHistogram, LatencyCurve};
 pub use latency::gaps::Stalls;
@@ -100,5 +102,4 @@ pub use summary::set::FigureSet;
 #[cfg(test)]
 pub(crate) use summary::set::schema;
 pub(crate) use verdict::accounts::{ERROR_RATE_BAR, failure_cure};
-pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
 pub(crate) use verdict::judge::of_failures;

@@ -1,8 +1,8 @@
 //! Tables of rules: what a rule is named, what it looks at, what it says and advises, and what silences it.
 
-use super::findings::finding::FindingKind;
+use super::judgements::check::Rule;
+use super::judgements::finding::FindingKind;
 use super::summary::run::Summary;
-use super::verdict::check::Rule;
 use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::Purpose;
 

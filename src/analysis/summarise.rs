@@ -1,8 +1,8 @@
 //! Turns the records of a run into its summary.
 
 use super::checklist::evidence::Evidence;
-use super::checklist::item::Checklist;
-use super::findings::finding::Finding;
+use super::judgements::finding::Finding;
+use super::judgements::item::Checklist;
 use super::requests::observed::Observed;
 use super::slo::objective::Objective;
 use super::summary::run::Summary;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::process::checks;
 use super::sequence::ArrivalSequence;
-use crate::analysis::verdict::check::Check;
+use crate::analysis::judgements::check::Check;
 use crate::arrivals::{Arrivals, LatentStates};
 use crate::clock::Timestamp;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
@@ -103,8 +103,8 @@ fn on_time(until: Timestamp, arrivals: usize) -> Duration {
 mod tests {
     use super::super::figures::ArrivalFigures;
     use super::*;
+    use crate::analysis::judgements::check::CheckOutcome;
     use crate::analysis::test_runs::by_class;
-    use crate::analysis::verdict::check::CheckOutcome;
 
     /// The plan of a workload until 60 s.
     fn plan(workload: &WorkloadSpec) -> Vec<(u16, Timestamp)> {

@@ -4,8 +4,8 @@ use super::beats::cured;
 use super::facet::Facet;
 use super::law::{GapLaw, adjective, not_tested, within};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
+use crate::analysis::judgements::check::{Check, Measure, Rule};
 use crate::analysis::statistics::chi_squared_quantile;
-use crate::analysis::verdict::check::{Check, Measure, Rule};
 use crate::units::{counted, three_digits};
 use crate::workload::ArrivalPattern;
 

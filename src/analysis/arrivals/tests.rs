@@ -2,9 +2,9 @@
 
 use super::figures::ArrivalFigures;
 use super::sequence::ArrivalSequence;
+use crate::analysis::judgements::check::{Check, CheckOutcome, Rule};
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;

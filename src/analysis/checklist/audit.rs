@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::evidence::Evidence;
-use super::item::Checklist;
 use super::limits::cannot_conclude;
 use super::sentence::strongest;
+use crate::analysis::judgements::item::Checklist;
 
 /// What a result bears.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

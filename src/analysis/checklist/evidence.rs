@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::item::ChecklistRule;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::check::VerdictOutcome;
+use crate::analysis::judgements::item::ChecklistRule;
 use crate::analysis::requests::form::LoadForm;
-use crate::analysis::verdict::check::VerdictOutcome;
 use crate::units::{counted, three_digits};
 use crate::workload::{LengthCounts, LengthSpread};
 

@@ -1,8 +1,8 @@
 //! Judges a result by every rule that applies.
 
 use super::evidence::{Evidence, ResultSource};
-use super::item::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
 use super::{reporting, traffic};
+use crate::analysis::judgements::item::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
 use crate::analysis::rules::RuleRow;
 use crate::analysis::rules::Suppressor::{self, Mock};
 use crate::analysis::slo::judgement::Status;

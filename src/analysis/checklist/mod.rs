@@ -5,7 +5,6 @@
 
 pub(super) mod audit;
 pub(super) mod evidence;
-pub(super) mod item;
 mod judge;
 mod limits;
 pub(super) mod of_run;

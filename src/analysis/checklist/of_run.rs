@@ -4,10 +4,10 @@ use super::evidence::{
     ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence, requests_per_s,
 };
-use super::item::ChecklistRule;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::item::ChecklistRule;
 use crate::analysis::requests::form::LoadForm;
 use crate::analysis::server::prefix_cache::MeasuredHits;
 use crate::analysis::server::settings::may_be_emptied;

@@ -1,10 +1,10 @@
 //! Rules about what is reported: answers, failures, figures, repeats, and the system that was measured.
 
 use super::evidence::{CountsGpus, Evidence};
-use super::item::{Found, met, not_met, not_reported};
 use super::limits::FAILED;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::item::{Found, met, not_met, not_reported};
 use crate::units::{count, counted, percent, three_digits};
 
 /// Fewest runs whose spread says something.

@@ -7,14 +7,14 @@ use super::evidence::{
     ArrivalEvidence, ArrivalShape, Evidence, LatencyEvidence, LengthRange, PercentileEvidence, ResultSource,
     WarmUpEvidence,
 };
-use super::item::{Checklist, ChecklistRule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::check::VerdictOutcome;
+use crate::analysis::judgements::item::{Checklist, ChecklistRule};
 use crate::analysis::requests::form::LoadForm;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::verdict::check::VerdictOutcome;
 use crate::record::{CachePreparation, Repeat};
 use crate::workload::{ArrivalPattern, Purpose};
 

@@ -1,8 +1,8 @@
 //! Rules about the traffic: what was asked, when it came, and for how long.
 
 use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
-use super::item::{Found, met, not_met, not_reported};
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::item::{Found, met, not_met, not_reported};
 use crate::analysis::requests::form::LoadForm;
 use crate::units::{count, counted, seconds, three_digits};
 

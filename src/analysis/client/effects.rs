@@ -8,11 +8,11 @@ use super::load::{ClientLoad, TIMER_MS};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{Quantile, SampleWarning};
+use crate::analysis::judgements::check::Rule;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::observed::Observed;
-use crate::analysis::verdict::check::Rule;
 use crate::record::{RequestRecord, StampSource};
 use crate::units::{millis, percent, three_digits};
 

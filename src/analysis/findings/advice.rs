@@ -1,11 +1,11 @@
 //! The tables of advice about a run, the gravest first.
 
-use super::finding::{Finding, FindingKind as Kind};
 use super::row::Row;
 use super::{answers, load, server, tokens};
+use crate::analysis::judgements::check::Verdict;
+use crate::analysis::judgements::finding::{Finding, FindingKind as Kind};
 use crate::analysis::rules::Suppressor::{Advice, OnScreen};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::Verdict;
 
 /// Every rule, the gravest first.
 fn rules() -> impl Iterator<Item = &'static Row> {
@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
     use crate::analysis::findings::row::{GONE, GREW};
+    use crate::analysis::judgements::check::Rule;
     use crate::analysis::rules::Suppressor::{self, Reason, Smoke};
-    use crate::analysis::verdict::check::Rule;
     use crate::guide::Topic;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Advice on answers: what they say, their form, and the SLOs that they are judged by.
 
-use super::finding::FindingKind as Kind;
 use super::row::{Row, when};
+use crate::analysis::judgements::finding::FindingKind as Kind;
 use crate::analysis::requests::quality::{ClassForms, FormFault};
 use crate::analysis::rules::Suppressor::{Advice, Smoke};
 use crate::analysis::rules::{RuleFact, facts, filled};

@@ -1,15 +1,15 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
-use super::finding::FindingKind as Kind;
 use super::row::{GONE, GREW, Row, when};
 use super::uneven;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::finding::FindingKind as Kind;
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
 use crate::analysis::rules::{RuleFact, Suppressor, facts, filled};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::client::{CURE, late_but_passed};
 use crate::analysis::verdict::steady_state;
 use crate::record::RunEnding;

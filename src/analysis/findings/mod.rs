@@ -3,7 +3,6 @@
 pub(super) mod advice;
 mod answers;
 mod devices;
-pub(super) mod finding;
 mod load;
 mod row;
 mod server;

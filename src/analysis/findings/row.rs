@@ -1,10 +1,10 @@
 //! A row of the table of advice.
 
-use super::finding::FindingKind;
+use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::finding::FindingKind;
 use crate::analysis::rules::Suppressor::{self, Reason};
 use crate::analysis::rules::{RuleFact, RuleRow};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::Rule;
 
 /// An overload: its reason says what was cut off, a longer run is slower still, and the queue opens connections.
 pub(super) const GREW: Suppressor = Reason(Rule::SteadyState);

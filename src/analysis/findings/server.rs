@@ -1,16 +1,16 @@
 //! Advice on what the server reports, and on the connections to it.
 
 use super::devices;
-use super::finding::FindingKind as Kind;
 use super::row::{GONE, GREW, Row, when};
 use crate::analysis::client::load::ClientLoad;
+use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::finding::FindingKind as Kind;
 use crate::analysis::rules::Suppressor::{Advice, Reason, Smoke};
 use crate::analysis::rules::{RuleFact, Suppressor, facts};
 use crate::analysis::server::pages::WentBack;
 use crate::analysis::server::settings::{in_words_of, keep_alive};
 use crate::analysis::server::slowdown::{SLOWED, longest_slowdown};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::Rule;
 use crate::record::{Counter, EngineKind, Gauge};
 use crate::units::three_digits;
 

@@ -1,7 +1,8 @@
 //! Advice on tokens: their lengths, who counts them, how they come, and what a cache saves of them.
 
-use super::finding::FindingKind as Kind;
 use super::row::{Row, when};
+use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::finding::FindingKind as Kind;
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, TokenAccount};
@@ -9,7 +10,6 @@ use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
 use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::client::CURE;
 use crate::record::{OddityKind, PromptMethod};
 use crate::units::{counted, percent};

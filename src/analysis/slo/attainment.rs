@@ -84,7 +84,7 @@ impl Attainment {
 mod tests {
     use super::*;
     use crate::analysis::figures::percentile::Figure;
-    use crate::analysis::findings::finding::FindingKind;
+    use crate::analysis::judgements::finding::FindingKind;
     use crate::analysis::parts::part::Part;
     use crate::analysis::requests::latency::RequestLatency;
     use crate::analysis::slo::judgement::Status;

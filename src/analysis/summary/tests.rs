@@ -6,11 +6,11 @@ use super::run::Summary;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::finding::FindingKind;
 use crate::analysis::parts::part::Part;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
-use crate::analysis::verdict::check::Rule;
 use crate::record::{Failure, FailureKind, PartKind, Phase, RunEnding, RunFooter, RunLog, Shard};
 use crate::workload::{Priority, Slo};
 

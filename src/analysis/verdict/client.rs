@@ -1,11 +1,11 @@
 //! The rules on the measuring machine: it had time to spare, and its lateness moved no percentile that matters.
 
-use super::check::{Check, CheckOutcome, Rule};
 use super::table::{CheckedRun, NOT_ASKED, RAN, Row, Tested, at_most, not_tested, row};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::check::{Check, CheckOutcome, Rule};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::form::LoadForm;
 use crate::analysis::rules::facts;
@@ -173,9 +173,9 @@ fn by_effect(rule: Rule, run: &Summary, found: &str) -> Option<Tested> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::judgements::check::Measure;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
-    use crate::analysis::verdict::check::Measure;
     use crate::clock::Timestamp;
     use crate::record::{ClientFacts, Delays, Failure, HostStall, RunLog};
     use CheckOutcome::{Failed, NotTested, Passed};

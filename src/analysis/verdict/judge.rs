@@ -1,8 +1,8 @@
 //! Judges a run by every rule, and says what a broken one makes of it.
 
-use super::check::{Check, CheckOutcome, Rule, Verdict, VerdictOutcome};
 use super::table::{CheckedRun, Row, checks};
 use super::{accounts, client, laws, server, stamps, steady_state, tokens};
+use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, Verdict, VerdictOutcome};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::rules::Suppressor::{self, Reason};
 use crate::analysis::slo::objective::Objective;

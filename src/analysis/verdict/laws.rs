@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::check::Rule;
 use super::table::{CheckedRun, NOT_ASKED, Row, Tested, at_most, not_tested, row};
+use crate::analysis::judgements::check::Rule;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::rules::facts;
 use crate::clock::Timestamp;

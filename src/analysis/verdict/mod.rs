@@ -1,7 +1,6 @@
 //! The checks that a run must pass, and the verdict.
 
 pub(super) mod accounts;
-pub(super) mod check;
 pub(super) mod client;
 pub(super) mod judge;
 mod laws;

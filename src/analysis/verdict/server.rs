@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::check::Rule;
 use super::table::{CheckedRun, RAN, Row, Tested, at_most, row};
+use crate::analysis::judgements::check::Rule;
 use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord};

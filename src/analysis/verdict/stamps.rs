@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::check::Rule;
 use super::client::CURE;
 use super::table::{CheckedRun, NOT_ASKED, Row, Tested, at_most, not_tested, row};
 use crate::analysis::client::load::ClientLoad;
+use crate::analysis::judgements::check::Rule;
 use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
 use crate::analysis::requests::observed::Measured;
 use crate::analysis::rules::facts;

@@ -1,9 +1,9 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
-use super::check::Rule;
 use super::table::{CheckedRun, GONE, Row, Tested, at_most, fails, not_tested, row};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::check::Rule;
 use crate::analysis::load::movement::{Movement, OVERLOAD};
 use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::work::Work;
@@ -263,11 +263,11 @@ fn left(of: &CheckedRun<'_>) -> Option<Tested> {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::findings::finding::{Finding, FindingKind};
+    use crate::analysis::judgements::check::{CheckOutcome, Rule};
+    use crate::analysis::judgements::finding::{Finding, FindingKind};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{record, run};
-    use crate::analysis::verdict::check::{CheckOutcome, Rule};
     use crate::record::{RunLog, Shard};
     use crate::workload::ArrivalPattern;
 

@@ -1,6 +1,6 @@
 //! A rule of validity: a statistic beside its limit, by everything that is known of a run.
 
-use super::check::{Check, Measure, Rule};
+use crate::analysis::judgements::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::rules::Suppressor::{NothingRan, Reason, Smoke};
 use crate::analysis::rules::{RuleFact, RuleRow, Suppressor};

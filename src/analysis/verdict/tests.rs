@@ -5,11 +5,11 @@ mod overload;
 
 use std::time::Duration;
 
-use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, VerdictOutcome};
+use crate::analysis::judgements::finding::FindingKind;
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
 use crate::clock::Timestamp;
 use crate::record::{
     CheckRecord, CheckResult, ClientFacts, Delays, Failure, FailureKind, FinishReason, Outcome, Phase,

@@ -1,7 +1,7 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
-use super::check::Rule;
 use super::table::{CheckedRun, RAN, Row, Tested, at_most, not_tested, row};
+use crate::analysis::judgements::check::Rule;
 use crate::analysis::requests::observed::Measured;
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};

@@ -1,11 +1,11 @@
 //! Runs whose client was late by what is known.
 
 use super::*;
-use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, VerdictOutcome};
+use crate::analysis::judgements::finding::FindingKind;
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
 use crate::record::{ClientFacts, Delays, LateStamps, StampSource};
 
 /// `n` requests, one a millisecond, each with its first token 100 ms after it left; request `i` leaves

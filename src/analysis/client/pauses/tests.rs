@@ -4,10 +4,10 @@ use super::*;
 use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::judgements::check::{Check, CheckOutcome, Rule};
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::record::{ClientFacts, RunLog};
 
 fn stall(from: u64, length: u64) -> HostStall {

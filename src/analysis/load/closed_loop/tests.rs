@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::*;
-use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::judgements::check::{CheckOutcome, Rule};
+use crate::analysis::judgements::finding::FindingKind;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::{CheckOutcome, Rule};
 use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};
 
 /// Two users from 0 on, each request of which takes 400 ms and is followed by 600 ms of thought, in a window

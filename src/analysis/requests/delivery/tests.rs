@@ -1,12 +1,12 @@
 //! Streams that came gathered, and why.
 
 use super::*;
-use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::judgements::check::{Rule, VerdictOutcome};
+use crate::analysis::judgements::finding::FindingKind;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{class, record, run};
-use crate::analysis::verdict::check::{Rule, VerdictOutcome};
 use crate::record::{ClientFacts, Delays, LateStamps};
 use crate::workload::{Priority, Slo};
 

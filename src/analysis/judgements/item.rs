@@ -32,7 +32,7 @@ pub struct ChecklistItem {
 }
 
 /// Words of an item's standing: met, not met, not known from the result.
-pub(super) const ITEM_WORDS: [&str; 3] = ["met", "not_met", "not_reported"];
+pub(in crate::analysis) const ITEM_WORDS: [&str; 3] = ["met", "not_met", "not_reported"];
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
 fn in_item_words<S: Serializer>(standing: &Status, serializer: S) -> Result<S::Ok, S::Error> {
@@ -77,20 +77,20 @@ pub enum ChecklistRule {
 }
 
 /// What a rule found. `None` where the rule does not apply.
-pub(super) type Found = Option<(Status, String, &'static str)>;
+pub(in crate::analysis) type Found = Option<(Status, String, &'static str)>;
 
 /// The rule is met.
-pub(super) fn met(sentence: impl Into<String>) -> Found {
+pub(in crate::analysis) fn met(sentence: impl Into<String>) -> Found {
     Some((Status::Met, sentence.into(), ""))
 }
 
 /// It is not.
-pub(super) fn not_met(sentence: impl Into<String>, cure: &'static str) -> Found {
+pub(in crate::analysis) fn not_met(sentence: impl Into<String>, cure: &'static str) -> Found {
     Some((Status::Missed, sentence.into(), cure))
 }
 
 /// Nothing says.
-pub(super) fn not_reported(sentence: impl Into<String>, cure: &'static str) -> Found {
+pub(in crate::analysis) fn not_reported(sentence: impl Into<String>, cure: &'static str) -> Found {
     Some((Status::Undecided, sentence.into(), cure))
 }
 
