@@ -110,8 +110,7 @@ const HEADLINE: [Quantile; 2] = [Quantile::P50, Quantile::P99];
 
 fn is_headline(key: &FigureKey) -> bool {
     match key.statistic {
-        Some(Statistic::Percentile(quantile)) => HEADLINE.contains(&quantile),
-        Some(Statistic::Percentile(quantile)) if !quantile.is_usual() => true,
+        Some(Statistic::Percentile(quantile)) => HEADLINE.contains(&quantile) || !quantile.is_usual(),
         _ => false,
     }
 }

@@ -37,7 +37,11 @@ fn raised(summary: &Summary) -> Vec<(Quantile, bool)> {
 #[test]
 fn late_sending_counts_by_what_it_does_to_the_percentiles() {
     use CheckOutcome::{Failed, Passed};
-    use Quantile::{P50, P90, P95, P99, P999};
+    const P50: Quantile = Quantile::P50;
+    const P90: Quantile = Quantile::P90;
+    const P95: Quantile = Quantile::P95;
+    const P99: Quantile = Quantile::P99;
+    const P999: Quantile = Quantile::P999;
     let warns = |summary: &Summary| {
         let mut findings = summary.findings.iter();
         findings.find(|finding| finding.kind == FindingKind::ClientLate).map(|found| found.sentence.clone())
