@@ -394,22 +394,4 @@ mod tests {
         let shown = [0.0, 0.000_414, 0.001, 0.012_34, 0.2, 7.5, 1_234.0].map(cell);
         assert_eq!(shown, ["0", "<0.001", "0.001", "0.012", "0.200", "7.50", "1,234"]);
     }
-
-    #[test]
-    fn a_heading_is_short_behind_a_column_that_stays_longer() {
-        let of = |metric, quantile, worth| FigureColumn::percentile(metric, quantile, worth);
-        let columns = [
-            of(Metric::Ttft, Quantile::P50, 7),
-            of(Metric::Ttft, Quantile::P99, ALWAYS),
-            of(Metric::Tpot, Quantile::P50, ALWAYS),
-            of(Metric::Tpot, Quantile::P99, 3),
-            FigureColumn::titled("tok/s", Metric::OutputTokens, 1),
-        ];
-        let table = Table::from(Table::of("", [1.0]).figures(&columns, |row, key| {
-            (key.quantile() != Some(Quantile::P99) || key.metric != Metric::Tpot).then_some(row)
-        }));
-        let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
-        assert_eq!(titles, ["TTFT p50", "TTFT p99", "TPOT p50", "tok/s"], "one that no row has is left out");
-        assert_eq!(columns[3].heading(Some(&columns[2])), "p99");
-    }
 }

@@ -1,7 +1,8 @@
 //! Every block as text, at both extents.
 
 use super::*;
-use crate::report::document::{Document, Section, Table, TableColumn};
+use crate::analysis::{FigureKey, Metric, Quantile};
+use crate::report::document::{ALWAYS, Document, FigureColumn, Section, Table, TableColumn};
 use crate::report::render::tests::everything;
 
 #[test]
@@ -34,4 +35,20 @@ fn marks_are_explained_where_they_stand() {
     let document = Document::new("chat").with([Section::summary("Latency").table(table)]);
     assert!(!text(&document, Style::PLAIN, Extent::Summary).contains("too few"));
     assert!(text(&document, Style::PLAIN, Extent::Full).contains("  * too few samples"));
+}
+
+#[test]
+fn a_heading_is_short_behind_a_column_that_stays_longer() {
+    let of = FigureColumn::percentile;
+    let columns = [
+        of(Metric::Ttft, Quantile::P50, 7),
+        of(Metric::Ttft, Quantile::P99, ALWAYS),
+        of(Metric::Tpot, Quantile::P50, ALWAYS),
+        of(Metric::Tpot, Quantile::P99, 3),
+        of(Metric::E2e, Quantile::P50, 1),
+    ];
+    let known = |row: f64, key: &FigureKey| (key.metric != Metric::E2e).then_some(row);
+    let table = Table::from(Table::of("", [1.0]).figures(&columns, known));
+    let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
+    assert_eq!(titles, ["TTFT p50", "TTFT p99", "TPOT p50", "p99"], "one that no row has is left out");
 }
