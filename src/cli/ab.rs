@@ -126,7 +126,7 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cac
              warm the second time; --reset-cache empties it before each run",
         );
     }
-    if design.rounds() % 2 == 1 {
+    if design.rounds % 2 == 1 {
         printer
             .words("note: with an odd number of rounds one side goes first once more than the other; an even number is \
                 fair");
@@ -155,10 +155,10 @@ impl AbArgs {
         )?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
         let design = self.design.design(&workload, self.target.server.form())?.ordered(order, workload.seed);
-        [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics().iter()))?;
+        [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics.iter()))?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
-        let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
+        let rounds = PlannedRun::all(&workload, &datasets, design.rounds)?;
         PlannedRun::check_all(&rounds, true)?;
         let runs = AbPlan {
             sides: [a, b],
@@ -189,7 +189,7 @@ impl AbArgs {
         let workload = &manifest.question.workload;
         let [a, b] = &runs.sides;
         let mut facts = planned_requests(workload);
-        facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
+        facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds)));
         facts.extend(planned_load(&runs.rounds, &runs.load()));
         match self.variation(plan).and_then(|(variation, by)| Some((design.can_find(&variation)?, by))) {
             Some(((change, more), by)) => {

@@ -19,6 +19,7 @@ mod prediction;
 mod repeats;
 mod seeds;
 mod spoiled;
+mod stored;
 mod sweep;
 mod trade;
 pub mod tune;

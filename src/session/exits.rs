@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::{Status, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::tune::{Tune, TuneStopped};
-use crate::experiment::{AbOverall, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
+use crate::experiment::{AbVerdict, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::console::{Exit, Printer};
 use crate::units::counted;
 
@@ -146,16 +146,16 @@ pub(super) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exi
 }
 
 /// Of an A/B test, by what was required of B.
-pub(super) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
+pub(super) fn of_ab(verdict: AbVerdict, require: Require) -> Exit {
     match (verdict, require) {
-        (AbOverall::Unfinished, _) => Exit::Interrupted,
-        (AbOverall::Invalid, _) => Exit::Invalid,
-        (AbOverall::Better, _)
-        | (AbOverall::Equivalent, Require::NotWorse | Require::Equivalent)
-        | (AbOverall::Inconclusive, Require::NotWorse) => Exit::Fine,
-        (AbOverall::Worse | AbOverall::Mixed, _)
-        | (AbOverall::Equivalent, Require::Better)
-        | (AbOverall::Inconclusive, Require::Equivalent | Require::Better) => Exit::Missed,
+        (AbVerdict::Unfinished, _) => Exit::Interrupted,
+        (AbVerdict::Invalid, _) => Exit::Invalid,
+        (AbVerdict::Better, _)
+        | (AbVerdict::Equivalent, Require::NotWorse | Require::Equivalent)
+        | (AbVerdict::Inconclusive, Require::NotWorse) => Exit::Fine,
+        (AbVerdict::Worse | AbVerdict::Mixed, _)
+        | (AbVerdict::Equivalent, Require::Better)
+        | (AbVerdict::Inconclusive, Require::Equivalent | Require::Better) => Exit::Missed,
     }
 }
 
@@ -201,19 +201,19 @@ mod tests {
     fn what_a_script_asks_decides_what_passes() {
         let passes = |require| {
             [
-                AbOverall::Better,
-                AbOverall::Equivalent,
-                AbOverall::Inconclusive,
-                AbOverall::Worse,
-                AbOverall::Mixed,
+                AbVerdict::Better,
+                AbVerdict::Equivalent,
+                AbVerdict::Inconclusive,
+                AbVerdict::Worse,
+                AbVerdict::Mixed,
             ]
             .map(|verdict| of_ab(verdict, require) == Exit::Fine)
         };
         assert_eq!(passes(Require::NotWorse), [true, true, true, false, false]);
         assert_eq!(passes(Require::Equivalent), [true, true, false, false, false]);
         assert_eq!(passes(Require::Better), [true, false, false, false, false]);
-        assert_eq!(of_ab(AbOverall::Invalid, Require::NotWorse), Exit::Invalid);
-        assert_eq!(of_ab(AbOverall::Unfinished, Require::Better), Exit::Interrupted);
+        assert_eq!(of_ab(AbVerdict::Invalid, Require::NotWorse), Exit::Invalid);
+        assert_eq!(of_ab(AbVerdict::Unfinished, Require::Better), Exit::Interrupted);
     }
 
     #[test]

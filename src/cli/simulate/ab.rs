@@ -105,7 +105,7 @@ impl RoundsPlan {
     pub(super) fn new(args: &DesignArgs, simulation: &Simulation, other: Described) -> Result<Self, Stop> {
         let spec = &simulation.spec;
         let design = args.design(spec, AnswerForm::Streamed)?.ordered(AbOrder::Drawn, spec.seed);
-        let rounds = PlannedRun::all(spec, &simulation.datasets, design.rounds())?;
+        let rounds = PlannedRun::all(spec, &simulation.datasets, design.rounds)?;
         Ok(Self { other, design, rounds })
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn run(
         let manifest = serde_json::to_string_pretty(&question).map_err(Stop::impossible)?;
         save::text(&folder.join(MANIFEST), &manifest)?;
     }
-    let line = StepLine::counting(simulation.screen, "simulating", 2 * design.rounds());
+    let line = StepLine::counting(simulation.screen, "simulating", 2 * design.rounds);
     let case = |request: &RunRequest<AbRun>| {
         let AbRun { side, round, .. } = request.part;
         let mut model = if side == AbSide::A { model } else { &other }.clone();

@@ -71,11 +71,14 @@ const ORDERS: &str = "order of A and B";
 /// The design of an A/B test, fixed before the first round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbDesign {
-    rounds: u64,
+    /// Pairs of runs.
+    pub rounds: u64,
     /// The seed that the order of runs is drawn from; absent where rounds alternate.
     order_seed: Option<u64>,
-    margin: f64,
-    metrics: Vec<FigureKey>,
+    /// The share of the baseline's figure within which a difference does not matter.
+    pub margin: f64,
+    /// The metrics that decide, in order.
+    pub metrics: Vec<FigureKey>,
 }
 
 /// Too few rounds to distinguish the sides.
@@ -115,11 +118,7 @@ impl AbDesign {
     /// The same with this order of the two runs within rounds, drawn from `seed` where it is drawn.
     #[must_use]
     pub fn ordered(self, order: AbOrder, seed: u64) -> Self {
-        let order_seed = match order {
-            AbOrder::Alternating => None,
-            AbOrder::Drawn => Some(seed),
-        };
-        Self { order_seed, ..self }
+        Self { order_seed: (order == AbOrder::Drawn).then_some(seed), ..self }
     }
 
     /// How the order of the two runs within rounds is found.
@@ -133,21 +132,6 @@ impl AbDesign {
         let pair = round.saturating_sub(1) / 2;
         let first = RandomStream::named(seed, ORDERS).branch(pair).below(2);
         AbSide::alternating(round + first)
-    }
-
-    /// Pairs of runs.
-    pub const fn rounds(&self) -> u64 {
-        self.rounds
-    }
-
-    /// The share of the baseline's figure within which a difference does not matter.
-    pub const fn margin(&self) -> f64 {
-        self.margin
-    }
-
-    /// The metrics that decide, in order.
-    pub fn metrics(&self) -> &[FigureKey] {
-        &self.metrics
     }
 
     /// The metrics that a class has, for `class` alone.
@@ -290,7 +274,7 @@ mod tests {
     fn failures_are_always_compared_and_nothing_twice() {
         let metrics = measures(&["p95 ttft", "P95 TTFT", "goodput"]);
         let design = AbDesign::new(10, metrics, 0.05).unwrap();
-        let names: Vec<_> = design.metrics().iter().map(ToString::to_string).collect();
+        let names: Vec<_> = design.metrics.iter().map(ToString::to_string).collect();
         assert_eq!(names, ["p95 ttft", "goodput", "error_rate"]);
     }
 

@@ -86,7 +86,7 @@ impl AbExperiment {
 
     /// Number of the last round that may be carried out, as far as that is known.
     fn last_new(&self) -> u64 {
-        let planned = self.design.rounds();
+        let planned = self.design.rounds;
         if self.invalid == InvalidRuns::Counted { planned } else { runs_wanted(planned, self.spoiled()) }
     }
 
@@ -110,7 +110,7 @@ impl Experiment for AbExperiment {
     type Result = Result<AbTest, NotRounds>;
 
     fn next(&self) -> Option<RunRequest<AbRun>> {
-        let (round, of) = (self.round, self.design.rounds());
+        let (round, of) = (self.round, self.design.rounds);
         if self.is_over() || round > runs_wanted(of, self.spoiled()) {
             return None;
         }

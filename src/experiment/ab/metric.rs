@@ -200,42 +200,19 @@ fn median(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     Sample::new(figures.collect::<Option<_>>()?).quantile(0.5)?.exact()
 }
 
-/// The verdict on one metric.
+/// A verdict: on one metric, or on all of them together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AbVerdict {
-    /// Significantly better than A.
+    /// Better than A by more than chance; of all metrics by some, worse by none, without more failures.
     Better,
-    /// Significantly worse.
-    Worse,
-    /// Within the margin: no difference that matters.
-    Equivalent,
-    /// The rounds do not decide.
-    Inconclusive,
-}
-
-impl AbVerdict {
-    /// The verdict in words.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// The verdict on all metrics together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum AbOverall {
-    /// Better by some metric, worse by none, without more failures.
-    Better,
-    /// Worse by some metric, better by none.
+    /// Worse; of all metrics by some, better by none.
     Worse,
     /// Better by one metric, worse by another: a trade-off for the user to weigh.
     Mixed,
-    /// Equivalent by every metric.
+    /// Within the margin, by every metric: no difference that matters.
     Equivalent,
     /// The rounds do not decide.
     Inconclusive,
@@ -245,15 +222,15 @@ pub enum AbOverall {
     Unfinished,
 }
 
-impl AbOverall {
-    /// Combines `verdicts`.
-    pub fn from_verdicts(verdicts: &[AbVerdict]) -> Self {
+impl AbVerdict {
+    /// Combines the verdicts on single metrics.
+    pub fn joined(verdicts: &[Self]) -> Self {
         let any = |verdict| verdicts.contains(&verdict);
-        match (any(AbVerdict::Better), any(AbVerdict::Worse)) {
+        match (any(Self::Better), any(Self::Worse)) {
             (true, true) => Self::Mixed,
             (true, false) => Self::Better,
             (false, true) => Self::Worse,
-            (false, false) if !verdicts.is_empty() && !any(AbVerdict::Inconclusive) => Self::Equivalent,
+            (false, false) if !verdicts.is_empty() && !any(Self::Inconclusive) => Self::Equivalent,
             (false, false) => Self::Inconclusive,
         }
     }
@@ -261,26 +238,5 @@ impl AbOverall {
     /// The verdict in words.
     pub fn word(self) -> &'static str {
         self.into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_inconclusive_metric_takes_equivalence_away_and_no_difference() {
-        let [better, worse, equivalent, inconclusive] =
-            [AbVerdict::Better, AbVerdict::Worse, AbVerdict::Equivalent, AbVerdict::Inconclusive];
-        for (verdicts, overall) in [
-            (vec![equivalent, equivalent], AbOverall::Equivalent),
-            (vec![equivalent, inconclusive], AbOverall::Inconclusive),
-            (vec![better, inconclusive], AbOverall::Better),
-            (vec![worse, equivalent], AbOverall::Worse),
-            (vec![better, worse, equivalent], AbOverall::Mixed),
-            (vec![], AbOverall::Inconclusive),
-        ] {
-            assert_eq!(AbOverall::from_verdicts(&verdicts), overall, "{verdicts:?}");
-        }
     }
 }

@@ -40,7 +40,7 @@ mod tests;
 pub use design::{AbDesign, AbOrder, AbSide, DEFAULT_ROUNDS, TooFewRounds};
 pub use differences::{AbPair, DifferenceScale};
 pub use experiment::{AbExperiment, AbRun};
-pub use metric::{AbMetric, AbOverall, AbVerdict};
+pub use metric::{AbMetric, AbVerdict};
 pub use outcome::{AbClass, AbTest};
 pub use overload::AbOverload;
 pub use power::{Power, fewest_rounds};

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::design::{AbDesign, AbOrder, AbSide};
 use super::differences::{DifferenceScale, Differences};
-use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN, explored, per_gpu_trade};
+use super::metric::{AbMetric, AbVerdict, FAILURE_MARGIN, explored, per_gpu_trade};
 use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
@@ -22,7 +22,7 @@ pub struct AbTest {
     /// Version of this format: [`AbTest::SCHEMA`].
     pub schema: u32,
     /// The verdict on B.
-    pub verdict: AbOverall,
+    pub verdict: AbVerdict,
     /// The verdict in a sentence.
     pub sentence: String,
     /// Why there is no answer although there are figures: rounds with INVALID runs count on request.
@@ -74,7 +74,7 @@ pub struct AbClass {
     pub class: String,
     /// The verdict for the class. Holm's procedure covers the metrics of all classes together, as a family of their
     /// own.
-    pub verdict: AbOverall,
+    pub verdict: AbVerdict,
     /// Its metrics.
     pub metrics: Vec<AbMetric>,
 }
@@ -96,12 +96,12 @@ impl AbTest {
         stayed(rounds)?;
         let trusted = rounds.iter().filter(|round| round.counts(InvalidRuns::LeftOut)).count() as u64;
         // Rounds that spare ones replace never count.
-        let invalid = if trusted >= design.rounds() { InvalidRuns::LeftOut } else { invalid };
+        let invalid = if trusted >= design.rounds { InvalidRuns::LeftOut } else { invalid };
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
-        let finished = rounds.len() as u64 >= design.rounds();
+        let finished = rounds.len() as u64 >= design.rounds;
         let spoiled = counting.iter().filter(|round| !round.counts(InvalidRuns::LeftOut)).count() as u64;
         let judged = JudgedRounds { design, counting: &counting, is_spoiled: spoiled > 0, finished };
-        let metrics = judged.family(design.metrics());
+        let metrics = judged.family(&design.metrics);
         let completed: Vec<_> = rounds.iter().map(|round| round.completed(design, invalid)).collect();
         let overload = AbOverload::new(&completed, finished);
         let classes = judged.classes(&first.a.run.classes);
@@ -117,12 +117,12 @@ impl AbTest {
             notes: Vec::new(),
             workload: first.a.run.workload.clone(),
             first_seed: first.a.run.repeat.map_or(first.a.run.seed, |repeat| repeat.first_seed),
-            planned_rounds: design.rounds(),
+            planned_rounds: design.rounds,
             counted_rounds: counting.len() as u64,
             fewest_rounds: judged.fewest(),
             level: LEVEL,
             power: POWER,
-            margin: design.margin(),
+            margin: design.margin,
             detectable_spreads: design.power().detectable(),
             sides: AbSides::from_round(first),
             order: design.order(),
@@ -136,7 +136,7 @@ impl AbTest {
         let lost: BTreeMap<_, _> =
             rounds.iter().filter_map(|round| Some((round.number, round.spoiled_by()?))).collect();
         let named = lost.iter().map(|(number, why)| (format!("round-{number}"), why));
-        let named = spoiled::in_words("round", rounds.len() as u64, design.rounds(), named);
+        let named = spoiled::in_words("round", rounds.len() as u64, design.rounds, named);
         let is_named = |number| named.is_some() && lost.contains_key(&number);
         test.notes = test.reservations(failures, is_named);
         test.notes.splice(0..0, named);
@@ -148,8 +148,8 @@ impl AbTest {
 
     /// The same after a refusal to carry out more runs, for this reason: where rounds are missing it is INVALID.
     pub(super) fn refused(mut self, why: &str) -> Self {
-        if self.verdict == AbOverall::Unfinished {
-            self.verdict = AbOverall::Invalid;
+        if self.verdict == AbVerdict::Unfinished {
+            self.verdict = AbVerdict::Invalid;
             let of = counted(self.planned_rounds, "round");
             self.sentence = format!("{} of {of} have valid figures, and no more ran", self.counted_rounds);
         }
@@ -188,25 +188,25 @@ impl AbTest {
         let (better, worse) = (self.changes(AbVerdict::Better), self.changes(AbVerdict::Worse));
         let of_rounds = format!("{} of {}", self.counted_rounds, counted(self.planned_rounds, "round"));
         let found = match self.verdict {
-            AbOverall::Better => format!("B is better than A: {better}"),
-            AbOverall::Worse => format!("B is worse than A: {worse}"),
-            AbOverall::Mixed if worse.is_empty() => {
+            AbVerdict::Better => format!("B is better than A: {better}"),
+            AbVerdict::Worse => format!("B is worse than A: {worse}"),
+            AbVerdict::Mixed if worse.is_empty() => {
                 format!("B is both better than A ({better}) and worse (it failed more requests)")
             }
-            AbOverall::Mixed => format!("B is both better than A ({better}) and worse ({worse})"),
-            AbOverall::Equivalent => {
+            AbVerdict::Mixed => format!("B is both better than A ({better}) and worse ({worse})"),
+            AbVerdict::Equivalent => {
                 format!("B is equivalent to A: no metric differs beyond the margin in {of_rounds}")
             }
-            AbOverall::Inconclusive if self.caution.is_some() => "they give no answer".to_owned(),
-            AbOverall::Inconclusive if !better.is_empty() => {
+            AbVerdict::Inconclusive if self.caution.is_some() => "they give no answer".to_owned(),
+            AbVerdict::Inconclusive if !better.is_empty() => {
                 format!("B would be better ({better}), but perhaps only because more of its requests failed")
             }
-            AbOverall::Inconclusive => "no significant difference, and no equivalence".to_owned(),
-            AbOverall::Invalid => format!(
+            AbVerdict::Inconclusive => "no significant difference, and no equivalence".to_owned(),
+            AbVerdict::Invalid => format!(
                 "{of_rounds} have valid figures, and a verdict needs {}",
                 counted(self.fewest_rounds, "round")
             ),
-            AbOverall::Unfinished => format!(
+            AbVerdict::Unfinished => format!(
                 "so far, {} of {}: no verdict, because stopping early inflates false positives",
                 self.rounds.len(),
                 counted(self.planned_rounds, "round")
@@ -257,7 +257,7 @@ impl AbTest {
             such.map(|class| class.class.clone()).collect::<Vec<_>>().join(", ")
         };
         for (verdict, word) in
-            [(AbOverall::Worse, "worse"), (AbOverall::Mixed, "better by one metric and worse by another")]
+            [(AbVerdict::Worse, "worse"), (AbVerdict::Mixed, "better by one metric and worse by another")]
         {
             let classes = of_classes(verdict);
             if !classes.is_empty() && self.verdict != verdict {
@@ -281,7 +281,7 @@ struct JudgedRounds<'a> {
 
 impl JudgedRounds<'_> {
     fn fewest(&self) -> u64 {
-        fewest_rounds(self.design.metrics().len() as u64)
+        fewest_rounds(self.design.metrics.len() as u64)
     }
 
     /// The metrics of one family, with verdicts once all rounds ran.
@@ -291,12 +291,9 @@ impl JudgedRounds<'_> {
             judge(&mut metrics);
         }
         for metric in metrics.iter_mut().filter(|_| self.is_spoiled) {
-            metric.verdict = metric.verdict.map(|verdict| match verdict {
-                AbVerdict::Worse => AbVerdict::Worse,
-                AbVerdict::Better | AbVerdict::Equivalent | AbVerdict::Inconclusive => {
-                    AbVerdict::Inconclusive
-                }
-            });
+            let is_worse = metric.verdict == Some(AbVerdict::Worse);
+            metric.verdict =
+                metric.verdict.map(|_| if is_worse { AbVerdict::Worse } else { AbVerdict::Inconclusive });
         }
         metrics
     }
@@ -309,14 +306,14 @@ impl JudgedRounds<'_> {
             let differences = Differences::new(measure, self.counting);
             let pairs = differences.pairs.len() as u64;
             let power = powers.entry(pairs).or_insert_with(|| Power::new(pairs, tests));
-            AbMetric::new(measure, &differences, self.design.margin(), power)
+            AbMetric::new(measure, &differences, self.design.margin, power)
         });
         compared.collect()
     }
 
     /// Exploratory metrics that some round has.
     fn explored(&self) -> Vec<AbMetric> {
-        let metrics = self.design.metrics();
+        let metrics = &self.design.metrics;
         let measures: Vec<_> = explored().into_iter().filter(|measure| !metrics.contains(measure)).collect();
         let mut explored = self.compared(&measures, 1);
         explored.retain(|metric| metric.rounds > 0);
@@ -352,20 +349,20 @@ impl JudgedRounds<'_> {
     /// The overall verdict of a family. A side that alone does not keep up is worse, whatever the latencies say: they
     /// then depend on how long a run lasted. Where B failed more requests than A by more than the margin, good
     /// latencies of the other requests prove nothing.
-    fn overall(&self, metrics: &[AbMetric], overloaded: Option<AbSide>, fails_more: bool) -> AbOverall {
+    fn overall(&self, metrics: &[AbMetric], overloaded: Option<AbSide>, fails_more: bool) -> AbVerdict {
         if !self.finished {
-            return AbOverall::Unfinished;
+            return AbVerdict::Unfinished;
         }
         let verdicts: Vec<_> = metrics.iter().filter_map(|metric| metric.verdict).collect();
         let is_worse = fails_more || verdicts.contains(&AbVerdict::Worse);
-        match AbOverall::from_verdicts(&verdicts) {
-            _ if overloaded == Some(AbSide::B) => AbOverall::Worse,
-            _ if overloaded == Some(AbSide::A) && self.is_spoiled => AbOverall::Inconclusive,
-            _ if overloaded == Some(AbSide::A) && is_worse => AbOverall::Mixed,
-            _ if overloaded == Some(AbSide::A) => AbOverall::Better,
-            overall @ (AbOverall::Worse | AbOverall::Mixed) => overall,
-            _ if (self.counting.len() as u64) < self.fewest() => AbOverall::Invalid,
-            AbOverall::Better | AbOverall::Equivalent if fails_more => AbOverall::Inconclusive,
+        match AbVerdict::joined(&verdicts) {
+            _ if overloaded == Some(AbSide::B) => AbVerdict::Worse,
+            _ if overloaded == Some(AbSide::A) && self.is_spoiled => AbVerdict::Inconclusive,
+            _ if overloaded == Some(AbSide::A) && is_worse => AbVerdict::Mixed,
+            _ if overloaded == Some(AbSide::A) => AbVerdict::Better,
+            overall @ (AbVerdict::Worse | AbVerdict::Mixed) => overall,
+            _ if (self.counting.len() as u64) < self.fewest() => AbVerdict::Invalid,
+            AbVerdict::Better | AbVerdict::Equivalent if fails_more => AbVerdict::Inconclusive,
             overall => overall,
         }
     }

@@ -59,7 +59,7 @@ fn a_difference_in_every_round_decides() {
         ("p50 tpot", Some(AbVerdict::Equivalent)),
         ("error_rate", Some(AbVerdict::Equivalent)),
     ];
-    assert_eq!((test.verdict, verdicts(&test)), (AbOverall::Better, known.to_vec()));
+    assert_eq!((test.verdict, verdicts(&test)), (AbVerdict::Better, known.to_vec()));
     let ttft = &test.metrics[0];
     assert_eq!((ttft.p, ttft.adjusted_p), (Some(2.0 / 256.0), Some(6.0 / 256.0)));
     let ratio = ttft.ratio.unwrap();
@@ -70,7 +70,7 @@ fn a_difference_in_every_round_decides() {
     assert_eq!((test.first_seed, test.counted_rounds, test.fewest_rounds), (7, 8, 7));
     // The same metrics, of each class alone.
     assert_eq!(test.classes.len(), 2);
-    assert!(test.classes.iter().all(|class| class.verdict == AbOverall::Better), "{:?}", test.classes);
+    assert!(test.classes.iter().all(|class| class.verdict == AbVerdict::Better), "{:?}", test.classes);
     assert_eq!(test.classes[1].metrics[0].metric, "p50 ttft of class search");
     // Three metrics of two classes are six tests.
     assert!(test.classes.iter().all(|class| class.metrics[0].adjusted_p == Some(12.0 / 256.0)));
@@ -87,7 +87,7 @@ fn too_few_rounds_for_a_class_alone_are_reported() {
     let metrics = ["p50 ttft", "p95 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
     let design = AbDesign::new(8, metrics.into(), 0.05).unwrap();
     let test = AbTest::new(&design, &rounds, InvalidRuns::LeftOut).unwrap();
-    assert_eq!((test.verdict, test.classes[0].verdict), (AbOverall::Better, AbOverall::Inconclusive));
+    assert_eq!((test.verdict, test.classes[0].verdict), (AbVerdict::Better, AbVerdict::Inconclusive));
     let found =
         "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
     assert_eq!(test.notes, [found]);
@@ -99,14 +99,14 @@ fn a_sure_difference_within_the_margin_does_not_matter() {
         judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 101 + round % 2, 0));
     assert_eq!(test.metrics[0].verdict, Some(AbVerdict::Equivalent));
     assert!(test.metrics[0].p.unwrap() < 0.01);
-    assert_eq!(test.verdict, AbOverall::Equivalent);
+    assert_eq!(test.verdict, AbVerdict::Equivalent);
 }
 
 #[test]
 fn differences_both_ways_are_neither_shown_nor_denied() {
     let noisy = |round: u64| summary(round, if round.is_multiple_of(2) { 80 } else { 125 }, 0);
     let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), noisy);
-    assert_eq!(test.verdict, AbOverall::Inconclusive);
+    assert_eq!(test.verdict, AbVerdict::Inconclusive);
     let ttft = &test.metrics[0];
     assert!(ttft.rounds_for_margin.unwrap() > 8 && ttft.detectable.unwrap() > 0.3, "{ttft:?}");
 }
@@ -121,7 +121,7 @@ fn a_server_that_fails_more_is_no_better_for_being_fast() {
     let errors = test.metrics.last().unwrap();
     assert_eq!((errors.rounds, errors.verdict), (8, Some(AbVerdict::Worse)));
     // The round counts, and the latencies that failures flatter do not outweigh them.
-    assert_eq!((test.metrics[0].rounds, test.counted_rounds, test.verdict), (8, 8, AbOverall::Worse));
+    assert_eq!((test.metrics[0].rounds, test.counted_rounds, test.verdict), (8, 8, AbVerdict::Worse));
     assert!(test.sentence.starts_with("B is worse than A: B does not keep up (in 8 of 8 rounds; A in 0)"));
     assert!(test.sentence.contains("error_rate 12.5 points higher"), "{}", test.sentence);
     assert!(test.notes[0].contains("B failed 12.5 % of its requests and A 0 %"), "{:?}", test.notes);
@@ -131,7 +131,7 @@ fn a_server_that_fails_more_is_no_better_for_being_fast() {
     let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), sometimes);
     assert_eq!(test.metrics[0].verdict, Some(AbVerdict::Better));
     assert_eq!(test.metrics[2].verdict, Some(AbVerdict::Inconclusive));
-    assert_eq!(test.verdict, AbOverall::Inconclusive);
+    assert_eq!(test.verdict, AbVerdict::Inconclusive);
     assert!(test.sentence.contains("only because more of its requests failed"), "{}", test.sentence);
     assert_eq!((test.counted_rounds, test.overload.b, test.overload.worse), (8, 2, None));
 }
@@ -148,7 +148,7 @@ fn overloaded(round: u64, ttft: u64) -> Summary {
 fn a_side_that_alone_does_not_keep_up_is_worse_whatever_its_latencies() {
     for ttft in [50, 100, 200] {
         let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| overloaded(round, ttft));
-        assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Worse, 8));
+        assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Worse, 8));
         assert_eq!((test.overload.worse, test.overload.p), (Some(AbSide::B), 2.0 / 256.0));
         assert!(
             test.sentence.starts_with("B is worse than A: B does not keep up (in 8 of 8 rounds; A in 0)")
@@ -158,15 +158,15 @@ fn a_side_that_alone_does_not_keep_up_is_worse_whatever_its_latencies() {
     // The other way round B is better, unless something else speaks against it.
     let a = |round| overloaded(round, 100);
     let test = judged(InvalidRuns::LeftOut, a, |round| summary(round, 100, 0));
-    assert_eq!(test.verdict, AbOverall::Better);
+    assert_eq!(test.verdict, AbVerdict::Better);
     assert!(test.sentence.starts_with("B is better than A: A does not keep up"), "{}", test.sentence);
-    assert_eq!(judged(InvalidRuns::LeftOut, a, |_| summary(1, 200, 0)).verdict, AbOverall::Mixed);
+    assert_eq!(judged(InvalidRuns::LeftOut, a, |_| summary(1, 200, 0)).verdict, AbVerdict::Mixed);
 }
 
 #[test]
 fn where_neither_side_keeps_up_that_is_said_and_decides_nothing() {
     let test = judged(InvalidRuns::LeftOut, |round| overloaded(round, 100), |round| overloaded(round, 101));
-    assert_eq!((test.verdict, test.overload.worse), (AbOverall::Equivalent, None));
+    assert_eq!((test.verdict, test.overload.worse), (AbVerdict::Equivalent, None));
     assert!(test.notes[0].starts_with("neither side keeps up with this load"), "{:?}", test.notes);
 }
 
@@ -178,7 +178,7 @@ fn a_side_that_keeps_up_a_little_less_often_is_not_called_worse_for_it() {
     };
     let test = judged(InvalidRuns::LeftOut, some(2), some(5));
     assert_eq!((test.overload.a, test.overload.b, test.overload.worse), (2, 5, None));
-    assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Equivalent, 8));
+    assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Equivalent, 8));
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn too_few_rounds_that_can_be_trusted_are_no_verdict() {
         summarise(&log, &[])
     };
     let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), cut);
-    assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Invalid, 6));
+    assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Invalid, 6));
     assert!(test.sentence.starts_with("6 of 8 rounds have valid figures"), "{}", test.sentence);
     assert!(
         test.notes[0].starts_with("left out as INVALID: rounds 1, 2 (of the first, B: "),
@@ -227,7 +227,7 @@ fn what_are_no_rounds_is_refused_and_what_differs_is_reported() {
     let round = [AbRound { number: 1, a: &a, b: &b }];
     let test = AbTest::new(&design(8), &round, InvalidRuns::LeftOut).unwrap();
     let unlike: Vec<_> = test.sides.unlike.iter().map(|unlike| unlike.what.as_str()).collect();
-    assert_eq!((test.verdict, unlike), (AbOverall::Unfinished, vec!["model", "flags"]));
+    assert_eq!((test.verdict, unlike), (AbVerdict::Unfinished, vec!["model", "flags"]));
     b.run.plan_hash = "other".to_owned();
     let round = [AbRound { number: 3, a: &a, b: &b }];
     let refused = AbTest::new(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
@@ -253,7 +253,7 @@ fn a_side_that_becomes_another_server_is_refused() {
     assert!(refused.starts_with(words), "{refused}");
     // One that did not tell this time may be the same.
     for (first, second) in [(Some("0.11"), Some("0.11")), (Some("0.11"), None), (None, Some("0.11"))] {
-        assert_eq!(versions(first, second), Ok(AbOverall::Unfinished));
+        assert_eq!(versions(first, second), Ok(AbVerdict::Unfinished));
     }
 }
 

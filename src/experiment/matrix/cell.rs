@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
+use super::table::{Experiments, MatrixRow, MatrixSlot, MatrixVariable};
 use super::tested::{ContractResult, Tested, TrustedRuns, cost, in_claim_words};
 use crate::analysis::{
     AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Status, Summary, Verdict,
@@ -187,23 +187,26 @@ fn by_name_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
 }
 
 /// A cell before it is compared with others.
+#[derive(Clone, Copy)]
 pub(super) struct CellContext<'a> {
-    pub(super) row: &'a MatrixRow,
-    pub(super) variant: &'a Variant,
+    pub(super) experiments: &'a Experiments,
     pub(super) cell: &'a CellRuns,
-    pub(super) currency: Option<&'a str>,
-    pub(super) rehearsal: bool,
 }
 
 impl<'a> CellContext<'a> {
+    /// The row.
+    pub(super) fn row(self) -> &'a MatrixRow {
+        &self.experiments.rows[self.cell.slot.row]
+    }
+
     /// The runs that count.
-    fn summaries(&self) -> Vec<&'a Summary> {
+    fn summaries(self) -> Vec<&'a Summary> {
         let runs: Vec<_> = self.cell.runs.iter().map(|run| &run.summary).collect();
-        spoiled::counting(&runs, self.row.repeats(), |run| spoiled_by(run).is_some())
+        spoiled::counting(&runs, self.row().repeats(), |run| spoiled_by(run).is_some())
     }
 
     /// Whether the figures can be trusted; `None` where there are none.
-    fn verdict(&self) -> Option<Verdict> {
+    fn verdict(self) -> Option<Verdict> {
         Some(match self.summaries().as_slice() {
             [] => return None,
             // Of a row that plans one run, spare ones that are spoiled too say no more than it.
@@ -224,38 +227,27 @@ impl<'a> CellContext<'a> {
     }
 
     /// Its runs, if they can be trusted.
-    pub(super) fn believed(&self, invalid: InvalidRuns) -> TrustedRuns<'a> {
-        let name = &self.row.name;
-        let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
+    pub(super) fn believed(self, invalid: InvalidRuns) -> TrustedRuns<'a> {
+        let name = &self.row().name;
+        let (completed, of) = (self.cell.runs.len() as u64, self.row().repeats());
+        let is_invalid = || format!("row {name} is INVALID");
         match self.verdict() {
-            None => TrustedRuns::No(match &self.cell.failed {
-                Some(_) => format!("row {name} could not be run"),
-                None => format!("row {name} did not run"),
-            }),
+            None if self.cell.failed.is_some() => Err(format!("row {name} could not be run")),
+            None => Err(format!("row {name} did not run")),
             // Stopping at will would bias the result.
-            Some(_) if completed < of => {
-                TrustedRuns::No(format!("of row {name} {completed} of {of} runs completed"))
-            }
+            Some(_) if completed < of => Err(format!("of row {name} {completed} of {of} runs completed")),
             Some(Verdict { outcome: VerdictOutcome::Invalid, .. }) => match invalid {
-                InvalidRuns::LeftOut => TrustedRuns::No(format!("row {name} is INVALID")),
-                InvalidRuns::Counted => {
-                    TrustedRuns::Spoiled(self.summaries(), format!("row {name} is INVALID"))
-                }
+                InvalidRuns::LeftOut => Err(is_invalid()),
+                InvalidRuns::Counted => Ok((self.summaries(), Some(is_invalid()))),
             },
-            Some(_) if self.rehearsal => TrustedRuns::Spoiled(self.summaries(), "a rehearsal".to_owned()),
-            Some(_) => TrustedRuns::Runs(self.summaries()),
+            Some(_) => Ok((self.summaries(), self.experiments.rehearsal.then(|| "a rehearsal".to_owned()))),
         }
     }
 
     /// The complete result.
-    pub(super) fn judged(
-        &self,
-        first: &MatrixRow,
-        tests: Vec<Tested>,
-        accept: Option<&Accept>,
-        invalid: InvalidRuns,
-    ) -> MatrixCell {
-        let Self { row, variant, cell, .. } = self;
+    pub(super) fn judged(self, tests: Vec<Tested>, invalid: InvalidRuns) -> MatrixCell {
+        let Self { experiments, cell } = self;
+        let (row, variant) = (self.row(), &experiments.variants[cell.slot.variant]);
         let summaries = self.summaries();
         let verdict = self.verdict();
         let outcome = verdict.as_ref().map(|verdict| verdict.outcome);
@@ -272,11 +264,13 @@ impl<'a> CellContext<'a> {
         let is_replaced = |run: &RowRun| {
             !summaries.iter().any(|kept| std::ptr::eq(*kept, std::ptr::from_ref(&run.summary)))
         };
-        let contract = accept
+        let contract = experiments
+            .accept
+            .as_ref()
             .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
             .map(|accept| {
                 let overload = reasons.first().filter(|_| saturated);
-                ContractResult::new(accept, &summaries, (cost, self.currency), overload)
+                ContractResult::new(accept, &summaries, (cost, experiments.currency.as_deref()), overload)
             });
         MatrixCell {
             row: row.name.clone(),
@@ -284,7 +278,7 @@ impl<'a> CellContext<'a> {
             question: row.question.clone(),
             hypothesis: row.hypothesis.clone(),
             variables: row.settings.variables().into_iter().map(|(of, value)| (of.name(), value)).collect(),
-            changed: row.settings.differences(&first.settings),
+            changed: row.settings.differences(&experiments.rows[0].settings),
             planned_runs: row.repeats(),
             runs: cell.runs.iter().map(|run| CellRun::new(run, is_replaced(run))).collect(),
             spoiled: spoiled::in_words("run", cell.runs.len() as u64, row.repeats(), lost),

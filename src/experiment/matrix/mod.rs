@@ -9,7 +9,6 @@ mod table;
 mod tested;
 #[cfg(test)]
 mod tests;
-mod traded;
 
 pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
 pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
@@ -21,6 +20,6 @@ pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
     Reference, Settings, Spacing, StopWhen, Variant, VariantServer,
 };
-pub(in crate::experiment) use table::{file, objectives};
+pub(in crate::experiment) use table::{file, objectives, read_whole};
 pub(crate) use tested::in_currency;
 pub use tested::{CLAIM_WORDS, ContractDemand, ContractResult, Tested};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Tested, TrustedRuns};
+use super::tested::{Tested, TrustedRuns, per_gpu_trade};
 use crate::analysis::statistics::mean;
 use crate::analysis::{Metric, Status};
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
@@ -64,7 +64,7 @@ impl Matrix {
         stopped: MatrixStopped,
         invalid: InvalidRuns,
     ) -> Self {
-        let of = |cell| context_of(experiments, cell);
+        let of = |cell| CellContext { experiments, cell };
         let cells: Vec<MatrixCell> = cells_run
             .iter()
             .filter(|cell| !cell.runs.is_empty() || cell.failed.is_some())
@@ -85,13 +85,12 @@ impl Matrix {
                         other.is_some_and(|other| other != cell.slot && experiments.includes(other))
                     })
                 };
-                let claims = here.row.expect.iter().filter(is_made);
+                let claims = here.row().expect.iter().filter(is_made);
                 let tests: Vec<Tested> = claims.map(test).collect();
                 let first = first_of_row(experiments, cell.slot).filter(|first| *first != cell.slot);
                 let first = first.map(|first| believed_at(experiments, cells_run, first, invalid));
-                let per_gpu_trade = first.and_then(|first| believed.per_gpu_trade(&first));
-                let judged = here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), invalid);
-                MatrixCell { per_gpu_trade, ..judged }
+                let per_gpu_trade = first.and_then(|first| per_gpu_trade(&believed, &first));
+                MatrixCell { per_gpu_trade, ..here.judged(tests, invalid) }
             })
             .collect();
         let spoiled =
@@ -146,8 +145,8 @@ fn believed_at<'a>(
 ) -> TrustedRuns<'a> {
     let name = &experiments.rows[slot.row].name;
     let cell = cells_run.iter().find(|cell| cell.slot == slot);
-    let nothing = || TrustedRuns::No(format!("row {name} did not run"));
-    cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(invalid))
+    let nothing = || Err(format!("row {name} did not run"));
+    cell.map_or_else(nothing, |cell| CellContext { experiments, cell }.believed(invalid))
 }
 
 /// The variables in which two cells differ.
@@ -158,13 +157,6 @@ fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> V
         variables.push(MatrixVariable::Variant);
     }
     variables
-}
-
-fn context_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
-    let MatrixSlot { row, variant } = cell.slot;
-    let (row, variant) = (&experiments.rows[row], &experiments.variants[variant]);
-    let currency = experiments.currency.as_deref();
-    CellContext { row, variant, cell, currency, rehearsal: experiments.rehearsal }
 }
 
 /// How a table ended, from `matrix.json`.

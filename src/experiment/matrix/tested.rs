@@ -5,8 +5,11 @@ use serde::{Serialize, Serializer};
 use super::ratio::{ratio, shared_first};
 use super::table::{Accept, Claim, ClaimKind, MatrixVariable, Variant};
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{AcrossRuns, FigureKey, FigureSet, Metric, Objective, SampleWarning, Status, Summary};
+use crate::analysis::{
+    AcrossRuns, FigureKey, FigureSet, Metric, Objective, Quantile, SampleWarning, Status, Summary,
+};
 use crate::experiment::repeats::AcrossJudgement;
+use crate::experiment::trade::PerGpuTrade;
 use crate::units::three_digits;
 
 /// Words for a claim with which the whole interval agrees, no part of it, or some part, or that has no interval.
@@ -48,27 +51,9 @@ pub struct Tested {
     pub line: String,
 }
 
-/// Runs of a row under a variant, as far as they can be trusted.
-#[derive(Clone, Debug)]
-pub(super) enum TrustedRuns<'r> {
-    /// These.
-    Runs(Vec<&'r Summary>),
-    /// These, which cannot be trusted for this reason, and count on request or rehearse: they may refute, and
-    /// confirm nothing.
-    Spoiled(Vec<&'r Summary>, String),
-    /// None, for this reason.
-    No(String),
-}
-
-impl<'r> TrustedRuns<'r> {
-    /// The runs that count, or why there are none.
-    fn runs(&self) -> Result<&[&'r Summary], &str> {
-        match self {
-            Self::Runs(runs) | Self::Spoiled(runs, _) => Ok(runs),
-            Self::No(reason) => Err(reason),
-        }
-    }
-}
+/// Runs of a row under a variant, or why none can be trusted. With a reason beside them they count on request or
+/// rehearse: they may refute, and confirm nothing.
+pub(super) type TrustedRuns<'r> = Result<(Vec<&'r Summary>, Option<String>), String>;
 
 /// The standing of a claim, the ratio that it is about, and what was found.
 type Finding = (Status, Option<Estimate>, String);
@@ -80,14 +65,13 @@ fn open(reason: impl Into<String>) -> Finding {
 impl Claim {
     /// Tests this claim about `row`, and about `other` if it names one.
     pub(super) fn test(&self, row: &TrustedRuns<'_>, other: Option<&TrustedRuns<'_>>) -> Tested {
-        let (standing, ratio, found) = match (row.runs(), other.map(TrustedRuns::runs)) {
+        let (standing, ratio, found) = match (row, other) {
             (Err(reason), _) | (_, Some(Err(reason))) => open(reason),
-            (Ok(runs), other) => self.find(runs, other.and_then(Result::ok)),
+            (Ok((runs, _)), None) => self.find(runs, None),
+            (Ok((runs, _)), Some(Ok((other, _)))) => self.find(runs, Some(other)),
         };
-        let spoiled = [Some(row), other].into_iter().flatten().find_map(|believed| match believed {
-            TrustedRuns::Spoiled(_, reason) => Some(reason),
-            TrustedRuns::Runs(_) | TrustedRuns::No(_) => None,
-        });
+        let spoiled = [Some(row), other].into_iter().flatten();
+        let spoiled = spoiled.flatten().find_map(|(_, reason)| reason.as_ref());
         let (standing, found) = match spoiled {
             Some(reason) if standing == Status::Met => (Status::Undecided, format!("{found}; {reason}")),
             _ => (standing, found),
@@ -262,4 +246,24 @@ fn cost_in_words(cost: Estimate) -> String {
         (true, true) => format!("was {was}, interval {low} to {high}"),
         (true, false) => format!("was {was}, interval from {low} on without end"),
     }
+}
+
+/// The figures of a row in which the same row under another variant may be better at the price of each GPU.
+static TRADED: [FigureKey; 4] = [
+    FigureKey::percentile(Quantile::P50, Metric::Ttft),
+    FigureKey::percentile(Quantile::P50, Metric::Tpot),
+    FigureKey::percentile(Quantile::P50, Metric::E2e),
+    FigureKey::from_metric(Metric::OutputTokensPerGpu),
+];
+
+/// What `runs` gain over those of `first` at the price of tokens per GPU, where the intervals of both ratios leave chance
+/// no room; nothing of runs that count on request.
+pub(super) fn per_gpu_trade(runs: &TrustedRuns<'_>, first: &TrustedRuns<'_>) -> Option<PerGpuTrade> {
+    let (Ok((runs, None)), Ok((first, None))) = (runs, first) else { return None };
+    let (runs, first) = (shared_first(runs, first), shared_first(first, runs));
+    let changed = |key: &FigureKey| {
+        let ratio = ratio(&AcrossRuns::new(key, &runs), &AcrossRuns::new(key, &first))?;
+        Some((key.clone(), ratio.value - 1.0, ratio.excludes(1.0)))
+    };
+    PerGpuTrade::from_changes(TRADED.iter().filter_map(changed))
 }

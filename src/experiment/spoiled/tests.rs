@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{Reason, Verdict, summarise};
-use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbOverall, AbRun, AbSide, AbTest};
+use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, AbTest, AbVerdict};
 use crate::experiment::driver::{
     CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
 };
@@ -200,7 +200,7 @@ fn three_spoiled_runs_in_a_row_end_an_ab_test_without_an_interrupt() {
     let Ok(()) = drive(&mut ab, &mut executor);
     assert_eq!((executor.ran.len(), ab.remaining()), (7, RunsLeft::Exactly(0)));
     let test = ab.result().unwrap();
-    assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Invalid, 2));
+    assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Invalid, 2));
     assert_eq!(test.sentence, "2 of 7 rounds have valid figures, and no more ran");
     assert_eq!(test.notes[0], "no more rounds ran: 3 runs in a row were spoiled: it was late");
 }

@@ -187,47 +187,37 @@ fn sentence(
         (None, None) => "no load surely passed, and none surely failed".to_owned(),
     };
     let decides = answer.tightest.as_ref().map_or(String::new(), |text| format!("; `{text}` decides"));
+    let tail = format!(": {ends}{decides}");
+    let any = |class| loads.iter().any(|(_, of)| *of == class);
+    let highest = "the highest load that meets the objectives";
     let mut sentence = match (answer.estimate, answer.interval_low.zip(answer.interval_high)) {
-        (Some(estimate), Some((low, high))) => format!(
-            "the highest load that meets the objectives is {}, 95 % interval {} to {} over {runs}: {ends}{decides}",
-            show(estimate),
-            show(low),
-            show(high)
-        ),
+        (Some(estimate), Some((low, high))) => {
+            let [estimate, low, high] = [estimate, low, high].map(show);
+            format!("{highest} is {estimate}, 95 % interval {low} to {high} over {runs}{tail}")
+        }
         (Some(estimate), None) => {
             let unsure = unsure.map(|why| why.in_words(&runs, like, estimate, &search.plan().axis));
-            format!(
-                "the highest load that meets the objectives is near {}{}: {ends}{decides}",
-                show(estimate),
-                unsure.map_or(String::new(), |why| format!(", and {why}"))
-            )
+            let unsure = unsure.map_or(String::new(), |why| format!(", and {why}"));
+            format!("{highest} is near {}{unsure}{tail}", show(estimate))
         }
         (None, _) if answer.passed.is_some() && answer.failed.is_some() => {
-            format!(
-                "the highest load that meets the objectives lies between two loads, the runs do not tell where: \
-                 {ends}{decides}"
-            )
+            format!("{highest} lies between two loads, the runs do not tell where{tail}")
         }
         (None, _) if answer.passed.is_some() => {
-            let open = "the highest load that meets the objectives lies above the measured loads, by an unknown amount";
-            format!("{ends}: {open}")
+            format!("{ends}: {highest} lies above the measured loads, by an unknown amount")
         }
         (None, _) if loads.iter().all(|(_, class)| *class == LoadClass::Unknown) => {
-            let why = match &answer.tightest {
-                Some(text) if loads.iter().any(|(tally, _)| tally.counted > 0) => {
-                    format!("no run has a figure for `{text}`")
-                }
-                _ => "no run can be trusted".to_owned(),
-            };
+            let has_runs = loads.iter().any(|(tally, _)| tally.counted > 0);
+            let why = answer.tightest.as_ref().filter(|_| has_runs);
+            let why = why.map(|text| format!("no run has a figure for `{text}`"));
+            let why = why.unwrap_or("no run can be trusted".to_owned());
             format!("whether any load meets the objectives is unknown: {why}")
         }
-        (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Passed) => {
-            format!("the lowest load misses the objectives already: {ends}{decides}")
+        (None, _) if any(LoadClass::Passed) => format!("the lowest load misses the objectives already{tail}"),
+        (None, _) if any(LoadClass::Undecided) => {
+            format!("whether a measured load meets the objectives is undecided{tail}")
         }
-        (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Undecided) => {
-            format!("whether a measured load meets the objectives is undecided: {ends}{decides}")
-        }
-        (None, _) => format!("no measured load meets the objectives: {ends}{decides}"),
+        (None, _) => format!("no measured load meets the objectives{tail}"),
     };
     let untrusted = loads.iter().filter(|(tally, _)| tally.rests_on_invalid()).map(|(tally, _)| tally.load);
     for load in untrusted.filter(|load| answer.rests_on(*load)) {

@@ -1,18 +1,20 @@
 //! Decides which run of a sweep comes next.
 
+mod bracket;
 mod curve;
 mod demand;
 mod forecast;
 mod refine;
 mod tally;
 
+pub(in crate::experiment) use self::bracket::Bracket;
 pub use self::demand::Unsearchable;
 
 pub(super) use self::curve::{BAND, Crossing, LimitCrossing, Unsure};
 pub(super) use self::demand::SearchDemand;
 pub(super) use self::tally::{LoadTally, Tightest, limit_crossings, tightest};
 
-use self::refine::{Next, Refinement};
+use self::bracket::Next;
 use self::tally::tallies;
 use super::answer::StopReason;
 use super::plan::{GRACE, Load, LoadAxis, RUNS_IN_TIME, RUNS_OF_INTERVAL, SweepPlan};
@@ -139,9 +141,7 @@ impl Search {
             return SearchStep::Done(StopReason::NoFigure);
         }
         let next = match self.refined_from {
-            Some(from) => {
-                Refinement { plan: &self.plan, demands: &self.demands, trials: &self.trials, from }.next()
-            }
+            Some(from) => self.refine(from),
             None => self.bracketing(),
         };
         match next {
@@ -162,7 +162,7 @@ impl Search {
         match self.plan.axis {
             LoadAxis::Automatic { from_per_s, first_step } => {
                 let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.counted > 0).collect();
-                refine::bracketed(&known, from_per_s, first_step.unwrap_or(refine::STEP))
+                bracket::bracketed(&known, from_per_s, first_step.unwrap_or(bracket::STEP))
             }
             _ => Next::Done(StopReason::AllMeasured),
         }

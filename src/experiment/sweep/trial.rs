@@ -102,7 +102,7 @@ pub struct JudgedObjective {
     pub mark: Option<SampleWarning>,
     /// The share over the bound, with what it is worth.
     #[serde(skip)]
-    pub(super) over: Option<OrderedShare>,
+    pub(in crate::experiment) over: Option<OrderedShare>,
 }
 
 impl TrialRequest {
@@ -215,6 +215,11 @@ impl Trial {
         self.invalid.is_empty()
     }
 
+    /// Whether its figures meet all objectives, sure or not, and the server kept up.
+    pub(in crate::experiment) fn is_met(&self) -> bool {
+        self.saturated.is_none() && self.judged.iter().all(|judged| judged.allowance().0)
+    }
+
     /// Whether it counts: that it can be trusted, or a load of which none can be counts on request.
     pub fn counts(&self) -> bool {
         !self.left_out
@@ -244,6 +249,13 @@ impl JudgedObjective {
             mark: judgement.mark,
             over: judgement.over,
         }
+    }
+
+    /// Whether the figure meets the objective, sure or not, and by how much it is of what that allows.
+    pub(in crate::experiment) fn allowance(&self) -> (bool, f64) {
+        let is_met = self.status == Status::Met;
+        let allowed = self.objective.most_over().zip(self.over_share);
+        allowed.map_or((is_met, f64::from(u8::from(!is_met))), |(most, over)| (over <= most, over / most))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A whole sweep as it is stored and read.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
@@ -11,8 +11,9 @@ use super::highest::{FoundLoads, closest};
 use super::plan::{SweepPlan, either_way};
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use super::shape::{Frontier, Knee, frontiers, knee};
-use super::trial::{LoadClass, SweepPoint, Trial};
+use super::trial::{JudgedObjective, LoadClass, SweepPoint, Trial};
 use crate::analysis::{FigureSet, SampleWarning};
+use crate::experiment::stored;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::units::{count, counted, spoken};
 use crate::workload::WorkloadSpec;
@@ -128,59 +129,29 @@ fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint
     }
 }
 
-/// A sweep that cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum UnreadableSweep {
-    /// The file is missing or unreadable.
-    #[error("cannot read {}: {error}\nhint: name the folder of a sweep, or its sweep.json", path.display())]
-    NoFile {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
-    /// A later Skyline wrote it.
-    #[error("{} has schema {schema}, and this Skyline reads up to {}\nhint: read it with a newer one", path.display(), Sweep::SCHEMA)]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version of the format.
-        schema: u32,
-    },
-    /// The file holds no sweep.
-    #[error("{} holds no sweep: {error}", path.display())]
-    NoSweep {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        error: serde_json::Error,
-    },
-}
-
-#[derive(Deserialize)]
-struct Versioned {
-    schema: u32,
-}
-
 impl Sweep {
     /// Reads the sweep in this folder or file.
     ///
     /// # Errors
     ///
     /// When there is none, or this program cannot read it.
-    pub fn read(path: &Path) -> Result<Self, UnreadableSweep> {
+    pub fn read(path: &Path) -> Result<Self, String> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_path_buf() };
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) => return Err(UnreadableSweep::NoFile { path, error }),
+        let (shown, newest) = (path.display(), Self::SCHEMA);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            format!(
+                "cannot read {shown}: {error}\nhint: name the folder of a sweep, or its {}",
+                Self::FILE_NAME
+            )
+        })?;
+        let newer = |schema| {
+            format!(
+                "{shown} has schema {schema}, and this Skyline reads up to {newest}\nhint: read it with a newer one"
+            )
         };
-        match serde_json::from_str::<Versioned>(&text) {
-            Ok(Versioned { schema }) if schema > Self::SCHEMA => Err(UnreadableSweep::Newer { path, schema }),
-            Ok(_) => serde_json::from_str(&text)
-                .map(|sweep| Self { schema: Self::SCHEMA, ..sweep })
-                .map_err(|error| UnreadableSweep::NoSweep { path, error }),
-            Err(error) => Err(UnreadableSweep::NoSweep { path, error }),
-        }
+        let sweep: Self =
+            stored::parse(&text, newest, newer, |error| format!("{shown} holds no sweep: {error}"))?;
+        Ok(Self { schema: newest, ..sweep })
     }
 
     /// Whether a sweep is stored in this folder, or is this file.
@@ -196,62 +167,44 @@ pub(super) fn judge(
     loads: &[(LoadTally<'_>, LoadClass)],
     answer: Option<&HighestLoad>,
 ) -> (bool, [Vec<String>; 2]) {
-    let trials = search.trials();
-    let invalid: Vec<_> = trials.iter().filter(|trial| !trial.is_valid()).collect();
-    let mut reasons: Vec<String> = invalid
-        .iter()
-        .flat_map(|trial| {
-            trial.invalid.iter().map(move |reason| format!("{} ({}): {reason}", trial.run, trial.load))
-        })
-        .collect();
-    let lost: Vec<String> = loads
-        .iter()
-        .filter(|(_, class)| *class == LoadClass::Unknown)
-        .map(|(tally, _)| tally.load.to_string())
-        .collect();
-    let mut notes = Vec::new();
-    if trials.is_empty() {
-        reasons.push("no run finished".to_owned());
-    }
-    if !lost.is_empty() {
-        notes.push(format!("no run of {} can be trusted", lost.join(", ")));
-    }
-    let forced: Vec<_> =
-        loads.iter().filter(|(tally, _)| tally.rests_on_invalid()).map(|(tally, _)| tally.load).collect();
-    if !forced.is_empty() {
-        let loads: Vec<_> = forced.iter().map(ToString::to_string).collect();
-        notes.push(format!(
-            "no run of {} can be trusted: those INVALID runs count, because of --force",
-            loads.join(", ")
-        ));
-    }
-    let rests_on_invalid = answer.is_some_and(|answer| forced.iter().any(|load| answer.rests_on(*load)));
-    let few = trials
-        .iter()
-        .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(SampleWarning::TooFewSamples)));
-    let few = few.count() as u64;
-    if few > 0 {
-        notes.push(format!(
-            "{} of {} had too few requests for the requested percentile: the share over the bound still counts, with a \
-             wider interval; use longer runs",
-            few,
-            counted(trials.len() as u64, "run")
-        ));
-    }
-    if let Some((low, high)) = answer.and_then(|answer| answer.interval_low.zip(answer.interval_high)) {
-        let wide = high / low - 1.0;
-        if wide > search.plan().precision && search.plan().within_s.is_none() {
-            notes.push(format!(
-                "the interval is {} and {} was requested; more or longer runs narrow it",
-                either_way(wide),
-                either_way(search.plan().precision)
-            ));
-        }
-    }
-    let valid = !rests_on_invalid
+    let (trials, precision) = (search.trials(), search.plan().precision);
+    let invalid = || trials.iter().filter(|trial| !trial.is_valid());
+    let because = |trial: &Trial, reason: &String| format!("{} ({}): {reason}", trial.run, trial.load);
+    let reasons = invalid().flat_map(|trial| trial.invalid.iter().map(move |reason| because(trial, reason)));
+    let nothing = trials.is_empty().then(|| "no run finished".to_owned());
+    let named = |is: &dyn Fn(&LoadTally<'_>, LoadClass) -> bool| {
+        let such = loads.iter().filter(|(tally, class)| is(tally, *class));
+        let such: Vec<_> = such.map(|(tally, _)| tally.load.to_string()).collect();
+        (!such.is_empty()).then(|| format!("no run of {} can be trusted", such.join(", ")))
+    };
+    let is_forced = |tally: &LoadTally<'_>| tally.rests_on_invalid();
+    let rests_on_invalid =
+        |answer: &HighestLoad| loads.iter().any(|(tally, _)| is_forced(tally) && answer.rests_on(tally.load));
+    let is_few = |judged: &JudgedObjective| judged.mark == Some(SampleWarning::TooFewSamples);
+    let few = trials.iter().filter(|trial| trial.judged.iter().any(is_few)).count();
+    let interval = answer.and_then(|answer| answer.interval_low.zip(answer.interval_high));
+    let wide = interval.map(|(low, high)| high / low - 1.0);
+    let wide = wide.filter(|wide| *wide > precision && search.plan().within_s.is_none());
+    let notes = [
+        named(&|_, class| class == LoadClass::Unknown),
+        named(&|tally, _| is_forced(tally))
+            .map(|note| format!("{note}: those INVALID runs count, because of --force")),
+        (few > 0).then(|| {
+            format!(
+                "{few} of {} had too few requests for the requested percentile: the share over the bound still counts, \
+                 with a wider interval; use longer runs",
+                counted(trials.len() as u64, "run")
+            )
+        }),
+        wide.map(|wide| {
+            let [wide, wanted] = [wide, precision].map(either_way);
+            format!("the interval is {wide} and {wanted} was requested; more or longer runs narrow it")
+        }),
+    ];
+    let valid = !answer.is_some_and(rests_on_invalid)
         && !trials.is_empty()
-        && 2 * invalid.len() < trials.len().max(1) + usize::from(invalid.is_empty());
-    (valid, [reasons, notes])
+        && 2 * invalid().count() < trials.len() + usize::from(invalid().next().is_none());
+    (valid, [reasons.chain(nothing).collect(), notes.into_iter().flatten().collect()])
 }
 
 impl StopReason {
@@ -320,7 +273,7 @@ mod tests {
             if let Some(text) = text {
                 std::fs::write(&file, text).unwrap();
             }
-            (Sweep::is_stored_in(folder.path()), Sweep::read(folder.path()).unwrap_err().to_string())
+            (Sweep::is_stored_in(folder.path()), Sweep::read(folder.path()).unwrap_err())
         };
         let (kept, nothing) = refusal(None);
         assert!(!kept && nothing.contains("hint: name the folder of a sweep"), "{nothing}");

@@ -8,7 +8,7 @@ use super::axes::TuneCandidate;
 use super::file::TuneSpec;
 use super::forecast::TuneForecast;
 use super::history::{ROUNDS, TuneTrial};
-use super::outlook::{Forecaster, Outlook};
+use super::outlook::{Forecaster, Lever, Outlook};
 use super::result::Tune;
 use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};
 use crate::analysis::Summary;
@@ -221,17 +221,18 @@ impl<'f> TuneExperiment<'f> {
 
     /// The one that changes the flag that the diagnosis names, and nothing else, unless that has been tried.
     fn named_variant(&mut self) -> Option<usize> {
-        let (because, words) = self.outlook.held_back.take()?;
+        let (because, levers) = self.outlook.held_back.take()?;
         let from = self.looked_from?;
         let (axes, best) = (&self.state.spec.axes, &self.state.candidates[from]);
-        let named = words.iter().find_map(|word| axes.iter().position(|axis| axis.name.contains(word)))?;
+        let of = |lever: &Lever| axes.iter().position(|axis| Lever::from_option(&axis.name) == Some(*lever));
+        let named = levers.iter().find_map(of)?;
         let alone = |place: &usize| self.state.candidates[*place].differs_in(best) == Some(named);
         let place = self.state.untested().filter(alone).max_by(|one, other| self.ahead(*one, *other))?;
         let to = &self.state.candidates[place];
         let value = |of: &TuneCandidate| axes[named].values[of.places[named]].name.clone();
         let named = NamedAxis {
             axis: axes[named].name.clone(),
-            because,
+            because: because.to_owned(),
             from: value(best),
             to: value(to),
             variant: to.name.clone(),
@@ -287,8 +288,7 @@ impl Experiment for TuneExperiment<'_> {
                 if let Some(why) = Trial::server_gone(&run.summary) {
                     course.failed = failed(why, FailedBy::Server);
                 } else {
-                    let trial = TuneTrial::new(wanted, (*round, *per_gpu), &run.summary, invalid);
-                    course.take(trial, Trial::new(wanted, &run.summary));
+                    course.take(TuneTrial::new(wanted, (*round, *per_gpu), &run.summary, invalid));
                 }
             }
             RunOutcome::Failed { failure, .. } => course.failed = Some(failure),

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::axes::{self, TuneAxis, TuneCandidate};
 use crate::analysis::Objective;
-use crate::experiment::matrix::{Settings, VariantServer, file, objectives};
-use crate::workload::reading::{Fields, Mistakes, Node, SpecValue, parse_toml};
+use crate::experiment::matrix::{Settings, VariantServer, file, objectives, read_whole};
+use crate::workload::reading::{Fields, Mistakes, Node, parse_toml};
 use crate::workload::{SpecError, WorkloadSpec};
 
 /// The text of the file inside the program.
@@ -64,13 +64,7 @@ impl TuneSpec {
     }
 
     fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
-        let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
-        let mistakes = Mistakes::default();
-        let root = SpecValue::root(&node, &mistakes);
-        match root.table("a tuning", Self::read) {
-            Some(read) if mistakes.is_empty() => Ok(read),
-            _ => Err(mistakes.into_error(origin)),
-        }
+        read_whole(node, origin, |root| root.table("a tuning", Self::read))
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{Status, Summary};
 use crate::experiment::driver::{InvalidRuns, RunFailure};
-use crate::experiment::spoiled::{distrust, spoiled_by};
-use crate::experiment::sweep::{Trial, TrialRequest};
+use crate::experiment::spoiled::spoiled_by;
+use crate::experiment::sweep::{Bracket, JudgedObjective, Trial, TrialRequest};
 use crate::record::Repeat;
 
 /// Rounds in which variants are dropped; runs of each are twice as long as those of the one before.
@@ -68,15 +68,9 @@ pub struct TuneTrial {
     /// Whether it is spoiled, and another run replaces it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaced: bool,
-    /// Requests per second of all its accelerators together.
+    /// The run as one of a sweep; absent where it is read from a file.
     #[serde(skip)]
-    load_per_s: f64,
-    /// Requests that it completed in the window, as a share of those that arrived.
-    #[serde(skip)]
-    completed_share: f64,
-    /// Of each objective on a percentile the share of requests that it allows over its bound, and the share that was.
-    #[serde(skip)]
-    shares: Vec<Option<(f64, OrderedShare)>>,
+    pub(super) trial: Option<Box<Trial>>,
 }
 
 impl TuneTrial {
@@ -87,44 +81,29 @@ impl TuneTrial {
         run: &Summary,
         invalid_runs: InvalidRuns,
     ) -> Self {
-        // Whether each is met, and by how much its figure is of what it allows.
-        let judged: Vec<(bool, f64)> = run
-            .objectives
-            .iter()
-            .map(|judged| match judged.objective.most_over().zip(judged.over_share) {
-                Some((most, over)) => (over <= most, over / most),
-                None => (judged.passed(), f64::from(u8::from(!judged.passed()))),
-            })
-            .collect();
-        let tightest = (0..judged.len()).max_by(|a, b| judged[*a].1.total_cmp(&judged[*b].1));
-        let tightest = tightest.map(|place| &run.objectives[place]);
-        let saturated = Trial::overload(run);
-        let invalid: Vec<String> = distrust(run).map(str::to_owned).collect();
-        let is_known = invalid.is_empty() || invalid_runs == InvalidRuns::Counted;
-        let side = match judged.iter().all(|judged| judged.0) && saturated.is_none() {
-            _ if !is_known || judged.is_empty() => Status::Undecided,
-            true => Status::Met,
-            false => Status::Missed,
-        };
-        let (completed, offered) = (run.rates.completed_requests_per_s, run.rates.offered_requests_per_s);
-        let share = |judged: &crate::analysis::Judgement| judged.objective.most_over().zip(judged.over);
+        let trial = Trial::new(wanted, run);
+        let used = |judged: &&JudgedObjective| judged.allowance().1;
+        let tightest = trial.judged.iter().max_by(|a, b| used(a).total_cmp(&used(b)));
+        let is_known = trial.is_valid() || invalid_runs == InvalidRuns::Counted;
         Self {
-            number: wanted.number,
-            run: wanted.run.clone(),
+            number: trial.number,
+            run: trial.run.clone(),
             round,
             per_gpu,
-            window_s: run.window.length_s(),
-            requests: run.requests.planned,
-            side,
-            saturated,
+            window_s: trial.window_s,
+            requests: trial.requests,
+            side: match trial.is_met() {
+                _ if !is_known || trial.judged.is_empty() => Status::Undecided,
+                true => Status::Met,
+                false => Status::Missed,
+            },
+            saturated: trial.saturated.clone(),
             tightest: tightest.map(|judged| judged.objective.text.clone()),
             over_share: tightest.and_then(|judged| judged.over_share),
             output_tokens_per_s: run.rates.output_tokens_per_s,
             replaced: invalid_runs == InvalidRuns::LeftOut && spoiled_by(run).is_some(),
-            invalid,
-            load_per_s: wanted.load.amount(),
-            completed_share: completed.zip(offered).map_or(0.0, |(completed, offered)| completed / offered),
-            shares: run.objectives.iter().map(share).collect(),
+            invalid: trial.invalid.clone(),
+            trial: Some(trial.into()),
         }
     }
 
@@ -136,7 +115,8 @@ impl TuneTrial {
     /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in
     /// the same round.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
-        (self.round, self.load_per_s) == (other.round, other.load_per_s)
+        let load = |of: &Self| of.trial.as_ref().map(|trial| trial.load);
+        (self.round, load(self)) == (other.round, load(other))
     }
 
     /// Whether its server falls behind and completes surely less than `per_gpu`: in a short run an equal one
@@ -144,7 +124,15 @@ impl TuneTrial {
     /// what it can serve for long.
     fn completes_surely_less(&self, per_gpu: f64) -> bool {
         let by_chance = FAR_BEHIND / libm::sqrt(self.requests.max(1) as f64);
-        self.saturated.is_some() && self.completed_share * self.per_gpu * (1.0 + by_chance) < per_gpu
+        let rates = self.trial.as_ref().and_then(|trial| trial.completed_per_s.zip(trial.offered_per_s));
+        let share = rates.map_or(0.0, |(completed, offered)| completed / offered);
+        self.saturated.is_some() && share * self.per_gpu * (1.0 + by_chance) < per_gpu
+    }
+
+    /// Of each objective on a percentile the share of requests that it allows over its bound, and the share that was.
+    fn shares(&self) -> Vec<Option<(f64, OrderedShare)>> {
+        let judged = self.trial.iter().flat_map(|trial| &trial.judged);
+        judged.map(|judged| judged.objective.most_over().zip(judged.over)).collect()
     }
 
     /// Whether this variant surely does worse than that of `better`, which meets this load, or a higher one: its server
@@ -156,8 +144,9 @@ impl TuneTrial {
             return false;
         }
         let is_paired = self.is_paired(better);
-        let doubt = doubt / self.shares.len().max(1) as f64;
-        let mut pairs = self.shares.iter().zip(&better.shares).filter_map(|(own, theirs)| own.zip(*theirs));
+        let (own, theirs) = (self.shares(), better.shares());
+        let doubt = doubt / own.len().max(1) as f64;
+        let mut pairs = own.into_iter().zip(theirs).filter_map(|(own, theirs)| own.zip(theirs));
         self.completes_surely_less(better.per_gpu)
             || pairs.any(|((most, own), (_, theirs))| {
                 let levels = LEVELS.iter().map(|level| level * most).filter(|level| *level < 1.0);
@@ -174,8 +163,6 @@ impl TuneTrial {
 #[derive(Clone, Debug, Default)]
 pub(super) struct TrialHistory {
     pub(super) trials: Vec<TuneTrial>,
-    /// The same as the runs of a sweep.
-    pub(super) swept: Vec<Trial>,
     /// Whether it began before any variant had met a load.
     pub(super) is_pioneer: bool,
     /// Why it cannot be run any more, where something failed.
@@ -184,11 +171,10 @@ pub(super) struct TrialHistory {
 
 impl TrialHistory {
     /// Takes a run. A spoiled one counts where spare ones of its load were spoiled too.
-    pub(super) fn take(&mut self, mut trial: TuneTrial, swept: Trial) {
+    pub(super) fn take(&mut self, mut trial: TuneTrial) {
         let alike = |other: &&TuneTrial| (other.round, other.per_gpu) == (trial.round, trial.per_gpu);
         trial.replaced &= (self.trials.iter().filter(alike).count() as u64) < Repeat::MOST_SPARE;
         self.trials.push(trial);
-        self.swept.push(swept);
     }
 
     pub(super) fn of_round(&self, round: usize) -> impl Iterator<Item = &TuneTrial> {
@@ -255,13 +241,9 @@ impl TrialHistory {
         let steps = self.of_round(round).count().max(1) as f64;
         let usual =
             if self.is_pioneer && round == 1 { RAISED } else { libm::pow(near, libm::exp2(steps - 1.0)) };
-        let step = |hint: Option<f64>| hint.unwrap_or(usual).clamp(near, RAISED);
-        match (met, missed) {
-            (None, None) => Some(first),
-            (None, Some(missed)) => Some(missed / step(None)),
-            (Some(met), None) => Some(met * step(hint.filter(|_| round == 1).map(|hint| hint / met))),
-            (Some(met), Some(missed)) => (missed > met * near).then(|| libm::sqrt(met * missed)),
-        }
+        // Where a load is expected to end counts only once a lower one is met.
+        let hint = hint.zip(met).filter(|_| round == 1).map(|(hint, met)| hint / met);
+        Bracket { met, missed }.next(first, hint.unwrap_or(usual).clamp(near, RAISED), near)
     }
 }
 
@@ -273,7 +255,7 @@ mod tests {
     use crate::experiment::sweep::Load;
 
     /// A trial whose load is met or not; every other answer of one that is not comes late.
-    fn trial(round: usize, per_gpu: f64, met: bool) -> (TuneTrial, Trial) {
+    fn trial(round: usize, per_gpu: f64, met: bool) -> TuneTrial {
         let load = Load::Rate(per_gpu);
         let wanted =
             TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: "a/run-1".to_owned() };
@@ -283,15 +265,13 @@ mod tests {
         });
         let objectives: [Objective; 1] = ["p95 ttft < 500ms".parse().unwrap()];
         let summary = summarise(&run(60_000, records.collect()), &objectives);
-        let trial = TuneTrial::new(&wanted, (round, per_gpu), &summary, InvalidRuns::Counted);
-        (trial, Trial::new(&wanted, &summary))
+        TuneTrial::new(&wanted, (round, per_gpu), &summary, InvalidRuns::Counted)
     }
 
     fn course(trials: &[(usize, f64, bool)], is_pioneer: bool) -> TrialHistory {
         let mut course = TrialHistory { is_pioneer, ..TrialHistory::default() };
         for &(round, per_gpu, met) in trials {
-            let (trial, swept) = trial(round, per_gpu, met);
-            course.take(trial, swept);
+            course.take(trial(round, per_gpu, met));
         }
         course
     }
@@ -334,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_variant_is_surely_worse_only_where_another_meets_its_load_or_more() {
-        let of = |round, per_gpu, met| trial(round, per_gpu, met).0;
+        let of = trial;
         let (worse, better) = (of(1, 8.0, false), of(1, 8.0, true));
         assert!(worse.is_surely_worse(&better, 0.01));
         assert!(worse.is_surely_worse(&of(2, 9.0, true), 0.01));
@@ -343,11 +323,11 @@ mod tests {
         let spoiled = TuneTrial { replaced: true, ..better };
         assert!(!worse.is_surely_worse(&spoiled, 0.01));
         let better = of(1, 8.0, true);
-        let behind = |completed_share| TuneTrial {
-            saturated: Some(String::new()),
-            completed_share,
-            shares: Vec::new(),
-            ..worse.clone()
+        let behind = |completed_share| {
+            let mut run = worse.trial.clone().unwrap();
+            (run.completed_per_s, run.offered_per_s) = (Some(completed_share), Some(1.0));
+            run.judged.clear();
+            TuneTrial { saturated: Some(String::new()), trial: Some(run), ..worse.clone() }
         };
         // Of 240 requests.
         assert!(behind(0.8).is_surely_worse(&better, 0.01), "it does not keep up");
@@ -362,8 +342,7 @@ mod tests {
     fn a_spoiled_run_is_replaced_twice() {
         let mut course = TrialHistory::default();
         for _ in 0..3 {
-            let (trial, swept) = trial(1, 4.0, true);
-            course.take(TuneTrial { replaced: true, ..trial }, swept);
+            course.take(TuneTrial { replaced: true, ..trial(1, 4.0, true) });
         }
         assert_eq!(course.trials.iter().map(|trial| trial.replaced).collect::<Vec<_>>(), [true, true, false]);
         assert_eq!(course.met(1), Some(4.0));

@@ -22,7 +22,7 @@ pub use experiment::{TuneExperiment, TuneRun};
 pub use file::TuneSpec;
 pub use forecast::TuneForecast;
 pub use history::{LOAD_WORDS, TuneTrial};
-pub use outlook::{Forecast, Forecaster, Outlook, flags_for_limit, flags_for_regime};
+pub use outlook::{Forecast, Forecaster, Lever, Outlook};
 pub use predictor::Predictor;
 pub use result::{ForecastScore, Tune, TuneDecision, TuneStanding, TuneVariant};
 pub use state::{NamedAxis, TuneRuns, TuneStopped};

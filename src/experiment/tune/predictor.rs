@@ -1,11 +1,11 @@
 //! Looks ahead with the simulator: fitted to the runs of one variant, it runs the others in virtual time.
 
-use super::outlook::{Forecast, Forecaster, Outlook, flags_for_limit, flags_for_regime};
-use crate::analysis::{Objective, Quantile, Summary, summarise};
+use super::outlook::{Forecast, Forecaster, Lever, Outlook, levers_for_limit, levers_for_regime};
+use crate::analysis::{Objective, Quantile, summarise};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::engine_fit::{EngineFit, Grade, MeasuredRun};
 use crate::experiment::prediction::{predict, run_virtually};
-use crate::experiment::sweep::{Load, Trial, TrialRequest};
+use crate::experiment::sweep::{Bracket, Load, Trial, TrialRequest};
 use crate::generator::Schedule;
 use crate::record::{RunHeader, RunLog};
 use crate::simulator::Fleet;
@@ -88,9 +88,9 @@ where
         let schedule = Schedule::draw(&highest.header.workload);
         let bottleneck =
             predict(highest.header.clone(), schedule, &fit.applied_to(like), &self.objectives).ok();
-        let held_back = bottleneck.map(|(_, predicted)| predicted.bottleneck);
-        let held_back = held_back.map(|found| (beginning(&found.sentence), flags_for_limit(found.limit)));
-        let held_back = held_back.filter(|(_, flags)| !flags.is_empty());
+        let limit = bottleneck.map(|(_, predicted)| predicted.bottleneck.limit);
+        let held_back = limit.map(|limit| (limit.words().0, levers_for_limit(limit)));
+        let held_back = held_back.filter(|(_, levers)| !levers.is_empty());
         Outlook { forecasts, unpredicted, held_back: held_back.or_else(|| self.seen_in(highest)) }
     }
 }
@@ -103,39 +103,23 @@ impl<L, F> std::fmt::Debug for Predictor<L, F> {
 
 impl<L, F> Predictor<L, F> {
     /// What a client sees of the run under the highest load.
-    fn seen_in(&self, log: &RunLog) -> Option<(String, &'static [&'static str])> {
+    fn seen_in(&self, log: &RunLog) -> Option<(&'static str, &'static [Lever])> {
         let diagnosis = Diagnosis::of_run(log, &summarise(log, &self.objectives));
-        let symptoms = diagnosis.symptoms.into_iter();
-        let known = symptoms.map(|symptom| (beginning(&symptom.symptom), flags_for_regime(symptom.regime)));
-        known.into_iter().find(|(_, flags)| !flags.is_empty())
+        diagnosis.symptoms.first().map(|symptom| levers_for_regime(symptom.regime))
     }
 
     /// The load for each accelerator at which `fleet` ends to meet the objectives, from `begin` on.
     fn ends_at(&self, header: &RunHeader, fleet: &Fleet, gpus: u32, begin: f64) -> Option<f64> {
-        let meets = |per_gpu: f64| self.meets(header, fleet, per_gpu * f64::from(gpus));
-        let (mut low, mut high) = (begin, begin);
-        if meets(begin)? {
-            let mut steps = 0;
-            while meets(high)? {
-                (low, high, steps) = (high, high * 2.0, steps + 1);
-                if steps > MOST_STEPS {
-                    return Some(low);
-                }
+        let (mut bracket, mut runs) = (Bracket::default(), 0);
+        while let Some(per_gpu) = bracket.next(begin, 2.0, NEAR) {
+            if runs > MOST_STEPS && bracket.met.xor(bracket.missed).is_some() {
+                return bracket.met;
             }
-        } else {
-            let mut steps = 0;
-            while !meets(low)? {
-                (low, high, steps) = (low / 2.0, low, steps + 1);
-                if steps > MOST_STEPS {
-                    return None;
-                }
-            }
+            let is_met = self.meets(header, fleet, per_gpu * f64::from(gpus))?;
+            *if is_met { &mut bracket.met } else { &mut bracket.missed } = Some(per_gpu);
+            runs += 1;
         }
-        while high > low * NEAR {
-            let middle = libm::sqrt(low * high);
-            if meets(middle)? { low = middle } else { high = middle }
-        }
-        Some(libm::sqrt(low * high))
+        Some(libm::sqrt(bracket.met? * bracket.missed?))
     }
 
     /// Whether a simulated run at this rate meets the objectives; `None` where it cannot be simulated.
@@ -154,23 +138,8 @@ impl<L, F> Predictor<L, F> {
         let schedule = Schedule::draw(&workload);
         let header = RunHeader { plan: schedule.facts(), workload, ..header.clone() };
         let log = run_virtually(header, schedule, fleet).ok()?;
-        let run = summarise(&log, &self.objectives);
-        Some(is_met(&run))
+        Some(Trial::new(&wanted, &summarise(&log, &self.objectives)).is_met())
     }
-}
-
-/// A sentence without its figures.
-fn beginning(sentence: &str) -> String {
-    sentence.split_once(": ").map_or(sentence, |(beginning, _)| beginning).to_owned()
-}
-
-/// Whether the figures of a run meet its objectives, sure or not.
-fn is_met(run: &Summary) -> bool {
-    let met = run.objectives.iter().all(|judged| match (judged.objective.most_over(), judged.over) {
-        (Some(most), Some(over)) => over.share() <= most,
-        _ => judged.passed(),
-    });
-    met && Trial::overload(run).is_none()
 }
 
 fn rate(log: &RunLog) -> f64 {

@@ -12,6 +12,7 @@ use super::outlook::Forecast;
 use super::state::{ERROR, NamedAxis, TuneState, TuneStopped};
 use crate::analysis::Status;
 use crate::experiment::matrix::Unstopped;
+use crate::experiment::stored;
 use crate::units::{counted, percent, three_digits};
 
 /// A tuning with its results, as stored in `tune.json`. Loads are requests per second for each accelerator.
@@ -182,22 +183,12 @@ impl Tune {
     ///
     /// What is wrong with the file.
     pub fn read(folder: &Path) -> Option<Result<Self, String>> {
-        #[derive(Deserialize)]
-        struct Format {
-            schema: u32,
-        }
         let path = folder.join(Self::FILE_NAME);
         let text = std::fs::read_to_string(&path).ok()?;
-        let wrong = |error: serde_json::Error| format!("cannot read {}: {error}", path.display());
-        Some(match serde_json::from_str::<Format>(&text) {
-            Ok(Format { schema }) if schema > Self::SCHEMA => Err(format!(
-                "cannot read {}: it has schema {schema}, and this Skyline reads up to {}",
-                path.display(),
-                Self::SCHEMA
-            )),
-            Ok(_) => serde_json::from_str(&text).map_err(wrong),
-            Err(error) => Err(wrong(error)),
-        })
+        let wrong = |why: String| format!("cannot read {}: {why}", path.display());
+        let newest = Self::SCHEMA;
+        let newer = |schema| wrong(format!("it has schema {schema}, and this Skyline reads up to {newest}"));
+        Some(stored::parse(&text, newest, newer, |error| wrong(error.to_string())))
     }
 
     pub(super) fn from_state(state: &TuneState) -> Self {

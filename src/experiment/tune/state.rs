@@ -212,8 +212,8 @@ impl TuneState {
             first_seed: seed_of_run(self.runs.seed, ROUNDS as u64 + 1),
         };
         let mut search = Search::near(plan).ok()?.forced(self.invalid == InvalidRuns::Counted);
-        let last = course.trials.iter().zip(&course.swept).filter(|(trial, _)| trial.round > ROUNDS);
-        last.for_each(|(_, swept)| search.record(swept.clone()));
+        let last = course.trials.iter().filter(|trial| trial.round > ROUNDS);
+        last.filter_map(|trial| trial.trial.as_deref()).for_each(|trial| search.record(trial.clone()));
         Some(search)
     }
 

@@ -82,7 +82,7 @@ impl Bottleneck {
 
 impl Limit {
     /// The bottleneck and its cure, in words.
-    const fn words(self) -> (&'static str, &'static str) {
+    pub(in crate::experiment) const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::KvCache => (
                 "requests wait for room in the KV cache",

@@ -4,7 +4,7 @@ use super::parts::cells::{p_value, served_by, with_unit};
 use crate::analysis::FigureKind;
 use crate::analysis::statistics::Estimate;
 use crate::experiment::{
-    AbMetric, AbOverall, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
+    AbMetric, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
 };
 use crate::report::chart::{
     Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
@@ -25,11 +25,11 @@ const METHOD: &str = "intervals and p are those of the exact signed-rank test ov
 pub fn document(test: &AbTest) -> Document {
     let tone = match test.verdict {
         _ if test.caution.is_some() => Tone::Bad,
-        AbOverall::Better | AbOverall::Equivalent => Tone::Good,
-        AbOverall::Worse | AbOverall::Mixed | AbOverall::Invalid => Tone::Bad,
-        AbOverall::Inconclusive | AbOverall::Unfinished => Tone::Neutral,
+        AbVerdict::Better | AbVerdict::Equivalent => Tone::Good,
+        AbVerdict::Worse | AbVerdict::Mixed | AbVerdict::Invalid => Tone::Bad,
+        AbVerdict::Inconclusive | AbVerdict::Unfinished => Tone::Neutral,
     };
-    let verdict = if test.caution.is_some() { AbOverall::Invalid } else { test.verdict };
+    let verdict = if test.caution.is_some() { AbVerdict::Invalid } else { test.verdict };
     let verdict = VerdictLine::new(tone, verdict.word().to_uppercase(), test.sentence.clone());
     let chosen = counted(test.metrics.len() as u64, "metric");
     let decides = Section::summary(format!("B against A: {chosen}, chosen before the first round"))
@@ -167,7 +167,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
         let palette = match metric.verdict {
             Some(AbVerdict::Better | AbVerdict::Equivalent) => Palette::Third,
             Some(AbVerdict::Worse) => Palette::Second,
-            Some(AbVerdict::Inconclusive) | None => Palette::First,
+            _ => Palette::First,
         };
         let by = change(metric);
         let shown = by.map_or(NOTHING.to_owned(), |by| in_words(metric, by.value));

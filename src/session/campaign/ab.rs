@@ -63,8 +63,8 @@ enum Kind {
 
 impl AbQuestion {
     pub(crate) fn new(workload: WorkloadSpec, design: &AbDesign, require: Require, salt: u64) -> Self {
-        let metrics = design.metrics().iter().map(ToString::to_string).collect();
-        let (rounds, margin) = (design.rounds(), design.margin());
+        let metrics = design.metrics.iter().map(ToString::to_string).collect();
+        let (rounds, margin) = (design.rounds, design.margin);
         Self { kind: Kind::Ab, workload, rounds, metrics, margin, order: design.order(), require, salt }
     }
 

@@ -70,7 +70,7 @@ pub(crate) fn variation_before(
     plan_hash: &str,
 ) -> Option<(Vec<(String, f64)>, String)> {
     let results = results_in(base);
-    let chosen = |(metric, _): &(String, f64)| design.metrics().iter().any(|key| key.to_string() == *metric);
+    let chosen = |(metric, _): &(String, f64)| design.metrics.iter().any(|key| key.to_string() == *metric);
     let read = |folder: &Path, file: &str| -> Option<Value> {
         serde_json::from_slice(&std::fs::read(folder.join(file)).ok()?).ok()
     };

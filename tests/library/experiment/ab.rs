@@ -3,9 +3,7 @@
 
 use skyline::analysis::statistics::{Estimate, bootstrap, hodges_lehmann, mean};
 use skyline::analysis::{Summary, summarise};
-use skyline::experiment::{
-    AbDesign, AbOverall, AbRound, AbSide, AbTest, AbVerdict, InvalidRuns, Power, seed_of_run,
-};
+use skyline::experiment::{AbDesign, AbRound, AbSide, AbTest, AbVerdict, InvalidRuns, Power, seed_of_run};
 use skyline::random::RandomStream;
 use skyline::record::RunLog;
 use skyline::simulator::{Delay, FixedQueue};
@@ -86,7 +84,7 @@ fn experiment_of(number: u64, server: Plain, seconds: u64, slower: [f64; 2]) -> 
 #[test]
 fn a_server_that_does_not_keep_up_is_worse() {
     let test = experiment(1, BUSY, 60, 1.78);
-    assert!(test.counted_rounds + 2 >= ROUNDS && test.verdict == AbOverall::Worse, "{}", test.sentence);
+    assert!(test.counted_rounds + 2 >= ROUNDS && test.verdict == AbVerdict::Worse, "{}", test.sentence);
     assert_eq!(test.overload.worse, Some(AbSide::B), "{:?}", test.overload);
     assert!(test.sentence.starts_with("B is worse than A: B does not keep up (in "), "{}", test.sentence);
 }
@@ -95,7 +93,7 @@ fn a_server_that_does_not_keep_up_is_worse() {
 fn false_alarms(experiments: u64, server: Plain, seconds: u64) -> u64 {
     let wrong = |number: &u64| {
         let verdict = experiment(*number, server, seconds, 1.0).verdict;
-        matches!(verdict, AbOverall::Better | AbOverall::Worse | AbOverall::Mixed)
+        matches!(verdict, AbVerdict::Better | AbVerdict::Worse | AbVerdict::Mixed)
     };
     (1..=experiments).filter(wrong).count() as u64
 }
@@ -110,7 +108,7 @@ fn found_and_announced(experiments: u64) -> (f64, f64) {
         let ttft = test.metrics.iter().find(|metric| metric.metric == "p50 ttft").unwrap();
         found += u64::from(ttft.verdict == Some(AbVerdict::Worse));
         announced += power.of(1.1_f64.ln() / ttft.spread.unwrap().ln_1p());
-        assert!(!matches!(test.verdict, AbOverall::Better | AbOverall::Equivalent), "{}", test.sentence);
+        assert!(!matches!(test.verdict, AbVerdict::Better | AbVerdict::Equivalent), "{}", test.sentence);
     }
     (found as f64 / experiments as f64, announced / experiments as f64)
 }

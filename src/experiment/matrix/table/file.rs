@@ -86,12 +86,7 @@ impl Experiments {
     }
 
     pub(super) fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
-        let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
-        let mistakes = Mistakes::default();
-        match Self::read(SpecValue::root(&node, &mistakes)) {
-            Some(read) if mistakes.is_empty() => Ok(read),
-            _ => Err(mistakes.into_error(origin)),
-        }
+        read_whole(node, origin, Self::read)
     }
 
     fn read(place: SpecValue<'_>) -> Option<Self> {
@@ -265,6 +260,20 @@ pub(in crate::experiment) fn file(
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause, example })?;
     Ok(read(text.trim_start_matches('\u{feff}')))
+}
+
+/// What `read` makes of a whole file, or every mistake in it; `origin` names it in the error.
+pub(in crate::experiment) fn read_whole<T>(
+    node: Result<Node, Mistakes>,
+    origin: &str,
+    read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+) -> Result<T, SpecError> {
+    let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
+    let mistakes = Mistakes::default();
+    match read(SpecValue::root(&node, &mistakes)) {
+        Some(read) if mistakes.is_empty() => Ok(read),
+        _ => Err(mistakes.into_error(origin)),
+    }
 }
 
 /// Place of `name` among `names`.

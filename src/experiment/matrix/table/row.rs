@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::claim::{Claim, ClaimKind, Reference};
 use super::sampling;
-use super::settings::{PrefixReuse, RATE, Settings, Spacing, USERS, tokens};
+use super::settings::{RATE, Settings, USERS, tokens};
 use crate::analysis::Objective;
 use crate::workload::reading::{Fields, SpecValue};
 
@@ -224,76 +224,61 @@ impl Axes {
 
     /// Every axis that is given, in the order of the fields.
     fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
-        let none = Settings::default;
-        let workloads = axis(fields, "workload", |place| {
-            let name = place.nonblank()?;
-            Some((short(&name), Settings { workload: Some(name), ..none() }))
-        });
-        let inputs = axis(fields, "input_tokens", |place| {
-            tokens(place).map(|n| (format!("in{n}"), Settings { input_tokens: Some(n), ..none() }))
-        });
-        let outputs = axis(fields, "output_tokens", |place| {
-            tokens(place).map(|n| (format!("out{n}"), Settings { output_tokens: Some(n), ..none() }))
-        });
-        let prefixes = axis(fields, "prefix_tokens", |place| {
-            tokens(place).map(|n| (format!("prefix{n}"), Settings { prefix_tokens: Some(n), ..none() }))
-        });
-        let reuse = axis(fields, "prefix_reuse", |place| {
-            place.variant().map(|reuse: PrefixReuse| {
-                (reuse.to_string(), Settings { prefix_reuse: Some(reuse), ..none() })
+        let axes = AXES.map(|(name, begins, read)| {
+            axis(fields, name, |place| {
+                let settings = read(place)?;
+                Some((format!("{begins}{}", short(&settings.value_in_words(name))), settings))
             })
         });
-        let rates = axis(fields, "rate_per_s", |place| {
-            let rate = place.number(RATE)?;
-            let name = format!("rate{}", short(&rate.to_string()));
-            Some((name, Settings { rate_per_s: Some(rate), ..none() }))
-        });
-        let users = axis(fields, "users", |place| {
-            let users = place.whole(USERS)?;
-            Some((format!("users{users}"), Settings { users: Some(users), ..none() }))
-        });
-        let spacings = axis(fields, "arrival", |place| {
-            place
-                .variant()
-                .map(|arrival: Spacing| (arrival.to_string(), Settings { arrival: Some(arrival), ..none() }))
-        });
-        let temperatures = axis(fields, "temperature", |place| {
-            let value = sampling::temperature(place)?;
-            let name = format!("temp{}", short(&value.to_string()));
-            Some((name, Settings { temperature: Some(value), ..none() }))
-        });
-        let nuclei = axis(fields, "top_p", |place| {
-            let value = sampling::top_p(place)?;
-            let name = format!("topp{}", short(&value.to_string()));
-            Some((name, Settings { top_p: Some(value), ..none() }))
-        });
-        let most_likely = axis(fields, "top_k", |place| {
-            let value = sampling::top_k(place)?;
-            Some((format!("topk{value}"), Settings { top_k: Some(value), ..none() }))
-        });
-        let caps = axis(fields, "max_concurrency", |place| {
-            let cap = place.whole(USERS)?;
-            Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..none() }))
-        });
-        if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
+        let is_axis = |name: &str| {
+            let mut given =
+                AXES.iter().zip(&axes).filter(|(_, values)| values.iter().flatten().next().is_some());
+            given.any(|((of, ..), _)| *of == name)
+        };
+        if is_axis("rate_per_s") && is_axis("users") {
             return fields.reject_of(
                 "users",
                 "is an axis together with `rate_per_s`; one of them says what load there is",
             );
         }
-        if let (Self::Grid, Some([_, ..]), Some([_, ..])) = (self, users.as_deref(), spacings.as_deref()) {
+        if self == Self::Grid && is_axis("users") && is_axis("arrival") {
             return fields.reject_of(
                 "users",
                 "is an axis together with `arrival`; closed-loop users send when they are answered, so arrivals have \
                  no pattern: leave one of them out, or write [[rows]]",
             );
         }
-        let load = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
-        let axes = load.into_iter().chain([temperatures, nuclei, most_likely]);
-        let axes: Vec<Axis> = axes.collect::<Option<_>>()?;
+        let mut axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+        // Names say the load before how answers are sampled.
+        axes[SAMPLING..].rotate_right(1);
         Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
     }
 }
+
+/// Reads a value of an axis.
+type ReadsAxis = fn(SpecValue<'_>) -> Option<Settings>;
+
+/// Settings that may be axes, each with how its values begin in names; the cap comes last.
+static AXES: [(&str, &str, ReadsAxis); 12] = [
+    ("workload", "", |of| Some(Settings { workload: Some(of.nonblank()?), ..none() })),
+    ("input_tokens", "in", |of| Some(Settings { input_tokens: Some(tokens(of)?), ..none() })),
+    ("output_tokens", "out", |of| Some(Settings { output_tokens: Some(tokens(of)?), ..none() })),
+    ("prefix_tokens", "prefix", |of| Some(Settings { prefix_tokens: Some(tokens(of)?), ..none() })),
+    ("prefix_reuse", "", |of| Some(Settings { prefix_reuse: Some(of.variant()?), ..none() })),
+    ("rate_per_s", "rate", |of| Some(Settings { rate_per_s: Some(of.number(RATE)?), ..none() })),
+    ("users", "users", |of| Some(Settings { users: Some(of.whole(USERS)?), ..none() })),
+    ("arrival", "", |of| Some(Settings { arrival: Some(of.variant()?), ..none() })),
+    ("temperature", "temp", |of| Some(Settings { temperature: Some(sampling::temperature(of)?), ..none() })),
+    ("top_p", "topp", |of| Some(Settings { top_p: Some(sampling::top_p(of)?), ..none() })),
+    ("top_k", "topk", |of| Some(Settings { top_k: Some(sampling::top_k(of)?), ..none() })),
+    ("max_concurrency", "cap", |of| Some(Settings { max_concurrency: Some(of.whole(USERS)?), ..none() })),
+];
+fn none() -> Settings {
+    Settings::default()
+}
+
+/// Place of the first of [`AXES`] that says how answers are sampled.
+const SAMPLING: usize = 8;
 
 /// The values of one axis; none where it is not given.
 fn axis(

@@ -220,6 +220,15 @@ impl Settings {
         .collect()
     }
 
+    /// The value of the setting `name`, as files have it; empty where it is not given.
+    pub(super) fn value_in_words(&self, name: &str) -> String {
+        match serde_json::to_value(self).unwrap_or_default().get(name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(number) => number.as_f64().map_or(String::new(), |number| number.to_string()),
+            None => String::new(),
+        }
+    }
+
     /// The value of one of them.
     pub fn variable(&self, variable: MatrixVariable) -> Option<String> {
         self.variables().into_iter().find(|(of, _)| *of == variable).map(|(_, value)| value)

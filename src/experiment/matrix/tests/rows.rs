@@ -1,7 +1,6 @@
 //! Rows as they differ, pair and are expected to be.
 
 use super::*;
-use crate::experiment::matrix::tested::TrustedRuns;
 
 fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings { input_tokens: Some(256), rate_per_s: Some(1.0), ..Settings::default() };
@@ -29,8 +28,7 @@ fn rows_differ_by_what_they_ask_and_not_by_how_it_is_written() {
 fn unlike_numbers_of_runs_make_no_pairs() {
     let (one, two) = (runs(&[100, 110, 95]), runs(&[50, 52]));
     let claim: Claim = "p50 ttft > 1.5 x B".parse().unwrap();
-    let tested =
-        claim.test(&TrustedRuns::Runs(one.iter().collect()), Some(&TrustedRuns::Runs(two.iter().collect())));
+    let tested = claim.test(&trusted(&one), Some(&trusted(&two)));
     // The means, 305/3 and 51, and not the means of the first two of each.
     assert!((tested.ratio.unwrap() - 305.0 / 3.0 / 51.0).abs() < 1e-9, "{tested:?}");
     let (low, high) = (tested.ratio_low.unwrap(), tested.ratio_high.unwrap());

@@ -158,9 +158,8 @@ impl RunVariation {
 /// resampling cannot add the runs that did not happen.
 pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
     match isotonic(demand, readings) {
-        Isotonic::Kept => LimitCrossing::Kept,
-        Isotonic::Missed(times) => LimitCrossing::Missed(times),
-        Isotonic::Crosses(start) => LimitCrossing::Crosses(crossing(demand, readings, start)),
+        LimitCrossing::Crosses(start) => LimitCrossing::Crosses(crossing(demand, readings, start.estimate)),
+        crossing => crossing,
     }
 }
 
@@ -335,19 +334,16 @@ fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
     loads.into_iter().filter_map(joined).collect()
 }
 
-/// The crossing by the isotonic fit alone.
-enum Isotonic {
-    Kept,
-    Missed(f64),
-    Crosses(f64),
-}
-
 /// The crossing of the isotonic fit, interpolated between the two loads around it in the logarithms of both.
-fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> Isotonic {
+fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
     let loads = by_load(readings);
     let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
-    let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else { return Isotonic::Kept };
-    let Some(under) = over.checked_sub(1) else { return Isotonic::Missed(fitted[over] / demand.limit) };
+    let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else {
+        return LimitCrossing::Kept;
+    };
+    let Some(under) = over.checked_sub(1) else {
+        return LimitCrossing::Missed(fitted[over] / demand.limit);
+    };
     let seen = |place: usize| match demand.scale {
         // No failure among so many does not prove a share of 0.
         DemandScale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
@@ -356,7 +352,8 @@ fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> Isotonic {
     let (low, high) = (seen(under), seen(over));
     let share = if high > low { ((ln(demand.limit) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
     let (from, to) = (ln(loads[under].load), ln(loads[over].load));
-    Isotonic::Crosses(libm::exp(from + share * (to - from)))
+    let estimate = libm::exp(from + share * (to - from));
+    LimitCrossing::Crosses(Crossing { estimate, interval: Err(Unsure::FarApart) })
 }
 
 /// The loads on both sides of a step, where more than one run lies on each: a single one may be chance.

@@ -104,7 +104,7 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
         let metrics = ["p50 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
         AbTest::new(&AbDesign::new(8, metrics.into(), 0.05).unwrap(), &rounds, invalid).unwrap()
     };
-    assert_eq!(judged(InvalidRuns::LeftOut, 60).verdict, AbOverall::Invalid);
+    assert_eq!(judged(InvalidRuns::LeftOut, 60).verdict, AbVerdict::Invalid);
     let better = judged(InvalidRuns::Counted, 60);
     let banner = "INVALID: the runs of 8 of 8 rounds are INVALID and count because of --allow-invalid; they give no \
         answer";
@@ -115,14 +115,14 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
         assert!(shown.contains("count because of --allow-invalid; they give no answer"), "{shown}");
         assert!(!shown.contains("B is better") && !shown.contains("class=\"good\""), "{shown}");
     }
-    assert_eq!(better.verdict, AbOverall::Inconclusive);
+    assert_eq!(better.verdict, AbVerdict::Inconclusive);
     assert!(serde_json::to_string(&better).unwrap().contains("\"caution\":\"the runs of 8 of 8"));
     // A warning is not withheld, under the same banner.
     let worse = judged(InvalidRuns::Counted, 200);
-    assert_eq!(worse.verdict, AbOverall::Worse);
+    assert_eq!(worse.verdict, AbVerdict::Worse);
     assert!(text(&worse, 200).starts_with("INVALID: the runs of 8 of 8"), "{}", text(&worse, 200));
     // An equal side is not called equivalent either.
-    assert_eq!(judged(InvalidRuns::Counted, 100).verdict, AbOverall::Inconclusive);
+    assert_eq!(judged(InvalidRuns::Counted, 100).verdict, AbVerdict::Inconclusive);
 }
 
 #[test]
