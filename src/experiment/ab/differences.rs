@@ -6,51 +6,8 @@ use serde::Serialize;
 
 use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
-use crate::analysis::{Figure, FigureKey, FigureKind};
-
-/// How two figures are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DifferenceScale {
-    /// B ÷ A on a logarithmic scale, for latencies and rates.
-    Ratio,
-    /// B − A, for shares and for figures that are 0 in some run.
-    Difference,
-}
-
-impl DifferenceScale {
-    fn of(self, a: f64, b: f64) -> f64 {
-        match self {
-            Self::Ratio => libm::log(b / a),
-            Self::Difference => b - a,
-        }
-    }
-
-    /// The ratio or difference that `shift` stands for.
-    pub(super) fn place(self, shift: f64) -> f64 {
-        match self {
-            Self::Ratio => libm::exp(shift),
-            Self::Difference => shift,
-        }
-    }
-
-    /// A length on the scale, such as a spread, as a share of A or in the figure's unit.
-    pub(super) fn length(self, shift: f64) -> f64 {
-        match self {
-            Self::Ratio => libm::expm1(shift),
-            Self::Difference => shift,
-        }
-    }
-
-    /// The shift of that length.
-    pub(super) fn shift(self, length: f64) -> f64 {
-        match self {
-            Self::Ratio => libm::log1p(length),
-            Self::Difference => length,
-        }
-    }
-}
+use crate::analysis::{Figure, FigureKey};
+use crate::experiment::difference::DifferenceScale;
 
 /// A metric in one round; unknown figures are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -83,26 +40,22 @@ impl Differences {
         });
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
-        let scale = match measure.kind() {
-            FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost if above_zero => {
-                DifferenceScale::Ratio
-            }
-            _ => DifferenceScale::Difference,
-        };
+        let own = DifferenceScale::from_kind(measure.kind());
+        let scale = if above_zero { own } else { DifferenceScale::Difference };
         Self { scale, pairs, figures }
     }
 
     /// Lower and upper bound of each round's difference, on `scale`.
     fn ends(&self, scale: DifferenceScale) -> [Vec<f64>; 2] {
         let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
-        let low = self.figures.iter().map(|&(a, b)| scale.of(most(a), b.at_least()));
-        let high = self.figures.iter().map(|&(a, b)| scale.of(a.at_least(), most(b)));
+        let low = self.figures.iter().map(|&(a, b)| scale.between(most(a), b.at_least()));
+        let high = self.figures.iter().map(|&(a, b)| scale.between(a.at_least(), most(b)));
         [low.collect(), high.collect()]
     }
 
     /// The differences on the metric's own scale, if all are known.
     pub(super) fn exact(&self) -> Option<Vec<f64>> {
-        let known = self.pairs.iter().map(|pair| Some(self.scale.of(pair.a?, pair.b?)));
+        let known = self.pairs.iter().map(|pair| Some(self.scale.between(pair.a?, pair.b?)));
         known.collect()
     }
 

@@ -3,12 +3,11 @@
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-use super::differences::{AbPair, DifferenceScale, Differences};
+use super::differences::{AbPair, Differences};
 use super::power::{LEVEL, Power};
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Sample};
-use crate::experiment::trade::PerGpuTrade;
-use crate::units::{percent, three_digits};
+use crate::experiment::difference::{DifferenceScale, PerGpuTrade};
 
 /// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates does not matter.
 pub(super) const FAILURE_MARGIN: f64 = 0.005;
@@ -148,15 +147,7 @@ impl AbMetric {
 
     /// A length in the unit of the margin, in words.
     pub fn length_in_words(&self, length: f64) -> String {
-        match (self.scale, self.unit) {
-            (DifferenceScale::Ratio, _) => percent(length),
-            (DifferenceScale::Difference, FigureKind::Share) => {
-                format!("{} points", three_digits(length * 100.0))
-            }
-            (DifferenceScale::Difference, FigureKind::Latency) => format!("{} ms", three_digits(length)),
-            (DifferenceScale::Difference, FigureKind::Rate) => format!("{}/s", three_digits(length)),
-            (DifferenceScale::Difference, FigureKind::Count | FigureKind::Cost) => three_digits(length),
-        }
+        self.scale.in_words(self.unit, length)
     }
 }
 

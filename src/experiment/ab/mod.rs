@@ -38,7 +38,7 @@ mod rounds;
 mod tests;
 
 pub use design::{AbDesign, AbOrder, AbSide, DEFAULT_ROUNDS, TooFewRounds};
-pub use differences::{AbPair, DifferenceScale};
+pub use differences::AbPair;
 pub use experiment::{AbExperiment, AbRun};
 pub use metric::{AbMetric, AbVerdict};
 pub use outcome::{AbClass, AbTest};

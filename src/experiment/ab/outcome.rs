@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::design::{AbDesign, AbOrder, AbSide};
-use super::differences::{DifferenceScale, Differences};
+use super::differences::Differences;
 use super::metric::{AbMetric, AbVerdict, FAILURE_MARGIN, explored, per_gpu_trade};
 use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
 use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
+use crate::experiment::difference::DifferenceScale;
 use crate::experiment::driver::InvalidRuns;
 use crate::experiment::spoiled;
 use crate::units::{counted, percent, three_digits};

@@ -240,24 +240,19 @@ pub enum ComparedBy {
 impl ComparedBy {
     /// What is known of all of them.
     fn from_offers(offers: &[&Offer]) -> Option<Self> {
-        let all = |known: fn(&Offer) -> bool| offers.iter().all(|offer| known(offer));
-        match () {
-            () if offers.is_empty() => None,
-            () if all(|offer| offer.cost_per_hour.is_some()) => Some(Self::Price),
-            () if all(|offer| offer.gpus.is_some()) => Some(Self::Gpus),
-            () if all(|offer| offer.gpus.is_none()) => Some(Self::Instances),
-            () => None,
-        }
+        let is_known = |by: &Self| !offers.is_empty() && offers.iter().all(|offer| by.read(offer).is_some());
+        [Self::Price, Self::Gpus, Self::Instances].into_iter().find(is_known)
     }
 
-    fn read(self, offer: &Offer) -> f64 {
-        let whole = |figure: Option<u64>| figure.map(|figure| figure as f64);
-        let read = match self {
+    /// What an offer takes by this basis; instances alone count only where accelerators do not.
+    fn read(self, offer: &Offer) -> Option<f64> {
+        match self {
             Self::Price => offer.cost_per_hour,
-            Self::Gpus => whole(offer.gpus),
-            Self::Instances => whole(offer.instances),
-        };
-        read.unwrap_or(f64::INFINITY)
+            Self::Gpus => offer.gpus.map(|gpus| gpus as f64),
+            Self::Instances => {
+                offer.instances.filter(|_| offer.gpus.is_none()).map(|instances| instances as f64)
+            }
+        }
     }
 
     /// The best by this basis, in words.
@@ -280,27 +275,25 @@ impl CapacityPlan {
         let compared_by =
             ComparedBy::from_offers(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
         let least = compared_by.and_then(|by| {
-            keeping.iter().min_by(|a, b| by.read(a.1).total_cmp(&by.read(b.1))).map(|least| (by, *least))
+            let takes = |offer: &Offer| by.read(offer).unwrap_or(f64::INFINITY);
+            keeping.iter().min_by(|a, b| takes(a.1).total_cmp(&takes(b.1))).map(|least| (by, *least))
         });
         let target = three_digits(contract.target_per_s);
         let headroom = percent(contract.headroom);
         let asked = format!("{target} requests/s with {headroom} headroom");
+        let within = format!("{asked} within the objectives");
         let sentence = match least {
-            Some((_, (_, offer))) if offers.len() == 1 => {
-                format!("{asked} within the objectives takes {offer}")
-            }
-            Some((ComparedBy::Price, (_, offer))) => {
-                format!("{asked} within the objectives is cheapest with {offer}")
-            }
+            Some((_, (_, offer))) if offers.len() == 1 => format!("{within} takes {offer}"),
+            Some((ComparedBy::Price, (_, offer))) => format!("{within} is cheapest with {offer}"),
             Some((ComparedBy::Gpus, (_, offer))) => {
-                format!("{asked} within the objectives takes the fewest GPUs (no price given) with {offer}")
+                format!("{within} takes the fewest GPUs (no price given) with {offer}")
             }
-            Some((ComparedBy::Instances, (_, offer))) => format!(
-                "{asked} within the objectives takes the fewest instances (GPUs not given) with {offer}"
-            ),
+            Some((ComparedBy::Instances, (_, offer))) => {
+                format!("{within} takes the fewest instances (GPUs not given) with {offer}")
+            }
             None if !keeping.is_empty() => format!(
-                "{asked} within the objectives fits {} offers; the cheapest is unknown, because some do not say how \
-                 many GPUs an instance has",
+                "{within} fits {} offers; the cheapest is unknown, because some do not say how many GPUs an \
+                 instance has",
                 keeping.len()
             ),
             None => format!("no offer carries {asked} within its objectives"),

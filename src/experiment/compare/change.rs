@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::pairs::{RequestPairs, SHOWN};
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, welch};
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
+use crate::analysis::{AcrossRuns, FigureKey, FigureLevel};
+use crate::experiment::difference::DifferenceScale;
 
 /// A change whose p-value is at most this has a 95 % interval without 0, and is more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
@@ -102,10 +103,10 @@ impl Change {
         pairing: Pairing,
         requests: Option<&RequestPairs>,
     ) -> Result<Self, &'static str> {
-        let is_share = key.kind() == FigureKind::Share;
+        let scale = DifferenceScale::from_kind(key.kind());
         if pairing.is_of_single_runs() {
-            let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
-            let own = || of_own_intervals(before.level(), after.level(), is_share);
+            let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, scale)?;
+            let own = || of_own_intervals(before.level(), after.level(), scale);
             let basis = match (requests, pairing) {
                 (Some(requests), _) => ChangeBasis::Requests(requests.len()),
                 (None, Pairing::SamePlan) => ChangeBasis::SamePlan,
@@ -115,11 +116,13 @@ impl Change {
             return Ok(Self { least, most, ..Self::within(interval, basis) });
         }
         let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
-        let found = if is_share { Some(means.difference) } else { means.ratio };
+        let (found, shift) = match scale {
+            DifferenceScale::Difference => (Some(means.difference), 0.0),
+            DifferenceScale::Ratio => (means.ratio, 1.0),
+        };
         // Where the baseline's runs differ too much nothing bounds the ratio; where none differs, few of them
         // prove nothing.
         let proves = means.error > 0.0 || means.difference.value == 0.0 || means.p <= SIGNIFICANT;
-        let shift = if is_share { 0.0 } else { 1.0 };
         let ends = found.filter(|_| proves).map(|found| (found.low - shift, found.high - shift)).unzip();
         let value = if let Some(found) = found {
             found.value - shift
@@ -187,15 +190,16 @@ pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairin
 /// variance estimates recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that
 /// is Newcombe's method 10, *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it
 /// takes is.
-fn of_own_intervals(before: FigureLevel, after: FigureLevel, is_share: bool) -> (Option<f64>, Option<f64>) {
-    let apart = |one: Option<f64>, other: Option<f64>| {
-        let (one, other) = one.zip(other)?;
-        Some(if is_share { one - other } else { libm::log(one / other) })
-    };
+fn of_own_intervals(
+    before: FigureLevel,
+    after: FigureLevel,
+    scale: DifferenceScale,
+) -> (Option<f64>, Option<f64>) {
+    let apart = |one: Option<f64>, other: Option<f64>| Some(scale.between(other?, one?));
     let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
         let far = libm::hypot(apart(after.value, own)?, apart(before.value, others)?);
         let end = apart(after.value, before.value)? + sign * far;
-        Some(if is_share { end } else { libm::expm1(end) }).filter(|end| end.is_finite())
+        Some(scale.length(end)).filter(|end| end.is_finite())
     };
     (change(-1.0, after.low, before.high), change(1.0, after.high, before.low))
 }
@@ -211,8 +215,12 @@ fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {
 }
 
 /// The least and the most that the change from one figure to the other can be, of each the least and the most.
-fn between(before: (f64, f64), after: (f64, f64), is_share: bool) -> Result<(f64, f64), &'static str> {
-    if is_share {
+fn between(
+    before: (f64, f64),
+    after: (f64, f64),
+    scale: DifferenceScale,
+) -> Result<(f64, f64), &'static str> {
+    if scale == DifferenceScale::Difference {
         return Ok((after.0 - before.1, after.1 - before.0));
     }
     let ratio = |after: f64, before: f64| if after == before { 1.0 } else { after / before };

@@ -11,7 +11,7 @@ use super::row::{ComparedRow, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
 use crate::analysis::FigureKey;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};
-use crate::experiment::trade::PerGpuTrade;
+use crate::experiment::difference::PerGpuTrade;
 
 /// Runs compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

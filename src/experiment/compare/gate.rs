@@ -8,7 +8,8 @@ use super::change::{Change, ChangeBasis, Pairing};
 use super::side::ComparedSide;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureUnit, Status, VerdictOutcome};
-use crate::units::{counted, percent, three_digits};
+use crate::experiment::difference::DifferenceScale;
+use crate::units::counted;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -279,8 +280,5 @@ fn two_digits(number: f64) -> u64 {
 }
 
 fn shown(subject: &FigureKey, share: f64) -> String {
-    match subject.kind() {
-        FigureKind::Share => format!("{} points", three_digits(share * 100.0)),
-        FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost => percent(share),
-    }
+    DifferenceScale::from_kind(subject.kind()).in_words(subject.kind(), share)
 }

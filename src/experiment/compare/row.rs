@@ -7,7 +7,8 @@ use super::pairs::RequestPairs;
 use super::side::ComparedSide;
 use super::subjects::subjects;
 use crate::analysis::statistics::{Estimate, holm, mean, slope, slope_p, student_t_quantile};
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel};
+use crate::analysis::{AcrossRuns, FigureKey, FigureLevel};
+use crate::experiment::difference::DifferenceScale;
 
 /// The power for the detectable change.
 const POWER: f64 = 0.8;
@@ -65,7 +66,7 @@ impl ComparedRow {
         if !before.is_known() && !after.is_known() {
             return None;
         }
-        let is_share = key.kind() == FigureKind::Share;
+        let scale = DifferenceScale::from_kind(key.kind());
         let found = Change::between(key, before, after, pairing, requests).ok();
         let means = two_means(before, after, pairing);
         let (before, after) = (before.level(), after.level());
@@ -78,15 +79,15 @@ impl ComparedRow {
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
             // Shares change by points.
-            let base = if is_share { 1.0 } else { base };
+            let base = if scale == DifferenceScale::Difference { 1.0 } else { base };
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         Some(Self {
             figure: key.clone(),
             baseline: before,
             other: after,
-            difference: moved.filter(|_| is_share).or(difference),
-            change: moved.filter(|_| !is_share),
+            difference: moved.filter(|_| scale == DifferenceScale::Difference).or(difference),
+            change: moved.filter(|_| scale == DifferenceScale::Ratio),
             p: means.map(|means| means.p).or(requests.map(RequestPairs::p)),
             p_holm: None,
             detectable,

@@ -316,23 +316,18 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
         format!("the highest load moves by {change:+.1} %").replace('-', "−")
     });
     let change = change.unwrap_or("the highest load is not known of both".to_owned());
-    match (ends, brackets) {
-        (Some(((_, high), (low, _))), _) if low > high => {
-            format!("{change}: surely higher, the intervals do not overlap")
-        }
-        (Some(((low, _), (_, high))), _) if high < low => {
-            format!("{change}: surely lower, the intervals do not overlap")
-        }
-        (Some(_), _) => format!("{change}; the intervals overlap, so it may be chance"),
+    let says = match (ends, brackets) {
+        (Some(((_, high), (low, _))), _) if low > high => ": surely higher, the intervals do not overlap",
+        (Some(((low, _), (_, high))), _) if high < low => ": surely lower, the intervals do not overlap",
+        (Some(_), _) => "; the intervals overlap, so it may be chance",
         (None, Some(((low, high), (other_low, other_high)))) if high < other_low || other_high < low => {
-            format!(
-                "{change}; the brackets do not overlap, but it may be chance: run both with --repeats 5, so that each \
-                 has an interval"
-            )
+            "; the brackets do not overlap, but it may be chance: run both with --repeats 5, so that each has an \
+             interval"
         }
-        (None, Some(_)) => format!("{change}; the brackets overlap, so it may be chance"),
-        (None, None) => format!("{change}; one of them is open at an end"),
-    }
+        (None, Some(_)) => "; the brackets overlap, so it may be chance",
+        (None, None) => "; one of them is open at an end",
+    };
+    format!("{change}{says}")
 }
 
 #[cfg(test)]

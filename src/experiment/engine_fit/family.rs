@@ -19,12 +19,8 @@ pub enum CostModel {
     Linear,
 }
 
-/// Costs that explain what was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct StepCosts {
-    /// By index in `CostModel::kinds`; `None` where the runs do not determine it.
-    pub(super) values: Vec<Option<f64>>,
-}
+/// Costs that explain what was measured, by index in `CostModel::kinds`; `None` where the runs do not determine one.
+pub(super) type StepCosts = Vec<Option<f64>>;
 
 /// A cost that was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -84,7 +80,7 @@ impl CostModel {
         let unknowns = self.kinds().len();
         let Self::Roofline(deployment) = self else {
             let equations: Vec<_> = rows.iter().map(linear).collect();
-            return StepCosts { values: solve(&equations, unknowns) };
+            return solve(&equations, unknowns);
         };
         let datasheet = Roofline::by_datasheet((**deployment).clone());
         let usual = Efficiency::default();
@@ -103,12 +99,12 @@ impl CostModel {
                 break;
             }
         }
-        StepCosts { values }
+        values
     }
 
     /// The step time with these costs.
-    pub(super) fn step_time(&self, costs: &StepCosts) -> StepTime {
-        let value = |place: usize| costs.values[place].unwrap_or(0.0);
+    pub(super) fn step_time(&self, costs: &[Option<f64>]) -> StepTime {
+        let value = |place: usize| costs[place].unwrap_or(0.0);
         match self {
             Self::Roofline(deployment) => StepTime::Roofline(Roofline::new(
                 (**deployment).clone(),
@@ -130,17 +126,15 @@ impl CostModel {
     }
 
     /// The cost at `place` as reported: a share, or a time in seconds; `None` where the runs do not determine it.
-    pub(super) fn reported(&self, costs: &StepCosts, place: usize) -> Option<f64> {
-        let value = costs.values[place]?;
+    pub(super) fn reported(&self, costs: &[Option<f64>], place: usize) -> Option<f64> {
+        let value = costs[place]?;
         if self.kinds()[place].is_share() { (value > 0.0).then(|| value.recip()) } else { Some(value) }
     }
 }
 
-impl StepCosts {
-    /// Seconds between the engine and the client.
-    pub(super) fn front_end(&self) -> f64 {
-        self.values.last().copied().flatten().unwrap_or(0.0)
-    }
+/// Seconds between the engine and the client.
+pub(super) fn front_end(costs: &[Option<f64>]) -> f64 {
+    costs.last().copied().flatten().unwrap_or(0.0)
 }
 
 fn linear(row: &StepStretch) -> Equation {

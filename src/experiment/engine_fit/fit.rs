@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::check::{Grade, MeasuredRun, RunCheck, worst};
-use super::family::{CostKind, CostModel, StepCosts};
+use super::family::{CostKind, CostModel, StepCosts, front_end};
 use super::rows::{StepStretch, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
@@ -181,9 +181,9 @@ impl EngineFit {
 }
 
 impl FittedEngine {
-    fn new(base: &BatchingConfig, family: &CostModel, costs: &StepCosts) -> Self {
+    fn new(base: &BatchingConfig, family: &CostModel, costs: &[Option<f64>]) -> Self {
         let config = BatchingConfig { step_time: family.step_time(costs), ..base.clone() };
-        let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
+        let front_end = Duration::try_from_secs_f64(front_end(costs)).unwrap_or(Duration::ZERO);
         Self { config, front_end }
     }
 
@@ -204,7 +204,7 @@ impl FittedEngine {
 /// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²),
 /// t that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections
 /// are stretches of time, for neighbours depend on one another.
-fn with_intervals(family: &CostModel, rows: &[StepStretch], costs: &StepCosts) -> Vec<FittedCost> {
+fn with_intervals(family: &CostModel, rows: &[StepStretch], costs: &[Option<f64>]) -> Vec<FittedCost> {
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();
     in_order.sort_by(|one, other| one.at.total_cmp(&other.at));

@@ -10,11 +10,11 @@ use crate::analysis::{
     AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Status, Summary, Verdict,
     VerdictOutcome,
 };
+use crate::experiment::difference::PerGpuTrade;
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::spoiled::{self, SERVER_RULES, runs_wanted, spoiled_by};
 use crate::experiment::sweep::Trial;
-use crate::experiment::trade::PerGpuTrade;
 
 /// A run that completed.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@
 
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::{AcrossRuns, Summary};
+use crate::experiment::difference::DifferenceScale;
 
 /// The `runs`, those first whose seed some of the `others` has: these make pairs, and a spare run pairs with
 /// what is left.
@@ -35,8 +36,9 @@ pub(super) fn ratio(one: &AcrossRuns, two: &AcrossRuns) -> Option<Estimate> {
     if pairs.iter().any(|(one, two)| *one <= 0.0 || *two <= 0.0) {
         return None;
     }
-    let logs: Vec<f64> = pairs.iter().map(|(one, two)| libm::log(one / two)).collect();
+    let scale = DifferenceScale::Ratio;
+    let logs: Vec<f64> = pairs.iter().map(|(one, two)| scale.between(*two, *one)).collect();
     let n = logs.len() as f64;
     let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 1.0);
-    Some(Estimate::around(mean(&logs)?, t * libm::sqrt(variance(&logs)? / n)).map(libm::exp))
+    Some(Estimate::around(mean(&logs)?, t * libm::sqrt(variance(&logs)? / n)).map(|log| scale.place(log)))
 }

@@ -6,10 +6,10 @@ use super::ratio::{ratio, shared_first};
 use super::table::{Accept, Claim, ClaimKind, MatrixVariable, Variant};
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{
-    AcrossRuns, FigureKey, FigureSet, Metric, Objective, Quantile, SampleWarning, Status, Summary,
+    AcrossRuns, Comparison, FigureKey, FigureSet, Metric, Objective, Quantile, SampleWarning, Status, Summary,
 };
+use crate::experiment::difference::PerGpuTrade;
 use crate::experiment::repeats::AcrossJudgement;
-use crate::experiment::trade::PerGpuTrade;
 use crate::units::three_digits;
 
 /// Words for a claim with which the whole interval agrees, no part of it, or some part, or that has no interval.
@@ -91,17 +91,8 @@ impl Claim {
     fn find(&self, runs: &[&Summary], other: Option<&[&Summary]>) -> Finding {
         match (&self.kind, other) {
             (ClaimKind::Bound(objective), _) => of_bound(objective, runs),
-            (ClaimKind::Ratio { subject, comparison, factor, .. }, Some(other)) => {
-                let holds = |ratio| comparison.holds(ratio, *factor);
-                of_ratio(subject, runs, other, |low, high| Status::of_both(holds(low), holds(high)))
-            }
-            (ClaimKind::Within { subject, share, .. }, Some(other)) => {
-                let (least, most) = (1.0 - share, 1.0 + share);
-                of_ratio(subject, runs, other, |low, high| {
-                    Status::of_both(low >= least && high <= most, high >= least && low <= most)
-                })
-            }
-            (ClaimKind::Ratio { .. } | ClaimKind::Within { .. }, None) => open("the other row did not run"),
+            (ClaimKind::Ratio { subject, bounds, .. }, Some(other)) => of_ratio(subject, runs, other, bounds),
+            (ClaimKind::Ratio { .. }, None) => open("the other row did not run"),
         }
     }
 }
@@ -120,7 +111,7 @@ fn of_ratio(
     subject: &FigureKey,
     runs: &[&Summary],
     other: &[&Summary],
-    judge: impl Fn(f64, f64) -> Status,
+    bounds: &[(Comparison, f64)],
 ) -> Finding {
     let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
     let (one, two) = (AcrossRuns::new(subject, &runs), AcrossRuns::new(subject, &other));
@@ -139,7 +130,11 @@ fn of_ratio(
         return (Status::Undecided, Some(ratio), found);
     };
     let few = [&one, &two].iter().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples));
-    let (standing, doubt) = if few { (Status::Undecided, FEW) } else { (judge(low, high), "") };
+    let all = bounds.iter().map(|(comparison, bound)| {
+        Status::of_both(comparison.holds(low, *bound), comparison.holds(high, *bound))
+    });
+    let known = Status::worst(all).filter(|_| !few);
+    let (standing, doubt) = known.map_or((Status::Undecided, FEW), |standing| (standing, ""));
     let over = match (one.values.len(), two.values.len()) {
         (1, 1) => String::new(),
         (one, two) if one == two => format!(" over {one} pairs of runs"),
@@ -179,8 +174,11 @@ impl ContractResult {
         (cost, currency): (Option<Estimate>, Option<&str>),
         overload: Option<&String>,
     ) -> Self {
-        let mut judgements: Vec<ContractDemand> =
-            accept.objectives.iter().map(|objective| ContractDemand::from_parts(objective, runs)).collect();
+        let demand = |objective: &Objective| {
+            let (status, _, line) = judged(objective, runs);
+            ContractDemand::new(status, line)
+        };
+        let mut judgements: Vec<_> = accept.objectives.iter().map(demand).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
             judgements.push(ContractDemand::of_cost(cost, most, currency));
         }
@@ -206,11 +204,6 @@ fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String, String) 
 impl ContractDemand {
     fn new(status: Status, line: String) -> Self {
         Self { met: status == Status::Met, status, line }
-    }
-
-    fn from_parts(objective: &Objective, runs: &[&Summary]) -> Self {
-        let (status, _, line) = judged(objective, runs);
-        Self::new(status, line)
     }
 
     fn of_cost(cost: Option<Estimate>, most: f64, currency: Option<&str>) -> Self {

@@ -135,11 +135,10 @@ impl Sustained {
         if let Some(reason) = trial.invalid.first() {
             return Self { judged, ..Self::unknown(load, trial.window_s, &trial.run, reason) };
         }
+        let not = |why: &str| format!("{load} was not sustained for {length}: {why}");
         let sentence = match (&trial.saturated, missed, open) {
-            (Some(reason), ..) => format!("{load} was not sustained for {length}: {reason}"),
-            (None, Some(first), _) => {
-                format!("{load} was not sustained for {length}: {} was missed", first.objective)
-            }
+            (Some(reason), ..) => not(reason),
+            (None, Some(first), _) => not(&format!("{} was missed", first.objective)),
             (None, None, Some(first)) => format!(
                 "nothing grew in {length} at {load}, which cannot tell {}: sustain it for longer",
                 first.objective
@@ -148,16 +147,10 @@ impl Sustained {
                 format!("{load} was sustained for {length}: every objective was met, and nothing grew")
             }
         };
-        Self {
-            load,
-            seconds: trial.window_s,
-            run: trial.run.clone(),
-            held: trial.saturated.is_none() && missed.or(open).is_none(),
-            unknown: None,
-            undecided: trial.saturated.is_none() && missed.is_none() && open.is_some(),
-            judged,
-            sentence,
-        }
+        let held = trial.saturated.is_none() && missed.or(open).is_none();
+        let undecided = trial.saturated.is_none() && missed.is_none() && open.is_some();
+        let unknown = Self::unknown(load, trial.window_s, &trial.run, "");
+        Self { held, unknown: None, undecided, judged, sentence, ..unknown }
     }
 
     /// A result that is unknown for `reason`: `load` for so many seconds in the run called `run`.

@@ -46,21 +46,18 @@ where
         let highest = logs.iter().max_by(|a, b| rate(&a.log).total_cmp(&rate(&b.log)));
         let Some(highest) = highest.map(|run| &run.log) else { return Outlook::default() };
         let (like, own_gpus) = &self.fleets[measured];
-        let fitted = match like {
-            Ok(_) => (self.fit)(measured, &logs),
-            Err(why) => Err(format!("the simulator does not know the flags: {why}")),
-        };
-        let fitted = fitted.and_then(|fit| match fit.grade {
-            Grade::Poor => {
+        let like = like.as_ref().map_err(|why| format!("the simulator does not know the flags: {why}"));
+        let fitted = like.and_then(|like| match (self.fit)(measured, &logs)? {
+            fit if fit.grade == Grade::Poor => {
                 Err("the fitted engine does not reproduce the runs that it is fitted to".to_owned())
             }
-            Grade::Good | Grade::Rough => Ok(fit),
+            fit => Ok((fit, like)),
         });
-        let (fit, like) = match (fitted, like) {
-            (Ok(fit), Ok(like)) => (fit, like),
-            (fitted, _) => {
-                let held_back = self.seen_in(highest);
-                return Outlook { forecasts: Vec::new(), unpredicted: fitted.err(), held_back };
+        let (fit, like) = match fitted {
+            Ok(fitted) => fitted,
+            Err(why) => {
+                let (unpredicted, held_back) = (Some(why), self.seen_in(highest));
+                return Outlook { forecasts: Vec::new(), unpredicted, held_back };
             }
         };
         let begin = rate(highest) / f64::from(*own_gpus);
@@ -69,10 +66,7 @@ where
         let mut forecasts = Vec::new();
         for &place in of {
             let (fleet, gpus) = &self.fleets[place];
-            let fleet = match fleet {
-                Ok(fleet) => fit.transferred_to(fleet, like),
-                Err(_) => None,
-            };
+            let fleet = fleet.as_ref().ok().and_then(|fleet| fit.transferred_to(fleet, like));
             match fleet.and_then(|fleet| self.ends_at(&highest.header, &fleet, *gpus, begin)) {
                 Some(per_gpu) => {
                     let (low, high) = (per_gpu / (1.0 + error), per_gpu * (1.0 + error));

@@ -2,7 +2,7 @@
 
 use super::single_runs::log_of;
 use super::*;
-use crate::experiment::trade::PerGpuTrade;
+use crate::experiment::difference::PerGpuTrade;
 use crate::record::DeploymentFacts;
 
 /// Eight repeats on so many GPUs at 3.6 an hour each.

@@ -21,23 +21,12 @@ pub struct Claim {
 pub enum ClaimKind {
     /// A bound on a figure.
     Bound(Objective),
-    /// A ratio to another row's figure, such as below half of it.
+    /// Bounds on the ratio to another row's figure, such as below half of it, or about equal to it.
     Ratio {
         /// The figure.
         subject: FigureKey,
-        /// The side of `factor` times the other row's figure.
-        comparison: Comparison,
-        /// The factor.
-        factor: f64,
-        /// The other row.
-        other: Reference,
-    },
-    /// A figure is about equal to another row's.
-    Within {
-        /// The figure.
-        subject: FigureKey,
-        /// The ratio of the two lies between 1 − this and 1 + this.
-        share: f64,
+        /// All of them hold.
+        bounds: Vec<(Comparison, f64)>,
         /// The other row.
         other: Reference,
     },
@@ -89,7 +78,9 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
             .filter(|percent| *percent < 100.0)
             .ok_or_else(|| format!("`{share}%` is not a percentage between 0 and 100"))?;
         let (subject, other) = (FigureKey::parse(figure.trim())?, Reference::parse(other)?);
-        return Ok(ClaimKind::Within { subject, share: share / 100.0, other });
+        let share = share / 100.0;
+        let bounds = vec![(Comparison::AtLeast, 1.0 - share), (Comparison::AtMost, 1.0 + share)];
+        return Ok(ClaimKind::Ratio { subject, bounds, other });
     }
     let (figure, comparison, bound) =
         Comparison::split(text).ok_or("it has neither a comparison nor `within`")?;
@@ -99,7 +90,8 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())?;
         return Ok(ClaimKind::Bound(objective));
     };
-    Ok(ClaimKind::Ratio { subject: FigureKey::parse(figure)?, comparison, factor, other })
+    let bounds = vec![(comparison, factor)];
+    Ok(ClaimKind::Ratio { subject: FigureKey::parse(figure)?, bounds, other })
 }
 
 /// `1.5 x A`, `150% of A` or `A`; `None` for a bound.
@@ -155,7 +147,7 @@ impl Claim {
     pub fn other(&self) -> Option<&Reference> {
         match &self.kind {
             ClaimKind::Bound(_) => None,
-            ClaimKind::Ratio { other, .. } | ClaimKind::Within { other, .. } => Some(other),
+            ClaimKind::Ratio { other, .. } => Some(other),
         }
     }
 }

@@ -50,7 +50,7 @@ impl MatrixRow {
     pub fn bounds(&self) -> Vec<Objective> {
         let bound = |claim: &Claim| match &claim.kind {
             ClaimKind::Bound(objective) => Some(objective.clone()),
-            ClaimKind::Ratio { .. } | ClaimKind::Within { .. } => None,
+            ClaimKind::Ratio { .. } => None,
         };
         self.expect.iter().filter_map(bound).collect()
     }

@@ -1,9 +1,70 @@
-//! A latency that got better at the price of throughput per GPU.
+//! How B differs from A: the scale of their difference by a figure, and a latency gained at the price of each GPU.
 
 use serde::Serialize;
 
-use crate::analysis::{FigureKey, Metric};
-use crate::units::percent;
+use crate::analysis::{FigureKey, FigureKind, Metric};
+use crate::units::{percent, three_digits};
+
+/// How two figures are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DifferenceScale {
+    /// B ÷ A on a logarithmic scale, for latencies and rates.
+    Ratio,
+    /// B − A, for shares and for figures that are 0 in some run.
+    Difference,
+}
+
+impl DifferenceScale {
+    /// The scale of figures of this kind that are all above 0.
+    pub(super) fn from_kind(kind: FigureKind) -> Self {
+        if kind == FigureKind::Share { Self::Difference } else { Self::Ratio }
+    }
+
+    /// The place of B against A.
+    pub(super) fn between(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::log(b / a),
+            Self::Difference => b - a,
+        }
+    }
+
+    /// The ratio or difference that `shift` stands for.
+    pub(super) fn place(self, shift: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::exp(shift),
+            Self::Difference => shift,
+        }
+    }
+
+    /// A length on the scale, such as a spread, as a share of A or in the figure's unit.
+    pub(super) fn length(self, shift: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::expm1(shift),
+            Self::Difference => shift,
+        }
+    }
+
+    /// The shift of that length.
+    pub(super) fn shift(self, length: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::log1p(length),
+            Self::Difference => length,
+        }
+    }
+
+    /// A length in words, of a figure of this kind: `5 %`, `0.5 points`.
+    pub(super) fn in_words(self, kind: FigureKind, length: f64) -> String {
+        match (self, kind) {
+            (Self::Ratio, _) => percent(length),
+            (Self::Difference, FigureKind::Share) => format!("{} points", three_digits(length * 100.0)),
+            (Self::Difference, FigureKind::Latency) => format!("{} ms", three_digits(length)),
+            (Self::Difference, FigureKind::Rate) => format!("{}/s", three_digits(length)),
+            (Self::Difference, FigureKind::Count | FigureKind::Cost) => three_digits(length),
+        }
+    }
+}
 
 /// A latency that fell together with the output tokens per second and GPU, both by more than chance, while no
 /// other grew: more GPUs for each answer make it faster, and each of them makes fewer tokens.
