@@ -8,7 +8,7 @@ use super::dir::ExperimentDir;
 use crate::experiment::matrix::{Matrix, MatrixExperiment, MatrixStopped};
 use crate::experiment::tune::{Tune, TuneExperiment, TuneStopped};
 use crate::experiment::{
-    AbExperiment, AbOverall, AbTest, Experiment, NotRounds, Repeats, RepeatsExperiment, StopReason, Sweep,
+    AbExperiment, AbVerdict, AbTest, Experiment, NotRounds, Repeats, RepeatsExperiment, StopReason, Sweep,
     SweepExperiment,
 };
 use crate::report::render::{self, Extent};
@@ -182,7 +182,7 @@ impl Reported for AbTest {
         files: ReportFiles::Page,
         look: Some("one run: round-1/a"),
         document: |test, _| documents::ab(test),
-        lacks: |test| (test.verdict == AbOverall::Unfinished).then_some(Lack::RUNS),
+        lacks: |test| (test.verdict == AbVerdict::Unfinished).then_some(Lack::RUNS),
         exit: |test, rules, _| exits::of_ab(test.verdict, rules.require),
     };
 }
