@@ -32,7 +32,7 @@ pub(super) fn run_log(data: &[u8]) -> bool {
         let _ = log.as_ref().map(|log| summarise(log, &[]));
         log.is_ok()
     };
-    let unsealed = String::from_utf8_lossy(data).replacen("\"schema\":7", "\"schema\":5", 1);
+    let unsealed = String::from_utf8_lossy(data).replacen("\"schema\":8", "\"schema\":5", 1);
     let unsealed: Vec<_> = unsealed.lines().map(without_seal).collect();
     read(unsealed.join("\n").as_bytes()) | read(data)
 }

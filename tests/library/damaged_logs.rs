@@ -4,8 +4,8 @@ use skyline::analysis::{Rule, summarise};
 use skyline::generator::check_plan;
 use skyline::record::{Outcome, PlanCheck, RunLog};
 
-/// The log of the stored run of schema 7: 24 lines, of which 4, 6, 8, 11, 13, 15, 17 and 21 are the records of its eight requests.
-const STORED: &str = include_str!("../data/runs/schema-7/run.jsonl");
+/// The log of the stored run of schema 8: 24 lines, of which 4, 6, 8, 11, 13, 15, 17 and 21 are the records of its eight requests.
+const STORED: &str = include_str!("../data/runs/schema-8/run.jsonl");
 
 fn lines() -> Vec<String> {
     STORED.split_inclusive('\n').map(str::to_owned).collect()
@@ -188,7 +188,7 @@ fn an_altered_header_makes_the_run_invalid() {
     let log = read([&STORED[..digit], other, &STORED[digit + 1..]].concat().as_bytes());
     assert_eq!((log.damage.faults, log.records.len()), (1, 8), "{:?}", log.damage.first);
     // Nor may it give itself out for an older one to be rid of its checksums.
-    let log = read(STORED.replacen("\"schema\":7", "\"schema\":5", 1).as_bytes());
+    let log = read(STORED.replacen("\"schema\":8", "\"schema\":5", 1).as_bytes());
     assert!(!log.damage.is_none());
 }
 

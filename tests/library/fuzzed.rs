@@ -10,7 +10,7 @@ mod readers;
 fn the_corpus_is_read() {
     type Reader = fn(&[u8]) -> bool;
     let readers: [(&str, Reader, &str); 3] = [
-        ("run_log", readers::run_log, "tests/data/runs/schema-7"),
+        ("run_log", readers::run_log, "tests/data/runs/schema-8"),
         ("trace", readers::trace, "tests/data/traces"),
         ("workload", readers::workload, "workloads"),
     ];

@@ -138,8 +138,17 @@ fn schema_6_says_what_it_said() {
 }
 
 #[test]
-fn schema_7_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
-    let mut log = RunLog::read(&stored(7)).unwrap();
+fn schema_7_says_what_it_said_of_its_one_server() {
+    let (seven, eight) = (RunLog::read(&stored(7)).unwrap(), RunLog::read(&stored(8)).unwrap());
+    assert!(seven.damage.is_none());
+    assert_eq!((seven.header.schema, seven.header.engines.len()), (7, 1));
+    assert_eq!(RunHeader { schema: 8, ..seven.header }, eight.header);
+    assert_eq!(seven.records, eight.records);
+}
+
+#[test]
+fn schema_8_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
+    let mut log = RunLog::read(&stored(8)).unwrap();
     assert!(log.damage.is_none());
     let before = summarise(&log, &[]);
     assert_eq!((before.requests.completed, before.requests.cancelled), (8, 0));
@@ -173,7 +182,7 @@ fn schema_7_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
 
 #[test]
 fn a_header_has_a_server() {
-    let text = std::fs::read_to_string(stored(7).join(RunLog::FILE_NAME)).unwrap();
+    let text = std::fs::read_to_string(stored(8).join(RunLog::FILE_NAME)).unwrap();
     let header = |engines: Value| {
         let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         header["header"]["engines"] = engines;

@@ -15,7 +15,7 @@ use skyline::workload::{Conversation, Distribution, Priority, ThinkTime};
 
 /// The header of a stored run, with a metrics page; its one class has conversations where `talks`.
 fn header(talks: bool) -> RunHeader {
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-7");
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-8");
     let mut header = RunLog::read(&stored).unwrap().header;
     header.workload.classes[0].conversation = talks.then(|| Conversation {
         turns: Distribution::Constant { value: 3 },
@@ -231,7 +231,7 @@ proptest! {
 /// A count from 2^36 on: the reader refused it, and the log with it.
 #[test]
 fn counts_that_are_too_large_are_left_out() {
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-7");
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-8");
     let sound = RunLog::read(&stored).unwrap().records.remove(0);
     let usage = |completion_tokens| Usage { completion_tokens, ..sound.usage.unwrap() };
     let with = |usage: Usage| {
@@ -250,7 +250,7 @@ fn counts_that_are_too_large_are_left_out() {
 /// Moments that no request can have are not stored; the request failed by a fault of this program.
 #[test]
 fn a_request_of_impossible_moments_has_failed() {
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-7");
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-8");
     let sound = RunLog::read(&stored).unwrap().records.remove(0);
     let broken = RequestRecord { headers: Some(Timestamp::from_nanos(u64::MAX)), ..sound.clone() }.possible();
     let Outcome::Failed(failure) = &broken.outcome else { panic!("{:?}", broken.outcome) };

@@ -163,7 +163,7 @@ pub struct EngineFacts {
     pub modelled: Map<String, Value>,
 }
 
-/// The servers of a run: before schema 7 of the run log there is one, which stands alone.
+/// The servers of a run: before schema 8 of the run log there is one, which stands alone.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EngineFacts>, D::Error> {
     deserializer.deserialize_any(OneOrMore)
 }

@@ -73,7 +73,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 7;
+    pub const SCHEMA: u32 = 8;
 
     /// The server, or the first of several.
     pub fn engine(&self) -> &EngineFacts {

@@ -100,6 +100,11 @@ impl FigureColumn {
         Self { title: Some(title), key: FigureKey::from_metric(metric), worth }
     }
 
+    /// The column under this title, whatever stands before it.
+    pub(crate) const fn named(self, title: &'static str) -> Self {
+        Self { title: Some(title), ..self }
+    }
+
     /// Its heading behind another column.
     fn heading(&self, before: Option<&Self>) -> String {
         let FigureKey { metric, statistic, .. } = self.key;

@@ -11,9 +11,9 @@ use crate::units::percent;
 /// The latencies of every sweep, with the worth of their columns.
 const COLUMNS: [FigureColumn; 5] = [
     FigureColumn::percentile(Metric::Ttft, Quantile::P50, 7),
-    FigureColumn::percentile(Metric::Ttft, Quantile::P99, ALWAYS),
+    FigureColumn::percentile(Metric::Ttft, Quantile::P99, ALWAYS).named("TTFT p99"),
     FigureColumn::percentile(Metric::Tpot, Quantile::P50, 6),
-    FigureColumn::percentile(Metric::Tpot, Quantile::P99, ALWAYS),
+    FigureColumn::percentile(Metric::Tpot, Quantile::P99, ALWAYS).named("TPOT p99"),
     FigureColumn::percentile(Metric::E2e, Quantile::P99, 8),
 ];
 /// The sign of the load at the knee.
