@@ -101,8 +101,9 @@ impl FigureColumn {
     }
 
     /// The column under this title, whatever stands before it.
-    pub(crate) const fn named(self, title: &'static str) -> Self {
-        Self { title: Some(title), ..self }
+    pub(crate) const fn named(mut self, title: &'static str) -> Self {
+        self.title = Some(title);
+        self
     }
 
     /// Its heading behind another column.
