@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::record::{
     BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, Outcome,
     PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader,
-    RunLog, StampSource, TelemetrySource, TokenChunk, TokenSource, Usage, Work,
+    RunLog, StampSource, TelemetrySource, TokenChunk, TokenSource, Usage, WorkKind,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
@@ -43,7 +43,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         turn: None,
         release: None,
         target: 0,
-        work: Work::Tokens,
+        work: WorkKind::Tokens,
         input_tokens_asked: 100,
         output_tokens_asked: 0,
         scheduled: Timestamp::ZERO,

@@ -41,7 +41,7 @@ pub use openai::{
 };
 pub use protocol::{Endpoint, PromptForm};
 pub(crate) use proxy::Proxy;
-pub use router::{OnlyTarget, Router, RoutingPolicy};
+pub use router::{Router, RoutingPolicy};
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
 pub use stream::{ChunkText, ResponseReader};

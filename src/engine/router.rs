@@ -20,18 +20,16 @@ pub trait RoutingPolicy: Send + Sync + 'static {
 }
 
 /// The only server takes every request.
-pub struct OnlyTarget;
-
-impl RoutingPolicy for OnlyTarget {
+impl RoutingPolicy for () {
     fn choose(&self, _request: &PreparedRequest) -> u16 {
         0
     }
 }
 
-impl<E: Engine> Router<E, OnlyTarget> {
+impl<E: Engine> Router<E, ()> {
     /// A run's only server.
     pub fn to_one(engine: Arc<E>) -> Self {
-        Self::new(engine, Vec::new(), OnlyTarget)
+        Self::new(engine, Vec::new(), ())
     }
 }
 

@@ -18,7 +18,7 @@ mod tool;
 mod values;
 
 pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
-pub use read::{ForeignError, ForeignFile};
+pub use read::ForeignFile;
 pub use run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
     WholeRunRates,

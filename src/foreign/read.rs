@@ -20,26 +20,19 @@ pub struct ForeignFile {
     pub runs: Vec<ForeignRun>,
 }
 
-/// Why a file cannot be read as another tool's: the file, the field and what is wrong with it, and a hint.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ForeignError(String);
+fn unreadable(path: &Path, problem: impl std::fmt::Display) -> String {
+    format!("cannot read {}: {problem}", path.display())
+}
 
-impl ForeignError {
-    fn io(path: &Path, problem: impl std::fmt::Display) -> Self {
-        Self(format!("cannot read {}: {problem}", path.display()))
-    }
+/// A file with something wrong in it, and what is to be said to that.
+fn wrong(path: &Path, problem: impl std::fmt::Display, hint: impl std::fmt::Display) -> String {
+    format!("{} {problem}\nhint: {hint}", path.display())
+}
 
-    /// A file with something wrong in it, and what is to be said to that.
-    fn new(path: &Path, problem: impl std::fmt::Display, hint: impl std::fmt::Display) -> Self {
-        Self(format!("{} {problem}\nhint: {hint}", path.display()))
-    }
-
-    /// A field is missing or invalid.
-    fn malformed(path: &Path, tool: ForeignTool, problem: impl std::fmt::Display) -> Self {
-        let problem = format!("cannot be read as a result of {tool}: {problem}");
-        Self::new(path, problem, format!("expected is {}", tool.looks_like()))
-    }
+/// A field is missing or invalid.
+fn malformed(path: &Path, tool: ForeignTool, problem: impl std::fmt::Display) -> String {
+    let problem = format!("cannot be read as a result of {tool}: {problem}");
+    wrong(path, problem, format!("expected is {}", tool.looks_like()))
 }
 
 fn looks() -> String {
@@ -57,8 +50,8 @@ impl ForeignFile {
     ///
     /// # Errors
     ///
-    /// [`ForeignError`] names the file, the field and what is wrong with it.
-    pub fn read(path: &Path, from: Option<ForeignTool>) -> Result<Option<Self>, ForeignError> {
+    /// The text names the file, the field and what is wrong with it.
+    pub fn read(path: &Path, from: Option<ForeignTool>) -> Result<Option<Self>, String> {
         let Some(file) = file_in(path, from) else { return Ok(None) };
         if from.is_none() && is_a_run_log(&file) {
             return Ok(None);
@@ -71,25 +64,25 @@ impl ForeignFile {
             Ok(length) if length as u64 > LARGEST => {
                 let most = LARGEST >> 20;
                 let problem = format!("it is larger than {most} MiB, as no result of a known tool is");
-                return Err(ForeignError::io(&file, problem));
+                return Err(unreadable(&file, problem));
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::InvalidData && from.is_none() => return Ok(None),
-            Err(error) => return Err(ForeignError::io(&file, error)),
+            Err(error) => return Err(unreadable(&file, error)),
         }
         if text.trim().is_empty() && !file.ends_with(RunLog::FILE_NAME) {
             let hint = "the tool that should have written it did not finish";
-            return Err(ForeignError::new(&file, "is empty", hint));
+            return Err(wrong(&file, "is empty", hint));
         }
         let values = match (values(&text), from) {
             (Ok(values), _) => values,
             (Err(NoJson::BreaksOff { line, column }), _) => {
                 let problem = format!("is JSON up to line {line}, column {column} and breaks off");
-                return Err(ForeignError::new(&file, problem, "it was not written or copied to its end"));
+                return Err(wrong(&file, problem, "it was not written or copied to its end"));
             }
             (Err(NoJson::Other(problem)), Some(tool)) => {
                 let problem = format!("is no result of {tool}: it is not JSON ({problem})");
-                return Err(ForeignError::new(&file, problem, format!("expected is {}", tool.looks_like())));
+                return Err(wrong(&file, problem, format!("expected is {}", tool.looks_like())));
             }
             (Err(NoJson::Other(_)), None) => return Ok(None),
         };
@@ -97,11 +90,11 @@ impl ForeignFile {
             let problem = format!("is JSON, but not the result of a known tool. Known are{}", looks());
             let hint = "--from vllm (sglang, guidellm, aiperf) says what is missing for it to be that; a run of \
                         Skyline is named by its folder";
-            return Err(ForeignError::new(&file, problem, hint));
+            return Err(wrong(&file, problem, hint));
         };
         let beside = if tool == ForeignTool::AiPerf { records_beside(&file)? } else { None };
         let runs = results::runs(tool, &values, beside.as_deref())
-            .map_err(|problem| ForeignError::malformed(&file, tool, problem))?;
+            .map_err(|problem| malformed(&file, tool, problem))?;
         Ok(Some(Self { runs }))
     }
 }
@@ -135,17 +128,17 @@ fn summary_beside(file: &Path) -> Option<PathBuf> {
 }
 
 /// The records of AIPerf's requests, if their file is beside its summary.
-fn records_beside(summary: &Path) -> Result<Option<Vec<Value>>, ForeignError> {
+fn records_beside(summary: &Path) -> Result<Option<Vec<Value>>, String> {
     let name = summary.file_name().and_then(|name| name.to_str());
     let prefix = name.and_then(|name| name.strip_suffix(AIPERF_SUFFIX));
     let beside = prefix.map(|prefix| summary.with_file_name(format!("{prefix}.jsonl")));
     let Some(path) = beside.filter(|file| file.is_file()) else { return Ok(None) };
-    let text = std::fs::read_to_string(&path).map_err(|error| ForeignError::io(&path, error))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty()).zip(1..);
     let parsed = lines.map(|(line, number)| {
         lenient::parse(line).map_err(|error| {
             let problem = format!("line {number} is not JSON ({error})");
-            ForeignError::malformed(&path, ForeignTool::AiPerf, problem)
+            malformed(&path, ForeignTool::AiPerf, problem)
         })
     });
     parsed.collect::<Result<_, _>>().map(Some)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::figures::ForeignFigures;
-use super::read::{ForeignError, ForeignFile};
+use super::read::ForeignFile;
 use super::run::{ConcurrencyCap, ForeignRun};
 use super::tool::ForeignTool;
 use crate::analysis::{Figure, FigureKey, Metric, Quantile, Statistic};
@@ -33,7 +33,7 @@ fn run(name: &str) -> ForeignRun {
 }
 
 /// A changed sample, read again from a file of its own.
-fn changed(value: &Value, from: Option<ForeignTool>) -> Result<Option<ForeignFile>, ForeignError> {
+fn changed(value: &Value, from: Option<ForeignTool>) -> Result<Option<ForeignFile>, String> {
     let desk = tempfile::tempdir().unwrap();
     let file = desk.path().join("result.json");
     std::fs::write(&file, value.to_string()).unwrap();

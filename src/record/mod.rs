@@ -14,7 +14,7 @@ pub use request::{
     Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure,
     FailureKind, FinishReason, Join, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome,
     Phase, Release, RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn,
-    UnendedRequest, Usage, UsageBounds, Validity, Work,
+    UnendedRequest, Usage, UsageBounds, Validity, WorkKind,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,

@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
-use super::reader::{EndedTask, Reader};
+use super::reader::Reader;
 use super::request_run::{FinishedRequest, RequestRun};
 use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{PlannedRequest, Slots};
 use crate::record::UnendedRequest;
-
-/// Receives every request as it is dispatched; it must not block.
-pub type DispatchSink = Box<dyn FnMut(UnendedRequest) + Send>;
 
 /// The requests that have been dispatched and have not ended.
 pub(super) struct InFlightSet<E> {
@@ -28,7 +25,7 @@ pub(super) struct InFlightSet<E> {
     /// Later turns of sessions; `None` where no request belongs to a session.
     pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
-    dispatches: Option<DispatchSink>,
+    dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
 }
 
 impl<E: Engine> InFlightSet<E> {
@@ -40,7 +37,7 @@ impl<E: Engine> InFlightSet<E> {
         progress: Arc<Progress>,
         (window_start, window_end): (Timestamp, Timestamp),
         next_turns: Option<NextTurns>,
-        dispatches: Option<DispatchSink>,
+        dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
     ) -> Self {
         let slots = Slots::new(options.caps());
         let reader = Reader {
@@ -106,7 +103,10 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     /// Takes the end of a task: the request and its record.
-    pub(super) fn take_ended(&mut self, ended: EndedTask) -> Option<(PlannedRequest, FinishedRequest)> {
+    pub(super) fn take_ended(
+        &mut self,
+        ended: Result<(PlannedRequest, FinishedRequest), JoinError>,
+    ) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
         let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
         self.slots.free(ended.0.class);

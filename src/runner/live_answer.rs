@@ -4,9 +4,6 @@ use super::life::{RequestLife, Which};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest};
 
-/// The life of a request whose attempts have such answers.
-pub(super) type AnswerLife<'a, A> = RequestLife<'a, LiveAnswer<A>>;
-
 /// The answer to an attempt under way.
 pub(super) struct LiveAnswer<A> {
     pub(super) answer: A,
@@ -29,7 +26,7 @@ impl<A: Answer> LiveAnswer<A> {
 }
 
 /// The next event of an attempt under way, and of which.
-pub(super) async fn next_event<A: Answer>(life: &mut AnswerLife<'_, A>) -> (Which, AnswerEvent) {
+pub(super) async fn next_event<A: Answer>(life: &mut RequestLife<'_, LiveAnswer<A>>) -> (Which, AnswerEvent) {
     match life.handles() {
         [Some(first), None] => (Which::First, first.answer.next().await),
         [Some(first), Some(hedge)] => tokio::select! {

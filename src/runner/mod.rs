@@ -19,7 +19,6 @@ mod watch;
 
 pub use breaker::Breaker;
 pub use checks::{CheckTimes, Checks, FinishedCheck};
-pub use in_flight::DispatchSink;
 pub(crate) use life::{ClientRules, RequestLife, Which};
 pub use options::{Interrupt, RunOptions, Timeouts};
 pub use pacer::RequestFeed;

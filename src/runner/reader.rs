@@ -20,9 +20,6 @@ use crate::engine::Engine;
 use crate::generator::PlannedRequest;
 use crate::workload::RetryPolicy;
 
-/// A task of a request that has ended.
-pub(super) type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
-
 /// Sends requests and reads their answers.
 pub(super) struct Reader<E> {
     pub(super) engine: Arc<E>,
@@ -54,7 +51,9 @@ impl<E: Engine> Reader<E> {
     }
 
     /// Waits for the next request to end; `None` where none is under way.
-    pub(super) async fn next_ended(&mut self) -> Option<EndedTask> {
+    pub(super) async fn next_ended(
+        &mut self,
+    ) -> Option<Result<(PlannedRequest, FinishedRequest), JoinError>> {
         self.running.join_next().await
     }
 

@@ -7,7 +7,7 @@ use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
 use super::life::{ClientRules, RequestLife, Which};
-use super::live_answer::{AnswerLife, LiveAnswer, next_event};
+use super::live_answer::{LiveAnswer, next_event};
 use super::pacer::{DispatchedRequest, ring_at};
 use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
@@ -129,7 +129,7 @@ impl RequestRun {
     /// Sends the request once, and a second time beside it where its clients hedge.
     async fn attempt<E: Engine>(
         &mut self,
-        life: &mut AnswerLife<'_, E::Answer>,
+        life: &mut RequestLife<'_, LiveAnswer<E::Answer>>,
         prepared: PreparedRequest,
         begun: Timestamp,
         kind: AttemptKind,
@@ -188,7 +188,7 @@ impl RequestRun {
         &mut self,
         event: AnswerEvent,
         which: Which,
-        life: &mut AnswerLife<'_, A>,
+        life: &mut RequestLife<'_, LiveAnswer<A>>,
         context: &RequestContext<'_, E>,
     ) -> Option<AttemptOutcome> {
         let record = &mut self.record;
@@ -239,7 +239,7 @@ impl RequestRun {
         &mut self,
         end: AnswerEnd,
         which: Which,
-        life: &mut AnswerLife<'_, A>,
+        life: &mut RequestLife<'_, LiveAnswer<A>>,
     ) -> Option<AttemptOutcome> {
         if let Some(failure) = life.broken(end.at) {
             return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
@@ -275,7 +275,7 @@ impl RequestRun {
     /// Ends the attempts under way before an answer is over; all of its text may still have come.
     fn cut_off<A: Answer>(
         &mut self,
-        life: &mut AnswerLife<'_, A>,
+        life: &mut RequestLife<'_, LiveAnswer<A>>,
         at: Timestamp,
         outcome: Outcome,
     ) -> AttemptOutcome {
@@ -284,7 +284,11 @@ impl RequestRun {
     }
 
     /// Takes over what is known of the attempt that decided, and cancels the other where there are two.
-    fn conclude<A: Answer>(&mut self, life: &mut AnswerLife<'_, A>, ended: AttemptOutcome) -> AttemptOutcome {
+    fn conclude<A: Answer>(
+        &mut self,
+        life: &mut RequestLife<'_, LiveAnswer<A>>,
+        ended: AttemptOutcome,
+    ) -> AttemptOutcome {
         if let Some(live) = life.handle(Which::First) {
             (self.record.headers, self.record.target) = (live.headers, live.target);
         }

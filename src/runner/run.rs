@@ -8,20 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinError;
 use tokio::time::{Sleep, sleep_until};
 
 use super::breaker::BreakerWatch;
-use super::in_flight::{DispatchSink, InFlightSet};
+use super::in_flight::InFlightSet;
 use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, FeedWitness, Outlet, RequestFeed};
 use super::progress::Progress;
-use super::reader::EndedTask;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
+use crate::generator::PlannedRequest;
+use crate::record::{Phase, PlanFacts, RunEnding, RunFooter, UnendedRequest};
 
 /// One run: its engine, clock, plan and options.
 pub struct Run<E> {
@@ -36,7 +37,7 @@ pub struct Run<E> {
     /// Receives samples of this program's own CPU use; `None` takes none.
     pub samples: Option<SampleSink>,
     /// Receives requests as they are dispatched, so that the log of a run that is cut off has those in flight.
-    pub dispatches: Option<DispatchSink>,
+    pub dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
     /// Live counters for a screen.
     pub progress: Arc<Progress>,
     /// How far the user wants to stop.
@@ -172,7 +173,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    fn take_ended(&mut self, ended: EndedTask) -> ControlFlow<()> {
+    fn take_ended(&mut self, ended: Result<(PlannedRequest, FinishedRequest), JoinError>) -> ControlFlow<()> {
         if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
             self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
             // After an interrupt no session continues.

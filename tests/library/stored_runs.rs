@@ -7,7 +7,7 @@ use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
     EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release,
-    RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, Work,
+    RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, WorkKind,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -154,14 +154,14 @@ fn schema_8_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
     assert_eq!((before.requests.completed, before.requests.cancelled), (8, 0));
     assert_eq!(
         (log.records[1].target, log.records[1].work, &log.records[1].release),
-        (0, Work::Tokens, &None)
+        (0, WorkKind::Tokens, &None)
     );
     let second = EngineFacts { url: "http://10.0.0.8:8000".to_owned(), ..log.header.engine().clone() };
     log.header.engines.push(second);
     let released = Release::After { of: Join::Any(vec![0, 1]), delay_ns: 5_000_000 };
     log.records[1] = RequestRecord {
         target: 1,
-        work: Work::Items,
+        work: WorkKind::Items,
         release: Some(released.into()),
         outcome: Outcome::Cancelled,
         ..log.records[1].clone()

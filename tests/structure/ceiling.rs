@@ -4,33 +4,34 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 14_741),
+    ("analysis", 14_410),
     ("arrivals", 360),
     ("calibration", 618),
-    ("cli", 7_375),
+    ("cli", 7_066),
     ("clock", 475),
-    ("engine", 8_988),
-    ("experiment", 13_949),
-    ("foreign", 2_232),
-    ("generator", 5_355),
+    ("engine", 9_185),
+    ("experiment", 13_761),
+    ("foreign", 1_864),
+    ("generator", 5_394),
     ("guide", 87),
     ("live", 1_829),
     ("main", 4),
-    ("mock", 3_057),
+    ("mock", 2_991),
     ("random", 190),
-    ("record", 3_545),
-    ("report", 12_446),
-    ("runner", 2_718),
-    ("session", 5_567),
-    ("simulator", 2_504),
-    ("telemetry", 638),
-    ("units", 132),
-    ("workload", 4_902),
+    ("record", 3_634),
+    ("report", 11_878),
+    ("runner", 2_763),
+    ("session", 5_859),
+    ("simulator", 2_409),
+    ("telemetry", 618),
+    ("units", 144),
+    ("workload", 4_653),
 ];
 
-/// Types that are `pub`, and those that are `pub(…)`.
+/// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
+/// graphs and schedulers: `Router`, `Transport`, `Exchange`, `Receiver`, `Reader`, `Dependents`, `StepScheduler`.
 pub(crate) const PUBLIC_TYPES: usize = 676;
-pub(crate) const RESTRICTED_TYPES: usize = 530;
+pub(crate) const RESTRICTED_TYPES: usize = 537;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.
@@ -48,17 +49,17 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 64;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 50;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
 pub(crate) const WIDE_LINES: usize = 78;
 /// Functions named just `of`: another name says from what, and can be searched for.
-pub(crate) const NAMED_OF: usize = 20;
+pub(crate) const NAMED_OF: usize = 19;
 /// Folders with nothing but a `tests.rs`.
-pub(crate) const FOLDERS_OF_TESTS: usize = 38;
+pub(crate) const FOLDERS_OF_TESTS: usize = 37;
 /// Folders of one room that need each other in a circle.
-pub(crate) const FOLDERS_IN_CIRCLES: usize = 17;
+pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
 /// `told`, and forms of *fly*, in all of `src`.
 pub(crate) const TOLD: usize = 41;
 pub(crate) const FLY: usize = 6;

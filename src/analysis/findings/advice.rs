@@ -1,6 +1,6 @@
 //! The tables of advice about a run, the gravest first.
 
-use super::row::Row;
+use super::row::FindingRow;
 use super::{answers, load, server, tokens};
 use crate::analysis::judgements::check::Verdict;
 use crate::analysis::judgements::finding::{Finding, FindingKind as Kind};
@@ -8,14 +8,14 @@ use crate::analysis::rules::Suppressor::{Advice, OnScreen};
 use crate::analysis::summary::run::Summary;
 
 /// Every rule, the gravest first.
-fn rules() -> impl Iterator<Item = &'static Row> {
+fn rules() -> impl Iterator<Item = &'static FindingRow> {
     [load::RULES, answers::RULES, tokens::RULES, server::RULES].into_iter().flatten()
 }
 
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        let said = Row::judge(
+        let said = FindingRow::judge(
             rules(),
             |by, said| match by {
                 Advice(other) => said.iter().any(|(kind, _)| *kind == other),
@@ -34,7 +34,7 @@ impl Finding {
 }
 
 impl Kind {
-    fn rule(self) -> Option<&'static Row> {
+    fn rule(self) -> Option<&'static FindingRow> {
         rules().find(|rule| rule.id == self)
     }
 
@@ -78,7 +78,7 @@ mod tests {
                 Advice(other) => said.iter().any(|(kind, ())| *kind == other),
                 by => spoke.contains(&by),
             };
-            let said = Row::judge(rules(), speaks, |_| Some(()));
+            let said = FindingRow::judge(rules(), speaks, |_| Some(()));
             said.into_iter().map(|(kind, ())| kind).collect::<Vec<_>>()
         };
         let all = heard(&[]);

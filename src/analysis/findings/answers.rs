@@ -1,6 +1,6 @@
 //! Advice on answers: what they say, their form, and the SLOs that they are judged by.
 
-use super::row::{Row, when};
+use super::row::{FindingRow, when};
 use crate::analysis::judgements::finding::FindingKind as Kind;
 use crate::analysis::requests::quality::{ClassForms, FormFault};
 use crate::analysis::rules::Suppressor::{Advice, Smoke};
@@ -12,7 +12,7 @@ use crate::workload::ShapeFault;
 /// Share of answers cut at their longest length from which on that hides what form they have.
 const CUT_BAR: f64 = 0.05;
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[FindingRow] = &[
     // Golden prompts are answered at temperature 0, so that one which passed before the run passes under load,
     // if the server does the same work there.
     when(Kind::WorseUnderLoad, "prompts", &[], |run| {

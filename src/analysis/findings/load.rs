@@ -1,6 +1,6 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
-use super::row::{GONE, GREW, Row, when};
+use super::row::{FindingRow, GONE, GREW, when};
 use super::uneven;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
@@ -32,7 +32,7 @@ const UNCLEAR: Suppressor = Advice(Kind::CannotTell);
 /// A reason that says that the window was cut short.
 const CUT: &[Suppressor] = &[OnScreen(Rule::WholeWindow)];
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[FindingRow] = &[
     when(Kind::Interrupted, "validity", CUT, |run| {
         let counts = &run.requests;
         let is_left = run.window.cut_short || counts.censored + counts.never_due > 0;

@@ -11,7 +11,7 @@ pub(super) const GREW: Suppressor = Reason(Rule::SteadyState);
 /// A server that is gone: the rest of the run was against none.
 pub(super) const GONE: Suppressor = Reason(Rule::ServerStayed);
 
-pub(super) type Row = RuleRow<FindingKind, fn(&Summary) -> Option<Vec<RuleFact>>>;
+pub(super) type FindingRow = RuleRow<FindingKind, fn(&Summary) -> Option<Vec<RuleFact>>>;
 
 /// The rule that speaks where `test` has facts for it.
 pub(super) const fn when(
@@ -19,6 +19,6 @@ pub(super) const fn when(
     guide: &'static str,
     by: &'static [Suppressor],
     test: fn(&Summary) -> Option<Vec<RuleFact>>,
-) -> Row {
-    Row::new(id, guide, test, by)
+) -> FindingRow {
+    FindingRow::new(id, guide, test, by)
 }

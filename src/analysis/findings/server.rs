@@ -1,7 +1,7 @@
 //! Advice on what the server reports, and on the connections to it.
 
 use super::devices;
-use super::row::{GONE, GREW, Row, when};
+use super::row::{FindingRow, GONE, GREW, when};
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::judgements::finding::FindingKind as Kind;
@@ -28,7 +28,7 @@ const CLOSED_BY_CLIENT: EngineKind = EngineKind::Llamacpp;
 const LATE: [Suppressor; 4] =
     [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[FindingRow] = &[
     when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke], |run| {
         let mut facts = over_bar(run, run.requests.reconnected)?;
         facts.extend(facts![keep_alive(&run.run.engine)]);

@@ -1,6 +1,6 @@
 //! Advice on tokens: their lengths, who counts them, how they come, and what a cache saves of them.
 
-use super::row::{Row, when};
+use super::row::{FindingRow, when};
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::judgements::finding::FindingKind as Kind;
 use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
@@ -28,7 +28,7 @@ const MERGED_BAR: f64 = 0.1;
 /// A chat template's own opening is shared by all prompts; more than this share is a warm cache.
 const CACHED_BAR: f64 = 0.05;
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[FindingRow] = &[
     when(Kind::OutputLength, "workloads", &[], output_length)
         .says("{}answers are {%} {} than requested ({#} tokens for {#}{}); {#} of {request} off by more than 10 %"),
     when(Kind::PromptLength, "workloads", &[], |run| {

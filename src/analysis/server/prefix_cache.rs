@@ -19,7 +19,7 @@ const USUAL_BLOCKS: (u64, u64) = (1, 64);
 /// only requests with such an answer are counted: for one that was cut off it is unknown what a cache gave it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PrefixCache {
+pub struct PrefixCacheFigures {
     /// Tokens of a block: a cache finds whole ones only. Absent if unknown; then the most expected is that of blocks
     /// of one token, and the least that of blocks of 64.
     pub block_tokens: Option<u32>,
@@ -75,7 +75,7 @@ impl HitSource {
     }
 }
 
-impl PrefixCache {
+impl PrefixCacheFigures {
     /// Absent where requests share nothing; of a shard, for the cache saw what the others sent too; and of a part of a
     /// trace's slice, for the trace says what all of it shares.
     pub(crate) fn new(log: &RunLog, measured: Option<MeasuredHits>) -> Option<Self> {

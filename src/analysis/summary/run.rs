@@ -35,7 +35,7 @@ use crate::analysis::requests::quality::{AnswerForms, Quality};
 use crate::analysis::requests::speed::RequestSpeed;
 use crate::analysis::requests::tokens::TokenAccount;
 use crate::analysis::server::costs::Costs;
-use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCache};
+use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCacheFigures};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::judgement::Judgement;
@@ -107,7 +107,7 @@ pub struct Summary {
     /// Whether streams came token by token.
     pub delivery: StreamDelivery,
     /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
-    pub prefix_cache: Option<PrefixCache>,
+    pub prefix_cache: Option<PrefixCacheFigures>,
     /// The share of prompt tokens that a prefix cache gave back, whatever requests share; left out where
     /// nothing reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,7 +199,7 @@ impl Summary {
             oddities: OddAnswers::all(observed),
             request_speed: RequestSpeed::from_observed(observed),
             delivery: observed.delivery,
-            prefix_cache: PrefixCache::new(log, cache_hits),
+            prefix_cache: PrefixCacheFigures::new(log, cache_hits),
             cache_hits,
             stalls,
             in_flight: InFlight::from_observed(observed),

@@ -1,6 +1,6 @@
 //! The rules on what became of the planned requests: all accounted for, the run whole, failures rare.
 
-use super::table::{CheckedRun, GONE, NOT_ASKED, RAN, Row, Tested, at_most, not_tested, row};
+use super::table::{CheckedRun, GONE, NOT_ASKED, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::rules::Suppressor::NothingRan;
 use crate::analysis::rules::facts;
@@ -15,7 +15,7 @@ pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 /// Largest share of requests that may be sent twice.
 const SENT_TWICE_BAR: f64 = 0.01;
 
-pub(super) const RAN_AT_ALL: &[Row] =
+pub(super) const RAN_AT_ALL: &[ValidityRow] =
     &[row(Rule::MeasuredRequests, "no request run: 1, some: 0", &[], |of| {
         let counts = &of.run.requests;
         let sentence = match counts.executed() {
@@ -29,7 +29,7 @@ pub(super) const RAN_AT_ALL: &[Row] =
         at_most(yes(counts.executed() == 0), 0.0, facts![sentence, cure])
     })];
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[ValidityRow] = &[
     row(Rule::WholeWindow, "window cut short: 1, whole: 0", &[], |of| whole_window(of.run)),
     // Nothing is said of a log that is as it was written.
     row(Rule::WholeLog, "places at which the log is not as it was written", &[], |of| {
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Row] = &[
          may have had them; limit: {%}, or one request",
     ),
     row(Rule::PlannedArrivals, "arrivals", NOT_ASKED, |of| {
-        Some(Tested::Checks(of.run.arrivals.checks(&of.run.run.arrival)))
+        Some(RuleResult::Checks(of.run.arrivals.checks(&of.run.run.arrival)))
     }),
 ];
 
@@ -72,7 +72,7 @@ fn yes(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-fn whole_window(run: &Summary) -> Option<Tested> {
+fn whole_window(run: &Summary) -> Option<RuleResult> {
     let window = &run.window;
     let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
     let sentence = match (window.cut_short, window.ending) {
@@ -103,7 +103,7 @@ fn whole_window(run: &Summary) -> Option<Tested> {
     at_most(yes(window.cut_short || window.ending.is_none()), 0.0, facts![sentence, cure])
 }
 
-fn conservation(run: &Summary) -> Option<Tested> {
+fn conservation(run: &Summary) -> Option<RuleResult> {
     let counts = &run.requests;
     let window = Part {
         planned: counted(counts.planned, "planned request"),
@@ -166,7 +166,7 @@ fn spans(indices: &[u64]) -> String {
 }
 
 /// What came of holding the records to their plan.
-fn plan(of: &CheckedRun<'_>) -> Option<Tested> {
+fn plan(of: &CheckedRun<'_>) -> Option<RuleResult> {
     match of.observed.log.plan_check.as_ref()? {
         PlanCheck::NotChecked(why) => not_tested(format!("the plan was not checked: {why}")),
         PlanCheck::Held { records, unchecked } => {
@@ -190,7 +190,7 @@ fn plan(of: &CheckedRun<'_>) -> Option<Tested> {
     }
 }
 
-fn something_completed(run: &Summary) -> Option<Tested> {
+fn something_completed(run: &Summary) -> Option<RuleResult> {
     let counts = &run.requests;
     let requests = counted(counts.executed(), "request");
     if counts.completed > 0 {
@@ -217,7 +217,7 @@ fn something_completed(run: &Summary) -> Option<Tested> {
     at_most(1.0, 0.0, facts![sentence, cure])
 }
 
-fn error_rate(of: &CheckedRun<'_>) -> Option<Tested> {
+fn error_rate(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let run = of.run;
     if of.objectives.iter().any(Objective::is_about_error_rate) {
         return not_tested("an objective says how many failures are expected");

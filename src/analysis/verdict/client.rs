@@ -1,6 +1,6 @@
 //! The rules on the measuring machine: it had time to spare, and its lateness moved no percentile that matters.
 
-use super::table::{CheckedRun, NOT_ASKED, RAN, Row, Tested, at_most, not_tested, row};
+use super::table::{CheckedRun, NOT_ASKED, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
@@ -33,7 +33,7 @@ const SLEPT: &str = "time for which this machine slept, seconds";
 pub(crate) const CURE: &str = "free up CPU on this machine, or split the load (--shard)";
 
 /// The rules on late sending.
-pub(super) const SENDING: &[Row] = &[
+pub(super) const SENDING: &[ValidityRow] = &[
     row(Rule::ScheduleLag, SENT_LATE, NOT_ASKED, |of| {
         let Some(lag) = of.run.latency.row(Metric::ScheduleLag) else {
             return not_tested("no request was dispatched");
@@ -51,7 +51,7 @@ pub(super) const SENDING: &[Row] = &[
 ];
 
 /// The rules on late reading, on want of files or ports, and on stalls: a stop or a sleep is the cause of the rest.
-pub(super) const READING: &[Row] = &[
+pub(super) const READING: &[ValidityRow] = &[
     row(Rule::ClientStarved, LOOP_BUSY, NOT_ASKED, |of| match of.run.client {
         Some(client) => at_most(client.loop_busy, BUSIEST, facts![client.loop_busy, BUSIEST]),
         None => not_tested("the client process was not measured"),
@@ -98,7 +98,7 @@ fn stopped_s(run: &Summary) -> Option<f64> {
     impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S)
 }
 
-fn read_delay(of: &CheckedRun<'_>) -> Option<Tested> {
+fn read_delay(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let Some((client, delay)) = of.run.client.and_then(|client| Some((client, client.loop_delay?))) else {
         return not_tested("the read-loop delay was not measured");
     };
@@ -127,7 +127,7 @@ fn lag_in_words(lag: &LatencyRow, effect_ms: f64) -> String {
     }
 }
 
-fn by_held_back(of: &CheckedRun<'_>) -> Option<Tested> {
+fn by_held_back(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let run = of.run;
     let lag = run.latency.row(Metric::ScheduleLag).filter(|_| run.run.load == LoadForm::Closed)?;
     let closed = run.closed_loop.as_ref();
@@ -156,7 +156,7 @@ pub(super) fn is_stop(check: &Check) -> bool {
 
 /// What the lateness that a rule is about did to the percentiles by which a run is judged, or else to those further
 /// out; `found` says how late the client was.
-fn by_effect(rule: Rule, run: &Summary, found: &str) -> Option<Tested> {
+fn by_effect(rule: Rule, run: &Summary, found: &str) -> Option<RuleResult> {
     let effects = run.client_effects.iter().filter(|effect| effect.rule == rule);
     let (judged, others): (Vec<&ClientEffect>, Vec<_>) = effects.partition(|effect| effect.judged);
     let worst = judged.iter().map(|effect| effect.share()).fold(0.0, f64::max);

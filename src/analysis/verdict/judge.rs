@@ -1,6 +1,6 @@
 //! Judges a run by every rule, and says what a broken one makes of it.
 
-use super::table::{CheckedRun, Row, checks};
+use super::table::{CheckedRun, ValidityRow, checks};
 use super::{accounts, client, laws, server, stamps, steady_state, tokens};
 use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, Verdict, VerdictOutcome};
 use crate::analysis::requests::observed::Observed;
@@ -10,7 +10,7 @@ use crate::analysis::summary::run::Summary;
 use crate::record::RunEnding;
 
 /// The rules, first whether the planned requests ran. A server that is gone comes before what it breaks.
-fn rules() -> impl Iterator<Item = &'static Row> {
+fn rules() -> impl Iterator<Item = &'static ValidityRow> {
     let accounts = [accounts::RAN_AT_ALL, server::RULES, accounts::RULES, client::SENDING, stamps::RULES];
     accounts.into_iter().chain([laws::RULES, steady_state::RULES, tokens::RULES, client::READING]).flatten()
 }
@@ -20,7 +20,7 @@ pub(crate) fn judge(observed: &Observed<'_>, run: &Summary, objectives: &[Object
     let of = CheckedRun { observed, run, objectives };
     // A reason silences reasons, below, and no check.
     let speaks = |by: Suppressor, _: &[_]| !matches!(by, Reason(_)) && by.speaks_of(run);
-    let judged = Row::judge(rules(), speaks, |row| Some(checks(row, &of)));
+    let judged = ValidityRow::judge(rules(), speaks, |row| Some(checks(row, &of)));
     let mut checks: Vec<Check> = judged.into_iter().flat_map(|(_, checks)| checks).collect();
     // A stop is the cause of what was late.
     if checks.last().is_some_and(client::is_stop) {

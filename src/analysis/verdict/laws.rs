@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::table::{CheckedRun, NOT_ASKED, Row, Tested, at_most, not_tested, row};
+use super::table::{CheckedRun, NOT_ASKED, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::rules::facts;
@@ -19,7 +19,7 @@ const LARGEST_BAR: f64 = 0.5;
 /// … or, of users, by so many standard errors of the think times that were drawn.
 const ERRORS: f64 = 3.0;
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[ValidityRow] = &[
     row(Rule::LittlesLaw, "|L − λW| / L", NOT_ASKED, littles_law)
         .says(
             "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that \
@@ -63,7 +63,7 @@ fn notice_s(log: &RunLog) -> f64 {
 /// the limit is 1 % without standard errors; each request is allowed 2 ms (more where this machine was busy),
 /// and its schedule lag, of the time that all were in the window. Of a burst that is over at once it is most
 /// of that time: the law is then not tested.
-fn littles_law(of: &CheckedRun<'_>) -> Option<Tested> {
+fn littles_law(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let observed = of.observed;
     if observed.cut_short {
         return not_tested("the run ended before its window did");
@@ -131,7 +131,7 @@ fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) ->
 ///
 /// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record
 /// that was lost or doubled, a think time that was not kept all set them apart.
-fn interactive_law(of: &CheckedRun<'_>) -> Option<Tested> {
+fn interactive_law(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let closed = of.run.closed_loop.as_ref()?;
     if of.run.window.cut_short {
         return not_tested("the run ended before its window did");

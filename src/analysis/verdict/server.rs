@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::table::{CheckedRun, RAN, Row, Tested, at_most, row};
+use super::table::{CheckedRun, RAN, RuleResult, ValidityRow, at_most, row};
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
@@ -17,7 +17,7 @@ const MANY: u32 = 10;
 /// A server that always loses some connections is not gone where that many in a row happen by chance as often as this.
 const CHANCE: f64 = 1e-3;
 
-pub(super) const RULES: &[Row] = &[row(
+pub(super) const RULES: &[ValidityRow] = &[row(
     Rule::ServerStayed,
     "requests that found no connection, from a moment on to the end of the run",
     RAN,
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Row] = &[row(
 .cure("look in the server's log for why it ended; if it still runs, look at the network on the way to it")];
 
 /// Looks for the moment from which on every connection was refused or lost, to the end of the run.
-fn stayed(of: &CheckedRun<'_>) -> Option<Tested> {
+fn stayed(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let records = &of.observed.log.records;
     let last_sign = records.iter().filter_map(|record| last_sign(&record)).max();
     let lost = || records.iter().filter(|record| no_connection(record).is_some());

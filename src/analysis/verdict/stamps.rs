@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::client::CURE;
-use super::table::{CheckedRun, NOT_ASKED, Row, Tested, at_most, not_tested, row};
+use super::table::{CheckedRun, NOT_ASKED, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::requests::delivery::{StreamDelivery, UNGATHERED, WHOLE_BAR};
@@ -25,7 +25,7 @@ const HELD_PER_TOKEN: Duration = Duration::from_micros(10);
 /// Largest share of requests that lay in the client for longer.
 const HELD_BACK: f64 = 0.01;
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[ValidityRow] = &[
     // The part of the schedule lag between dispatch and sending.
     row(
         Rule::ScheduleLag,
@@ -44,7 +44,7 @@ pub(super) const RULES: &[Row] = &[
         .says("{#} of {long answer} came whole, so that TTFT is the time of all of it; limit: {%}"),
 ];
 
-fn possible(of: &CheckedRun<'_>) -> Option<Tested> {
+fn possible(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let records = of.observed.requests.iter().map(Measured::record);
     let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
     for record in records {
@@ -67,7 +67,7 @@ fn possible(of: &CheckedRun<'_>) -> Option<Tested> {
     at_most(share, IMPOSSIBLE, facts![sentence])
 }
 
-fn handed_over(of: &CheckedRun<'_>) -> Option<Tested> {
+fn handed_over(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let classes = &of.observed.log.header.workload.classes;
     let has_images = |record: &RequestRecord| {
         classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
@@ -83,7 +83,7 @@ fn handed_over(of: &CheckedRun<'_>) -> Option<Tested> {
     at_most(number as f64 / all as f64, HELD_BACK, facts![number, all, spoken(longest), HELD_BACK])
 }
 
-fn held_back(of: &CheckedRun<'_>) -> Option<Tested> {
+fn held_back(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let StreamDelivery { long_answers, whole_answers, .. } = of.observed.delivery;
     if !of.observed.delivery.has_long_answers() {
         return not_tested("too few streamed answers of eight chunks or more");

@@ -1,6 +1,6 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
-use super::table::{CheckedRun, GONE, Row, Tested, at_most, fails, not_tested, row};
+use super::table::{CheckedRun, GONE, RuleResult, ValidityRow, at_most, fails, not_tested, row};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::judgements::check::Rule;
@@ -48,7 +48,7 @@ fn cure(summary: &Summary) -> &'static str {
     }
 }
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[ValidityRow] = &[
     row(
         Rule::SteadyState,
         "the least of four, each as a multiple of its limit: growth of requests present (the lower end of its 95 % \
@@ -89,7 +89,7 @@ pub(super) const RULES: &[Row] = &[
 ];
 
 /// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
-fn wait(of: &CheckedRun<'_>) -> Option<Tested> {
+fn wait(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let summary = of.run;
     if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
         return not_tested("tested only under a rate that changes, where growth proves nothing");
@@ -120,7 +120,7 @@ fn wait(of: &CheckedRun<'_>) -> Option<Tested> {
 /// cannot keep up.
 ///
 /// Answers that take as long as the window are no overload: see [`Served`](crate::analysis::load::served::Served).
-fn served(of: &CheckedRun<'_>) -> Option<Tested> {
+fn served(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let summary = of.run;
     let Some(served) = summary.served.filter(|served| served.offered > 0) else {
         return not_tested("only an open load that outlasts its answers offers more than ends");
@@ -154,7 +154,7 @@ fn served(of: &CheckedRun<'_>) -> Option<Tested> {
 /// moves less rules an overload out, and the run is steady. What is neither is a warning: see [`unclear`].
 ///
 /// How often each happens is in `skyline guide validity`; `tests/library/verdict.rs` counts it.
-fn growth(of: &CheckedRun<'_>) -> Option<Tested> {
+fn growth(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let summary = of.run;
     if summary.run.load == LoadForm::Closed {
         return not_tested("in a closed loop only its users wait, so growth is not a queue");
@@ -237,7 +237,7 @@ pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
 }
 
 /// The drain limit came before the queue was worked off.
-fn left(of: &CheckedRun<'_>) -> Option<Tested> {
+fn left(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let summary = of.run;
     let (left, requests) = (summary.requests.censored, summary.requests.executed());
     let (stopped, so, cure) = match summary.window.ending {

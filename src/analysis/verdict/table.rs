@@ -16,7 +16,7 @@ pub(super) struct CheckedRun<'a> {
 }
 
 /// What a rule found; nothing where it has nothing to say.
-pub(super) enum Tested {
+pub(super) enum RuleResult {
     /// A value beside its limit, with the facts of the sentence about both.
     Compared { failed: bool, of: [f64; 2], facts: Vec<RuleFact> },
     /// Why there was nothing to test.
@@ -26,32 +26,32 @@ pub(super) enum Tested {
 }
 
 /// The run passes when `value` is at most `limit`.
-pub(super) fn at_most(value: f64, limit: f64, facts: Vec<RuleFact>) -> Option<Tested> {
+pub(super) fn at_most(value: f64, limit: f64, facts: Vec<RuleFact>) -> Option<RuleResult> {
     let passed = value <= limit;
-    Some(Tested::Compared { failed: !passed, of: [value, limit], facts })
+    Some(RuleResult::Compared { failed: !passed, of: [value, limit], facts })
 }
 
 /// There was nothing to test, for this reason.
-pub(super) fn not_tested(why: impl Into<String>) -> Option<Tested> {
-    Some(Tested::Untested(why.into()))
+pub(super) fn not_tested(why: impl Into<String>) -> Option<RuleResult> {
+    Some(RuleResult::Untested(why.into()))
 }
 
 /// Whether the run fails such a test.
-pub(super) fn fails(tested: Option<&Tested>) -> bool {
-    matches!(tested, Some(Tested::Compared { failed: true, .. }))
+pub(super) fn fails(tested: Option<&RuleResult>) -> bool {
+    matches!(tested, Some(RuleResult::Compared { failed: true, .. }))
 }
 
 /// A rule's statistic, and its test.
-pub(super) type Row = RuleRow<Rule, (&'static str, fn(&CheckedRun<'_>) -> Option<Tested>)>;
+pub(super) type ValidityRow = RuleRow<Rule, (&'static str, fn(&CheckedRun<'_>) -> Option<RuleResult>)>;
 
 /// A rule about a statistic.
 pub(super) const fn row(
     rule: Rule,
     statistic: &'static str,
     by: &'static [Suppressor],
-    test: fn(&CheckedRun<'_>) -> Option<Tested>,
-) -> Row {
-    Row::new(rule, "validity", (statistic, test), by)
+    test: fn(&CheckedRun<'_>) -> Option<RuleResult>,
+) -> ValidityRow {
+    ValidityRow::new(rule, "validity", (statistic, test), by)
 }
 
 /// Runs without a request, of which there is nothing to say.
@@ -62,14 +62,14 @@ pub(super) const NOT_ASKED: &[Suppressor] = &[NothingRan, Smoke];
 pub(super) const GONE: Suppressor = Reason(Rule::ServerStayed);
 
 /// Checks that a rule makes of a run.
-pub(super) fn checks(row: &Row, of: &CheckedRun<'_>) -> Vec<Check> {
+pub(super) fn checks(row: &ValidityRow, of: &CheckedRun<'_>) -> Vec<Check> {
     let (statistic, test) = row.test;
     let measure = Measure::new(row.id, statistic);
     match test(of) {
         None => Vec::new(),
-        Some(Tested::Checks(checks)) => checks,
-        Some(Tested::Untested(why)) => vec![measure.not_tested(why)],
-        Some(Tested::Compared { failed, of, facts }) => {
+        Some(RuleResult::Checks(checks)) => checks,
+        Some(RuleResult::Untested(why)) => vec![measure.not_tested(why)],
+        Some(RuleResult::Compared { failed, of, facts }) => {
             let (sentence, cure) = row.words(facts);
             vec![measure.judged(failed, of, sentence, &cure)]
         }

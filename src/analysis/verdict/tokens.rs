@@ -1,6 +1,6 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
-use super::table::{CheckedRun, RAN, Row, Tested, at_most, not_tested, row};
+use super::table::{CheckedRun, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::requests::observed::Measured;
 use crate::analysis::requests::oddities::OddAnswers;
@@ -21,7 +21,7 @@ const CUT_TOKENS: u64 = 1;
 /// A prompt is at most this much longer than the others' ratio of reported to requested tokens predicts.
 const PROMPT_SLACK: f64 = 1.1;
 
-pub(super) const RULES: &[Row] = &[
+pub(super) const RULES: &[ValidityRow] = &[
     row(
         Rule::TokenIdentity,
         "tokens by which chunks and usage differ, as a share of usage",
@@ -82,7 +82,7 @@ const SHARED: &str =
 ///
 /// Where the server does not count its chunks there is no identity: a chunk may carry several tokens or none. An
 /// answer may end in tokens that carry no text, so it may fall short by a few; it may never exceed.
-fn identity(of: &CheckedRun<'_>) -> Option<Tested> {
+fn identity(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let (mut answers, mut tokens, mut apart, mut disagreeing) = (0_u64, 0_u64, 0_u64, 0_u64);
     for record in of.observed.requests.iter().map(Measured::record) {
         let reported = record.usage.and_then(|usage| usage.completion());
@@ -157,7 +157,7 @@ fn all_count(of: &CheckedRun<'_>, count: fn(&Usage) -> Option<u64>) -> bool {
 }
 
 /// A counter beside the client's account of the same.
-fn held(what: &str, counter: Option<u64>, account: Account) -> Option<Tested> {
+fn held(what: &str, counter: Option<u64>, account: Account) -> Option<RuleResult> {
     let Some(counter) = counter else {
         return not_tested(format!("no count of {what} on both sides"));
     };

@@ -95,7 +95,7 @@ impl Simulation {
         experiment: &mut E,
         folder: Option<&Path>,
         line: StepLine,
-        mut case: impl FnMut(&RunRequest<E::Part>) -> Result<VirtualCase, Stop>,
+        mut case: impl FnMut(&RunRequest<E::Part>) -> Result<(PlannedRun, Described, String), Stop>,
         mut keep: impl FnMut(&str, RunLog),
     ) -> Result<E::Found, Stop> {
         let mut done = 0;
@@ -145,9 +145,6 @@ impl Simulation {
         })
     }
 }
-
-/// A run in virtual time, what answers, and what is shown meanwhile.
-pub(super) type VirtualCase = (PlannedRun, Described, String);
 
 /// The simulated server, in place of one that answers.
 pub(super) fn engine(model: &Described) -> EngineFacts {

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::simulation::{Simulation, VirtualCase, engine};
+use super::simulation::{Simulation, engine};
+use crate::cli::args::Described;
 use crate::cli::args::{rates, users, whole};
 use crate::experiment::{
     Load, LoadAxis, RunRequest, Search, SweepExperiment, SweepPlan, SweepRun, Swept, TrialRequest,
@@ -154,7 +155,7 @@ fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
 }
 
 /// One run of the sweep.
-fn case(simulation: &Simulation, wanted: &TrialRequest) -> Result<VirtualCase, Stop> {
+fn case(simulation: &Simulation, wanted: &TrialRequest) -> Result<(PlannedRun, Described, String), Stop> {
     let TrialRequest { number, load, window_s, .. } = wanted;
     let run = PlannedRun::alone(at_load(&simulation.spec, wanted)?, &simulation.datasets, MORE)?;
     let words = format!("run {number}: {load} for {} of virtual time", seconds(*window_s));

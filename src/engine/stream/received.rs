@@ -13,7 +13,7 @@ use crate::engine::answer_limits::{AnswerBudget, AnswerLimits, AnswerMemory, Hel
 use crate::engine::captured_text::CaptureText;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
-use crate::engine::transport::{ArrivalStamp, BodyEnd, Origin, Received, Receiver, retry_after};
+use crate::engine::transport::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver, retry_after};
 use crate::record::{Failure, FailureKind, FinishReason, LostConnection};
 
 /// What all answers of a run have in common.
@@ -81,14 +81,14 @@ impl ReceivedAnswer {
     }
 
     /// Ends the answer, whose failure there `changed` may put otherwise.
-    fn over(&mut self, end: AnswerEnd, changed: impl FnOnce(&mut Failure)) -> Received {
+    fn over(&mut self, end: AnswerEnd, changed: impl FnOnce(&mut Failure)) -> ExchangeEnd {
         self.cause = self.reader.take().map(|reader| reader.cause()).unwrap_or_default();
         let mut end = AnswerEnd { retry_after: self.retry_after, ..end }.without(&self.context.secrets);
         let received = match &mut end.result {
-            Ok(()) => Received::Whole,
+            Ok(()) => ExchangeEnd::Whole,
             Err(failure) => {
                 changed(failure);
-                Received::Failed
+                ExchangeEnd::Failed
             }
         };
         self.events.push_back(AnswerEvent::Ended(Box::new(end)));
@@ -120,7 +120,7 @@ impl Receiver for ReceivedAnswer {
             if status.is_success() { None } else { retry_after(headers, jiff::Timestamp::now()) };
     }
 
-    fn piece(&mut self, bytes: &[u8], arrival: ArrivalStamp) -> Option<Received> {
+    fn piece(&mut self, bytes: &[u8], arrival: ArrivalStamp) -> Option<ExchangeEnd> {
         let end = self.reader.as_mut()?.bytes(bytes, arrival, &mut self.events)?;
         Some(self.over(end, |_| {}))
     }
@@ -135,8 +135,8 @@ impl Receiver for ReceivedAnswer {
         self.reader.as_ref().is_some_and(|reader| reader.is_complete())
     }
 
-    fn end(&mut self, how: BodyEnd, arrival: ArrivalStamp) -> Received {
-        let Some(reader) = &mut self.reader else { return Received::Failed };
+    fn end(&mut self, how: BodyEnd, arrival: ArrivalStamp) -> ExchangeEnd {
+        let Some(reader) = &mut self.reader else { return ExchangeEnd::Failed };
         let end = reader.end(how, arrival, &mut self.events);
         self.over(end, |_| {})
     }
@@ -146,8 +146,8 @@ impl Receiver for ReceivedAnswer {
         arrival: ArrivalStamp,
         kind: FailureKind,
         why: impl FnOnce(&str) -> String,
-    ) -> Received {
-        let Some(reader) = &mut self.reader else { return Received::Failed };
+    ) -> ExchangeEnd {
+        let Some(reader) = &mut self.reader else { return ExchangeEnd::Failed };
         let end = reader.end(BodyEnd::Broken, arrival, &mut self.events);
         self.over(end, |failure| {
             if failure.reason == FailureKind::Reset {

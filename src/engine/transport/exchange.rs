@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 use super::http::{Outgoing, RequestHead};
 use super::incoming::{Afterwards, IncomingResponse, ResponseOutcome};
 use super::pool::{Pool, PooledConnection};
-use super::receiver::{ArrivalStamp, BodyEnd, Origin, Received, Receiver};
+use super::receiver::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver};
 use super::socket::ReadDelays;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::answer::{Cause, DiagnosedFailure, PreparedRequest};
@@ -199,7 +199,7 @@ impl<R: Receiver> Exchange<R> {
         if let (Afterwards::AnotherTry, Some(Spare { request, .. })) = (&afterwards, self.spare.take()) {
             return self.open(request, Try::Second);
         }
-        if received == Received::Whole && matches!(afterwards, Afterwards::Nothing) {
+        if received == ExchangeEnd::Whole && matches!(afterwards, Afterwards::Nothing) {
             self.pool.lost_one();
         }
         if let Some((at, failure)) = lost {

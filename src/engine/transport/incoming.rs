@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::http::{Body, Persistence, Piece, ResponseHead, Rest};
-use super::receiver::{ArrivalStamp, BodyEnd, Origin, Received, Receiver};
+use super::receiver::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind};
 
@@ -41,7 +41,7 @@ enum Stage {
 /// How a response ended.
 #[derive(Debug)]
 pub(crate) struct ResponseOutcome {
-    pub received: Received,
+    pub received: ExchangeEnd,
     pub afterwards: Afterwards,
     /// Why there is no response, and since when.
     pub lost: Option<(Timestamp, Failure)>,
@@ -189,13 +189,13 @@ impl IncomingResponse {
 
     /// Ends the response as `received`. A complete answer leaves a usable connection, as does an error with a
     /// complete body; anything else does not.
-    pub(crate) fn end(&mut self, rest: &[u8], received: Received) -> Option<ResponseOutcome> {
+    pub(crate) fn end(&mut self, rest: &[u8], received: ExchangeEnd) -> Option<ResponseOutcome> {
         let Stage::Body(mut body, persistence) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return None;
         };
         let afterwards = match (persistence, body.skip(rest)) {
             (Persistence::KeepAlive, Rest::None) => Afterwards::Request,
-            (Persistence::KeepAlive, Rest::Awaited) if received == Received::Whole => {
+            (Persistence::KeepAlive, Rest::Awaited) if received == ExchangeEnd::Whole => {
                 Afterwards::RequestAfter(body)
             }
             _ => Afterwards::Nothing,
@@ -204,14 +204,14 @@ impl IncomingResponse {
     }
 
     /// Ends the response with its connection.
-    fn over(&mut self, received: Received) -> Option<ResponseOutcome> {
+    fn over(&mut self, received: ExchangeEnd) -> Option<ResponseOutcome> {
         self.stage = Stage::Over;
         Some(ResponseOutcome { received, afterwards: Afterwards::Nothing, lost: None })
     }
 
     /// Ends a request without a response.
     fn lost(&mut self, at: Timestamp, reason: FailureKind, message: String) -> Option<ResponseOutcome> {
-        let outcome = self.over(Received::Failed)?;
+        let outcome = self.over(ExchangeEnd::Failed)?;
         Some(ResponseOutcome { lost: Some((at, Failure { reason, message })), ..outcome })
     }
 

@@ -30,7 +30,7 @@ pub(crate) use incoming::{Afterwards, IncomingResponse, ResponseOutcome};
 pub(crate) use limits::ConnectionLimits;
 pub(crate) use pool::Pool;
 pub use receiver::{ArrivalStamp, BodyEnd};
-pub(crate) use receiver::{Origin, Received, Receiver};
+pub(crate) use receiver::{ExchangeEnd, Origin, Receiver};
 pub(crate) use socket::{Dialer, ReadDelays, ReaderTicks, addresses_of, check_ca_cert, client_config};
 
 use crate::clock::RunClock;

@@ -40,7 +40,7 @@ pub(crate) enum Origin {
 
 /// Whether what was received is a whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
+pub(crate) enum ExchangeEnd {
     Whole,
     Failed,
 }
@@ -57,7 +57,7 @@ pub(crate) trait Receiver: Send + 'static {
     fn head(&mut self, status: StatusCode, headers: &HeaderMap, at: Timestamp);
 
     /// Takes a piece of the body; where that ends the answer, says what it is.
-    fn piece(&mut self, bytes: &[u8], arrival: ArrivalStamp) -> Option<Received>;
+    fn piece(&mut self, bytes: &[u8], arrival: ArrivalStamp) -> Option<ExchangeEnd>;
 
     /// Takes the lines behind the body.
     fn trailers(&mut self, lines: &[u8]);
@@ -66,7 +66,7 @@ pub(crate) trait Receiver: Send + 'static {
     fn is_complete(&self) -> bool;
 
     /// The body is over.
-    fn end(&mut self, how: BodyEnd, arrival: ArrivalStamp) -> Received;
+    fn end(&mut self, how: BodyEnd, arrival: ArrivalStamp) -> ExchangeEnd;
 
     /// The body broke off; `why` makes a message of the place.
     fn broken_off(
@@ -74,7 +74,7 @@ pub(crate) trait Receiver: Send + 'static {
         arrival: ArrivalStamp,
         kind: FailureKind,
         why: impl FnOnce(&str) -> String,
-    ) -> Received;
+    ) -> ExchangeEnd;
 
     /// No response came.
     fn failed(&mut self, at: Timestamp, failure: DiagnosedFailure);

@@ -19,9 +19,6 @@ pub enum CostModel {
     Linear,
 }
 
-/// Costs that explain what was measured, by index in `CostModel::kinds`; `None` where the runs do not determine one.
-pub(super) type StepCosts = Vec<Option<f64>>;
-
 /// A cost that was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,7 +51,7 @@ impl CostKind {
 }
 
 impl CostModel {
-    /// What is fitted, in the order of the values of [`StepCosts`]. The first two of a roofline are kept as their
+    /// What is fitted, in the order of the values of a step's costs. The first two of a roofline are kept as their
     /// reciprocals, in which its time is a sum.
     pub(super) const fn kinds(&self) -> &'static [CostKind] {
         match self {
@@ -76,7 +73,7 @@ impl CostModel {
     }
 
     /// The costs that explain `rows` best.
-    pub(super) fn fit(&self, rows: &[StepStretch]) -> StepCosts {
+    pub(super) fn fit(&self, rows: &[StepStretch]) -> Vec<Option<f64>> {
         let unknowns = self.kinds().len();
         let Self::Roofline(deployment) = self else {
             let equations: Vec<_> = rows.iter().map(linear).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::check::{Grade, MeasuredRun, RunCheck, worst};
-use super::family::{CostKind, CostModel, StepCosts, front_end};
+use super::family::{CostKind, CostModel, front_end};
 use super::rows::{StepStretch, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
@@ -208,7 +208,7 @@ fn with_intervals(family: &CostModel, rows: &[StepStretch], costs: &[Option<f64>
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();
     in_order.sort_by(|one, other| one.at.total_cmp(&other.at));
-    let without: Vec<StepCosts> = (0..SECTIONS)
+    let without: Vec<Vec<Option<f64>>> = (0..SECTIONS)
         .map(|section| {
             let rest: Vec<StepStretch> = in_order
                 .iter()

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
+use super::document::ValueForm;
 use super::document::{COUNT, ResultDocument, TIME, time, whole};
-use super::table::{Fact, StoredForm};
+use super::table::StoredForm;
 use crate::analysis::LengthRange;
 use crate::foreign::figures::{ForeignAnswer, tpot_ms};
 use crate::foreign::rules::{FollowsRules, NamedValues, TableRule};
 
 impl NamedValues {
     /// Sets these values of a document.
-    pub(super) fn read(&mut self, facts: &[Fact], document: &ResultDocument<'_>) {
+    pub(super) fn read(&mut self, facts: &[(String, ValueForm, String)], document: &ResultDocument<'_>) {
         for (name, form, paths) in facts {
             for value in document.read(*form, paths) {
                 self.set(name, value);

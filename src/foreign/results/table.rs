@@ -19,8 +19,8 @@ pub(super) struct ResultTable {
     /// Where the runs of a file are.
     #[serde(default)]
     pub(super) runs: RunsIn,
-    /// Values of a run.
-    pub(super) facts: Vec<Fact>,
+    /// Values of a run: our name, its form, and its paths.
+    pub(super) facts: Vec<(String, ValueForm, String)>,
     /// Rules that make conditions and totals of them, when it is known whether all requests are stored.
     pub(super) rules: Vec<TableRule>,
     /// Latencies: templates of our names, and the tool's names.
@@ -38,9 +38,6 @@ pub(super) struct ResultTable {
     /// Cure of an item of the checklist in the tool's own options.
     cures: HashMap<ChecklistRule, String>,
 }
-
-/// A value: our name, its form, and its paths.
-pub(super) type Fact = (String, ValueForm, String);
 
 /// Where the runs of a file are.
 #[derive(Debug, Default, Deserialize)]
@@ -73,10 +70,10 @@ pub(super) enum StoredForm {
         /// Values of the run that each request has too.
         of_run: Vec<String>,
         /// Values by which rules say that a request does not count.
-        facts: Vec<Fact>,
+        facts: Vec<(String, ValueForm, String)>,
         rules: Vec<TableRule>,
         /// Values of a request that counts.
-        figures: Vec<Fact>,
+        figures: Vec<(String, ValueForm, String)>,
     },
 }
 

@@ -20,7 +20,7 @@ pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
     CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix, TokenSource, UnendedRequest,
-    Work,
+    WorkKind,
 };
 pub use release::{Join, Release};
 pub use turn::{Phase, SessionCounts, Turn};

@@ -47,7 +47,7 @@ pub struct RequestRecord {
     pub target: u16,
     /// What its answer counts as.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
-    pub work: Work,
+    pub work: WorkKind,
     /// Requested prompt tokens, including a shared prefix and previous turns.
     pub input_tokens_asked: u32,
     /// Requested answer tokens.
@@ -305,7 +305,7 @@ impl RequestRecord {
 /// What an answer counts as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum WorkKind {
     /// Its tokens.
     #[default]
     Tokens,

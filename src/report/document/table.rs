@@ -390,14 +390,3 @@ pub(crate) fn range(percentile: &Percentile) -> Option<String> {
 pub(crate) fn shortened(name: &str) -> String {
     fitted(name, FIRST_COLUMN)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_finer_than_a_microsecond_is_noise() {
-        let shown = [0.0, 0.000_414, 0.001, 0.012_34, 0.2, 7.5, 1_234.0].map(cell);
-        assert_eq!(shown, ["0", "<0.001", "0.001", "0.012", "0.200", "7.50", "1,234"]);
-    }
-}

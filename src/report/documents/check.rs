@@ -10,9 +10,6 @@ use crate::report::document::{Document, Level, Note, Section, Table, Tone, Verdi
 use crate::report::documents::parts::reproduction;
 use crate::units::{count, counted, joined, listed};
 
-/// A golden prompt by its name, with why its answer is wrong if it is.
-pub type CheckedPrompt = (String, Option<String>);
-
 /// All that a check found.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedServer<'a> {
@@ -23,13 +20,13 @@ pub struct CheckedServer<'a> {
     /// What it lets itself be asked.
     pub abilities: &'a ServerAbilities,
     /// The golden prompts; none where no workload was named.
-    pub checks: &'a [CheckedPrompt],
+    pub checks: &'a [(String, Option<String>)],
 }
 
 /// The check as JSON.
 pub fn json(found: CheckedServer<'_>) -> serde_json::Result<String> {
     let CheckedServer { facts, smoke, abilities, checks } = found;
-    let check = |(name, problem): &CheckedPrompt| json!({ "name": name, "passed": problem.is_none(), "problem": problem });
+    let check = |(name, problem): &(String, Option<String>)| json!({ "name": name, "passed": problem.is_none(), "problem": problem });
     indented(&json!({
         "schema": 1,
         "server": facts,

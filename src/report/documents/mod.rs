@@ -21,7 +21,7 @@ mod workloads;
 pub use ab::document as ab;
 pub use audit::{document as audit, json as audit_json};
 pub use calibration::{calibration_json, document as calibration};
-pub use check::{CheckedPrompt, CheckedServer, document as check, json as check_json};
+pub use check::{CheckedServer, document as check, json as check_json};
 pub use compare::{compared, compared_foreign, compared_sweeps};
 pub use dry_run::{document as dry_run, with_settings};
 pub use foreign::{document as foreign, in_words as foreign_in_words};

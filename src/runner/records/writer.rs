@@ -16,7 +16,6 @@ use crate::record::{
     RunLogWriter, UnendedRequest,
 };
 use crate::runner::checks::FinishedCheck;
-use crate::runner::in_flight::DispatchSink;
 use crate::runner::request_run::FinishedRequest;
 
 /// How long records gather before they are written together: waking a thread costs more than writing a
@@ -61,7 +60,7 @@ impl RecordWriter {
     }
 
     /// Takes requests as they are dispatched, on another thread, as below.
-    pub fn dispatch_keeper(&self) -> DispatchSink {
+    pub fn dispatch_keeper(&self) -> Box<dyn FnMut(UnendedRequest) + Send> {
         let ended = self.ended.clone();
         Box::new(move |request| {
             let _ = ended.send(RecordItem::Dispatched(request));

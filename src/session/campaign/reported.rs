@@ -8,7 +8,7 @@ use super::dir::ExperimentDir;
 use crate::experiment::matrix::{Matrix, MatrixExperiment, MatrixStopped};
 use crate::experiment::tune::{Tune, TuneExperiment, TuneStopped};
 use crate::experiment::{
-    AbExperiment, AbVerdict, AbTest, Experiment, NotRounds, Repeats, RepeatsExperiment, StopReason, Sweep,
+    AbExperiment, AbTest, AbVerdict, Experiment, NotRounds, Repeats, RepeatsExperiment, StopReason, Sweep,
     SweepExperiment,
 };
 use crate::report::render::{self, Extent};

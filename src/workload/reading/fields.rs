@@ -7,9 +7,6 @@ use super::mistakes::{Mistakes, nearest};
 use super::node::{Entry, Node, NodeValue};
 use super::value::{SpecValue, list};
 
-/// Reads one kind of a tagged value from the fields beside its `kind`.
-pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
-
 /// A reader of values.
 pub(crate) trait ReadsValue<T>: FnOnce(SpecValue<'_>) -> Option<T> {}
 
@@ -249,7 +246,11 @@ impl SpecValue<'_> {
     }
 
     /// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.
-    pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
+    pub(crate) fn tagged<T>(
+        &self,
+        noun: &str,
+        kinds: &[(&str, fn(&mut Fields<'_>) -> Option<T>)],
+    ) -> Option<T> {
         self.table(&with_article(noun), |fields| {
             fields.known.push("kind");
             let kind = if let Some(entry) = fields.entry("kind") {

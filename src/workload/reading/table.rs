@@ -1,6 +1,6 @@
 //! Declares the tables of a spec: each field once, with its type, its words, how it is read and its usual value.
 
-use super::fields::{Fields, KindReader};
+use super::fields::Fields;
 use super::value::SpecValue;
 
 /// A table whose fields are always the same.
@@ -22,7 +22,7 @@ pub(crate) trait SpecKinds: Sized + 'static {
     /// Its name in messages, after its kind.
     const NOUN: &'static str;
     /// The kinds, each with what reads its fields.
-    const KINDS: &'static [(&'static str, KindReader<Self>)];
+    const KINDS: &'static [(&'static str, fn(&mut Fields<'_>) -> Option<Self>)];
     /// The kinds, each with the fields that it declares.
     #[cfg(test)]
     const FIELDS: &'static [(&'static str, &'static [&'static str])];
@@ -129,7 +129,7 @@ macro_rules! spec_kinds {
 
         impl $crate::workload::reading::table::SpecKinds for $name {
             const NOUN: &'static str = $noun;
-            const KINDS: &'static [(&'static str, $crate::workload::reading::fields::KindReader<Self>)] = &[
+            const KINDS: &'static [(&'static str, fn(&mut $crate::workload::reading::fields::Fields<'_>) -> Option<Self>)] = &[
                 $(($kind, |fields| {
                     $($(
                         #[allow(unused_mut)]

@@ -125,7 +125,7 @@ fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     let (one, two) = (header("run-1"), header("run-2"));
     assert_eq!((&one["prompts"]["salt"], &one["repeat"]["number"]), (&Value::from(5), &Value::from(1)));
     assert_ne!(one["prompts"]["salt"], two["prompts"]["salt"]);
-    assert_ne!(one["engine"]["request_id_prefix"], two["engine"]["request_id_prefix"]);
+    assert_ne!(one["engines"][0]["request_id_prefix"], two["engines"][0]["request_id_prefix"]);
     assert_eq!(two["repeat"], serde_json::json!({ "number": 2, "of": 2, "first_seed": 1 }));
 }
 

@@ -7,8 +7,8 @@ use crate::record::{CachePreparation, CheckRecord, CheckResult, ServerCounters, 
 use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
 
 /// The cache of a log without pages of metrics.
-fn cache_of(log: &RunLog) -> Option<PrefixCache> {
-    PrefixCache::new(log, MeasuredHits::new(log, None))
+fn cache_of(log: &RunLog) -> Option<PrefixCacheFigures> {
+    PrefixCacheFigures::new(log, MeasuredHits::new(log, None))
 }
 
 #[test]

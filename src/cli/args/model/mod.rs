@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 
 use self::admission::AdmissionArgs;
 use self::physics::PhysicsArgs;
-use self::values::{Parts, facts_of};
+use self::values::facts_of;
 use super::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
-use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, Hardware, RoutingRule};
+use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, Hardware, KvTransfer, RoutingRule};
 use crate::workload::RequestClass;
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
@@ -199,7 +199,11 @@ impl ModelArgs {
         Ok(Described { fleet, model, max_model_len, facts })
     }
 
-    fn plain(&self, ttft: Delay, itl: Delay) -> Result<Parts, Stop> {
+    fn plain(
+        &self,
+        ttft: Delay,
+        itl: Delay,
+    ) -> Result<(EngineModel, Option<KvTransfer>, Map<String, Value>), Stop> {
         if self.pools.is_some() {
             return Err(Stop::usage(
                 "a plain server has no prefill and decode to put into pools\nhint: leave out --pools, or --ttft and \

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::values::{self, KV_CACHE_FORMATS, POLICIES, Parts, facts_of, name_of};
+use super::values::{self, KV_CACHE_FORMATS, POLICIES, facts_of, name_of};
 use crate::cli::args::values::{above_zero, switched, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
@@ -134,7 +134,10 @@ impl PhysicsArgs {
         filled
     }
 
-    pub(super) fn batching(&self, kv_transfer_gbps: f64) -> Result<Parts, Stop> {
+    pub(super) fn batching(
+        &self,
+        kv_transfer_gbps: f64,
+    ) -> Result<(EngineModel, Option<KvTransfer>, Map<String, Value>), Stop> {
         let Placed { hardware, model, precision, tensor_parallel } = self.placed();
         if !model.divides_over(tensor_parallel) {
             let ranks = (1..=8).filter(|&ranks| model.divides_over(ranks));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::simulator::{Delay, EngineModel, KvTransfer, Precision, SchedulingPolicy, Speculation, StepTable};
+use crate::simulator::{Delay, Precision, SchedulingPolicy, Speculation, StepTable};
 use crate::units;
 
 /// Time of a proposed token as a share of a step: a draft with a twentieth of the model's weights (an assumption).
@@ -21,9 +21,6 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         _ => Err(format!("`{text}` is not a share above 0 and up to 1, such as 0.92")),
     }
 }
-
-/// An engine, how its keys and values travel, and its settings.
-pub(super) type Parts = (EngineModel, Option<KvTransfer>, Map<String, Value>);
 
 pub(super) fn facts_of<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

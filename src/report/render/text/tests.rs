@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::{FigureKey, Metric, Quantile};
-use crate::report::document::{ALWAYS, Document, FigureColumn, Section, Table, TableColumn};
+use crate::report::document::{ALWAYS, Document, FigureColumn, Section, Table, TableColumn, cell};
 use crate::report::render::tests::everything;
 
 #[test]
@@ -51,4 +51,10 @@ fn a_heading_is_short_behind_a_column_that_stays_longer() {
     let table = Table::from(Table::of("", [1.0]).figures(&columns, known));
     let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
     assert_eq!(titles, ["TTFT p50", "TTFT p99", "TPOT p50", "p99"], "one that no row has is left out");
+}
+
+#[test]
+fn what_is_finer_than_a_microsecond_is_noise() {
+    let shown = [0.0, 0.000_414, 0.001, 0.012_34, 0.2, 7.5, 1_234.0].map(cell);
+    assert_eq!(shown, ["0", "<0.001", "0.001", "0.012", "0.200", "7.50", "1,234"]);
 }
