@@ -45,7 +45,7 @@ fn changed_run(value: &Value) -> ForeignRun {
 }
 
 fn problem(value: &Value, from: Option<ForeignTool>) -> String {
-    changed(value, from).unwrap_err().to_string()
+    changed(value, from).unwrap_err()
 }
 
 fn mean(metric: Metric) -> FigureKey {
@@ -385,7 +385,7 @@ fn a_result_is_known_by_what_stands_in_it() {
     std::fs::write(&text, "no JSON").unwrap();
     assert_eq!(ForeignFile::read(&text, None).unwrap(), None);
     assert_eq!(ForeignFile::read(desk.path(), None).unwrap(), None);
-    let error = ForeignFile::read(&text, Some(ForeignTool::Sglang)).unwrap_err().to_string();
+    let error = ForeignFile::read(&text, Some(ForeignTool::Sglang)).unwrap_err();
     assert!(error.contains("is no result of SGLang: it is not JSON"), "{error}");
     // A run of our own belongs to no tool.
     let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1/run.jsonl");

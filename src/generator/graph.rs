@@ -82,10 +82,10 @@ impl<T> Dependents<T> {
     /// Notes the end of a request, and releases those that waited for nothing else.
     pub(super) fn ended(&mut self, index: u64, at: Timestamp) {
         while let Some((waiting, missing, by)) = self.take_edge(index) {
-            if missing == 0 || by == ReleasedBy::First {
-                if let Some(ready) = self.waiting.remove(&waiting) {
-                    self.released.push(at.after(ready.delay), waiting, ready.request);
-                }
+            if (missing == 0 || by == ReleasedBy::First)
+                && let Some(ready) = self.waiting.remove(&waiting)
+            {
+                self.released.push(at.after(ready.delay), waiting, ready.request);
             }
         }
     }

@@ -17,7 +17,7 @@ type Row = RuleRow<(), fn(&Evidence) -> Option<Vec<RuleFact>>>;
 pub(super) fn cannot_conclude(evidence: &Evidence) -> Vec<String> {
     let rules = if RULES_OUT.iter().any(|rule| (rule.test)(evidence).is_some()) { RULES_OUT } else { RULES };
     let said = Row::judge(rules, |_, _| false, |rule| Some(rule.words((rule.test)(evidence)?)));
-    said.into_iter().map(|(_, (sentence, _))| sentence).collect()
+    said.into_iter().map(|((), (sentence, _))| sentence).collect()
 }
 
 /// The limit that holds where `test` has facts for it.

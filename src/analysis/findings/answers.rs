@@ -43,12 +43,12 @@ pub(super) const RULES: &[FindingRow] = &[
     // A server that is asked for a form and gives another does less work than was asked of it, or other.
     when(Kind::WrongForms, "prompts", &[], wrong_forms).says("{} {%} cut off): {}"),
     when(Kind::UnmeasurableSlo, "objectives", &[], |run| {
-        (run.slo.met.is_none() && run.delivery.tpot_withheld).then(|| facts![])
+        (run.slo.met.is_none() && run.delivery.tpot_withheld).then(Vec::new)
     })
     .says("the SLO bounds TPOT, which is withheld: attainment and goodput are unknown")
     .cure("let events pass as they come, or bound TTFT and e2e only"),
     when(Kind::UnmeasurableSlo, "objectives", &[Advice(Kind::UnmeasurableSlo)], |run| {
-        run.slo.met.is_none().then(|| facts![])
+        run.slo.met.is_none().then(Vec::new)
     })
     .says("the SLO bounds TTFT or TPOT, which unstreamed answers do not have: attainment and goodput are unknown")
     .cure("stream the answers, or bound e2e only"),

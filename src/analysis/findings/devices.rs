@@ -29,14 +29,14 @@ pub(super) fn power_capped(run: &Summary) -> Option<Vec<RuleFact>> {
         format!("; {} W on average, limit {} W", three_digits(power.mean), three_digits(limit.mean))
     });
     let seen = clock_and_heat(device).map(|seen| format!("; {seen}"));
-    Some(facts![device.device.to_string(), share, power.unwrap_or_default(), seen.unwrap_or_default()])
+    Some(facts![device.device.clone(), share, power.unwrap_or_default(), seen.unwrap_or_default()])
 }
 
 pub(super) fn busy_before(run: &Summary) -> Option<Vec<RuleFact>> {
     let devices = run.server.as_ref()?.devices.iter();
     let before = devices.filter_map(|device| Some((device, device.before?.utilisation?)));
     let (device, busy) = before.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy > IDLE)?;
-    Some(facts![device.device.to_string(), busy, IDLE])
+    Some(facts![device.device.clone(), busy, IDLE])
 }
 
 pub(super) fn verbose_logging(summary: &Summary) -> Option<Vec<RuleFact>> {

@@ -3,6 +3,7 @@
 use super::row::{FindingRow, GONE, GREW, when};
 use super::uneven;
 use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::judgements::check::Rule;
 use crate::analysis::judgements::finding::FindingKind as Kind;
@@ -76,7 +77,7 @@ pub(super) const RULES: &[FindingRow] = &[
     .cure("raise --drain above the longest answer, or {} if the server does not keep up"),
     when(Kind::CapBound, "first-run", &[], |run| {
         let (cap, wait) = (run.run.limits.caps_in_words()?, run.latency.row(Metric::QueueWait)?);
-        let [longest, p50] = [wait.max, wait.percentile(Quantile::P50).figure].map(|wait| wait.at_least());
+        let [longest, p50] = [wait.max, wait.percentile(Quantile::P50).figure].map(Figure::at_least);
         (longest > QUEUE_BAR_MS).then(|| facts![cap, longest, p50, QUEUE_BAR_MS])
     })
     .says(

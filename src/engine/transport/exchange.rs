@@ -273,8 +273,8 @@ impl OpenExchange {
         if outcome.is_pending() && receiver.is_complete() {
             ready!(self.linger.get_or_insert_with(|| Box::pin(sleep(LINGER))).as_mut().poll(cx));
             let arrival = self.connection.socket.stamped().arrival();
-            let received = receiver.end(BodyEnd::Clean, ArrivalStamp { at: clock.now(), ..arrival });
-            return Poll::Ready(self.reply.end(&[], received));
+            let end = receiver.end(BodyEnd::Clean, ArrivalStamp { at: clock.now(), ..arrival });
+            return Poll::Ready(self.reply.end(&[], end));
         }
         match (outcome, &self.request) {
             // Nothing more will come.

@@ -24,9 +24,8 @@ pub(in crate::foreign) fn runs(
     let problem = FirstProblem::default();
     let (all, words) = match (&table.runs, values) {
         (RunsIn::EachValue, []) => return Err("it is empty".to_owned()),
-        (RunsIn::EachValue, [_]) => (values.iter().collect(), None),
+        (RunsIn::EachValue | RunsIn::OneValue, [_]) => (values.iter().collect(), None),
         (RunsIn::EachValue, all) => (all.iter().collect(), Some("in its run")),
-        (RunsIn::OneValue, [_]) => (values.iter().collect(), None),
         (RunsIn::ListOf(list), [value]) => {
             let document = ResultDocument { file: value, root: value, problem: &problem };
             let all = document.list(list, "an object", |item| item.is_object().then_some(item));

@@ -74,7 +74,7 @@ mod tests {
 
     impl StepScheduler for OneAtATime {
         fn enqueue(&mut self, job: Job, emitted: u32, computed: u32) {
-            self.0.push_back(Sequence { emitted, computed, ..Sequence::new(job, (0, 0)) });
+            self.0.push_back(Sequence { computed, emitted, ..Sequence::new(job, (0, 0)) });
         }
 
         fn remove(&mut self, id: JobId) -> bool {
