@@ -123,10 +123,10 @@ fn think_after(observed: &Observed<'_>, record: &RequestRecord) -> ThinkTime {
     };
     let declared = conversation.map_or(of_user, |conversation| conversation.think_time_s);
     match record.outcome {
-        Outcome::Failed(_) => {
+        Outcome::Failed(_) | Outcome::Cancelled => {
             ThinkTime::Constant { value: declared.mean_s().max(ArrivalPattern::AFTER_FAILURE_S) }
         }
-        Outcome::Completed | Outcome::Cancelled | Outcome::Censored => declared,
+        Outcome::Completed | Outcome::Censored => declared,
     }
 }
 

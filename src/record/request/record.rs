@@ -264,6 +264,9 @@ impl RequestRecord {
         for moment in always.into_iter().chain(optional) {
             *moment = moment.after(by);
         }
+        if let Some(Release::At(at)) = self.release.as_deref_mut() {
+            *at = at.after(by);
+        }
         self.attempts.iter_mut().flat_map(|all| all.iter_mut()).for_each(|attempt| attempt.put_later(by));
         let later = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
         self.chunks = later.collect();

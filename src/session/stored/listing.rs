@@ -115,12 +115,16 @@ fn run(path: &Path) -> ListedResult {
     ListedResult { kind: "run", workload: of.text("/header/workload/name"), ..of.common("/header") }
 }
 
-/// The first line of a run's log; null where there is none.
+/// The first line of a run's log, with its first server as the one before schema 8; null where there is none.
 fn header(path: &Path) -> Value {
     let mut line = String::new();
     let read = File::open(path.join(RunLog::FILE_NAME))
         .and_then(|log| BufReader::new(log.take(LONGEST_HEADER)).read_line(&mut line));
-    read.ok().and_then(|_| serde_json::from_str(&line).ok()).unwrap_or_default()
+    let mut header: Value = read.ok().and_then(|_| serde_json::from_str(&line).ok()).unwrap_or_default();
+    if let Some(first) = header.pointer_mut("/header/engines/0").map(Value::take) {
+        header["header"]["engine"] = first;
+    }
+    header
 }
 
 /// Warns of a typed salt that an earlier run inside `folder` sent to the same server.
@@ -201,9 +205,12 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("chat-vllm-20260101T000000Z");
         std::fs::create_dir(&folder).unwrap();
-        let header = r#"{"header": {"prompts": {"salt": 7}, "engine": {"url": "http://a"}}}"#;
-        std::fs::write(folder.join(RunLog::FILE_NAME), format!("{header}\n{{}}\n")).unwrap();
-        assert_eq!(with_salt(base.path(), 7, "http://a"), Some(folder));
+        // Before schema 8 the one server, from then on a list of them.
+        for servers in [r#""engine": {"url": "http://a"}"#, r#""engines": [{"url": "http://a"}]"#] {
+            let header = format!(r#"{{"header": {{"prompts": {{"salt": 7}}, {servers}}}}}"#);
+            std::fs::write(folder.join(RunLog::FILE_NAME), format!("{header}\n{{}}\n")).unwrap();
+            assert_eq!(with_salt(base.path(), 7, "http://a"), Some(folder.clone()));
+        }
         assert_eq!(
             (with_salt(base.path(), 8, "http://a"), with_salt(base.path(), 7, "http://b")),
             (None, None)
@@ -224,7 +231,7 @@ mod tests {
         let old = "chat-vllm-20261121T040507Z";
         store(old, "run.jsonl", "{}\n");
         store(old, "summary.json", summary);
-        let header = r#"{"header": {"workload": {"name": "long"}, "engine": {"engine": "mock"}}}"#;
+        let header = r#"{"header": {"workload": {"name": "long"}, "engines": [{"engine": "mock"}]}}"#;
         let new = "long-mock-20261122T000000Z-2";
         store(new, "run.jsonl", &format!("{header}\n"));
         store("chat-vllm-20261121T040508Z", "asked.json", r#"{"kind": "ab", "workload": {"name": "chat"}}"#);
@@ -244,6 +251,7 @@ mod tests {
         assert_eq!((run.requests_per_s, run.engine.as_deref()), (Some(9.5), Some("vllm")));
         assert_eq!((listed[1].kind, listed[1].workload.as_deref()), ("ab", Some("chat")));
         assert_eq!((listed[0].workload.as_deref(), &listed[0].verdict), (Some("long"), &None));
+        assert_eq!(listed[0].engine.as_deref(), Some("mock"));
         assert_eq!(listed[0].started_at, "2026-11-22T00:00:00Z".parse().ok());
     }
 }
