@@ -76,7 +76,7 @@ impl<I: Copy, T: Copy> RuleRow<I, T> {
         Self { cure, ..self }
     }
 
-    /// Its sentence and its cure, with these facts in their places.
+    /// Sentence and cure of the rule, with these facts in their places.
     pub(crate) fn words(&self, facts: Vec<RuleFact>) -> (String, String) {
         let mut facts = facts.into_iter();
         let said = [self.sentence, self.cure]

@@ -32,7 +32,7 @@ impl<T> DueQueue<T> {
     }
 }
 
-/// Who waits for whom, and who has been released.
+/// The requests that wait for others, and those that have been released.
 ///
 /// A session is a graph of requests: each waits for the end of another, or for the ends of all or any of several,
 /// and is due a delay after the end that releases it. A chain of turns is the simplest graph.
@@ -48,7 +48,7 @@ pub(super) struct Dependents<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     request: T,
-    /// Those whose ends it waits for: the first releases it, or the last.
+    /// The end that releases a request: the first of those that it waits for, or the last.
     missing: usize,
     by: ReleasedBy,
     delay: Duration,
@@ -133,7 +133,7 @@ mod tests {
         Release::After { of, delay_ns: 5 }
     }
 
-    /// Those that are released, with their moments.
+    /// Released requests, with their moments.
     fn released(dependents: &mut Dependents<&'static str>) -> Vec<(u64, &'static str)> {
         std::iter::from_fn(|| dependents.pop()).map(|(at, name)| (at.as_nanos(), name)).collect()
     }

@@ -1,4 +1,4 @@
-//! What of a workload is out of range, or does not go together, once it has been changed.
+//! Mistakes of a workload once it has been changed: out of range, or not fitting together.
 
 use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::RATE_OR_NONE;

@@ -19,7 +19,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 2_991),
     ("random", 190),
     ("record", 3_637),
-    ("report", 11_878),
+    ("report", 11_880),
     ("runner", 2_763),
     ("session", 5_863),
     ("simulator", 2_409),
@@ -55,7 +55,7 @@ pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
 pub(crate) const WIDE_LINES: usize = 78;
 /// Functions named just `of`: another name says from what, and can be searched for.
-pub(crate) const NAMED_OF: usize = 19;
+pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.
 pub(crate) const FOLDERS_OF_TESTS: usize = 37;
 /// Folders of one room that need each other in a circle.

@@ -1,4 +1,4 @@
-//! What is known of the devices that served, and of what else took their time.
+//! Findings on the devices that served, and on what else took their time.
 
 use serde_json::Value;
 

@@ -82,7 +82,7 @@ fn other_lengths(summary: &Summary) -> Option<(String, String)> {
     Some(untypical(summary.window.length_s(), found, apart))
 }
 
-/// What a part of a trace has that is not typical of it.
+/// The peculiarity of a part of a trace.
 fn untypical(length_s: f64, found: &TraceFindings, apart: String) -> (String, String) {
     let sentence = filled(
         "the window replays {s} of the trace's {s}, which are not typical of it: {}; limit: {%} apart",

@@ -1,4 +1,4 @@
-//! What rules found in a run: checks with their verdict, advice, and items of the checklist.
+//! Results of rules on a run: checks with their verdict, advice, and items of the checklist.
 
 pub(super) mod check;
 pub(super) mod finding;

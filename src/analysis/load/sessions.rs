@@ -112,7 +112,7 @@ impl Sessions {
     }
 }
 
-/// What the figures of a conversation need of its turns.
+/// The turns of a conversation, as its figures need them.
 struct Conversation {
     sent: u64,
     /// The first turn, its part of the run, and its scheduled moment.
@@ -129,7 +129,7 @@ pub(in crate::analysis) fn in_conversation(observed: &Observed<'_>, record: &Req
     record.turn()
 }
 
-/// When the run stopped waiting.
+/// The moment at which the run stopped waiting.
 fn run_end(observed: &Observed<'_>) -> Timestamp {
     let log = observed.log;
     let last = log.records.iter().map(|record| record.ended).max().unwrap_or_default();

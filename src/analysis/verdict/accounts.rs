@@ -1,4 +1,4 @@
-//! The rules on what became of the planned requests: all accounted for, the run whole, failures rare.
+//! The rules on planned requests: all accounted for, the run whole, failures rare.
 
 use super::table::{CheckedRun, GONE, NOT_ASKED, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::judgements::check::Rule;
@@ -126,7 +126,7 @@ fn conservation(run: &Summary) -> Option<RuleResult> {
 
 /// A part of the run, and how its records stand to its plan.
 struct Part {
-    /// What was planned, in words.
+    /// The plan, in words.
     planned: String,
     /// Planned requests without a record.
     lost: u64,
@@ -165,7 +165,7 @@ fn spans(indices: &[u64]) -> String {
     format!("{noun} {}{more}", named.join(", "))
 }
 
-/// What came of holding the records to their plan.
+/// The result of checking the records against their plan.
 fn plan(of: &CheckedRun<'_>) -> Option<RuleResult> {
     match of.observed.log.plan_check.as_ref()? {
         PlanCheck::NotChecked(why) => not_tested(format!("the plan was not checked: {why}")),

@@ -15,11 +15,11 @@ pub(super) struct CheckedRun<'a> {
     pub(super) objectives: &'a [Objective],
 }
 
-/// What a rule found; nothing where it has nothing to say.
+/// The result of a rule; nothing where it has nothing to say.
 pub(super) enum RuleResult {
     /// A value beside its limit, with the facts of the sentence about both.
     Compared { failed: bool, of: [f64; 2], facts: Vec<RuleFact> },
-    /// Why there was nothing to test.
+    /// The reason why there was nothing to test.
     Untested(String),
     /// Checks of statistics of their own.
     Checks(Vec<Check>),

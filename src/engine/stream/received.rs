@@ -16,14 +16,14 @@ use crate::engine::target::AnswerForm;
 use crate::engine::transport::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver, retry_after};
 use crate::record::{Failure, FailureKind, FinishReason, LostConnection};
 
-/// What all answers of a run have in common.
+/// Settings that all answers of a run share.
 #[derive(Clone)]
 pub(crate) struct AnswerContext {
     /// Whether they are streamed.
     form: AnswerForm,
     /// Secrets that no message may repeat.
     secrets: Secrets,
-    /// What those in flight may hold together.
+    /// The memory that all answers in flight may hold together.
     memory: Arc<AnswerMemory>,
     /// Habits that the server's answers have shown.
     habits: Arc<Habits>,
@@ -36,7 +36,7 @@ impl AnswerContext {
         Self { form, secrets, memory, habits: Arc::default() }
     }
 
-    /// The same with so much memory.
+    /// The context with so much memory.
     pub(crate) fn with_memory(&self, limit: u64) -> Self {
         Self { memory: Arc::new(AnswerMemory::new(limit)), ..self.clone() }
     }

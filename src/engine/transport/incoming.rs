@@ -38,16 +38,16 @@ enum Stage {
     Over,
 }
 
-/// How a response ended.
+/// The end of a response.
 #[derive(Debug)]
 pub(crate) struct ResponseOutcome {
     pub received: ExchangeEnd,
     pub afterwards: Afterwards,
-    /// Why there is no response, and since when.
+    /// The reason why there is no response, and since when.
     pub lost: Option<(Timestamp, Failure)>,
 }
 
-/// What its connection can be used for afterwards.
+/// The use of its connection afterwards.
 #[derive(Debug)]
 pub(crate) enum Afterwards {
     /// Another request.

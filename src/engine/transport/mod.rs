@@ -49,7 +49,7 @@ impl Transport {
         Self { pool: Arc::new(pool), head: Arc::new(head) }
     }
 
-    /// The same connections for requests with other ids.
+    /// The transport with the same connections, for requests with other ids.
     pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
         Self { pool: Arc::clone(&self.pool), head: Arc::new(self.head.with_id_prefix(id_prefix)) }
     }

@@ -1,4 +1,4 @@
-//! What a transport says of an exchange, and to whom: bytes with their arrivals, nothing of what they mean.
+//! Events of an exchange and their receiver: bytes with arrivals, without their meaning.
 
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ pub struct ArrivalStamp {
     pub read: u64,
 }
 
-/// How the body of an answer ended.
+/// The end of the body of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// As announced: last chunk of a chunked body, all of a content length, or a plain close where there was
+    /// The announced end: last chunk of a chunked body, all of a content length, or a plain close where there was
     /// neither.
     Clean,
     /// Earlier than announced.
     Broken,
 }
 
-/// How the connection of a request was obtained.
+/// The origin of the connection of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Opened for this request.

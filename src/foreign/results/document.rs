@@ -75,7 +75,7 @@ pub(super) enum ValueForm {
     Sum,
     /// The texts at all places.
     Texts,
-    /// How many places there are.
+    /// The number of places.
     Places,
 }
 

@@ -52,18 +52,18 @@ pub(super) enum RunsIn {
     ListOf(String),
 }
 
-/// How requests are stored.
+/// The form in which requests are stored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum StoredForm {
-    /// In lists with one item per request, times in seconds.
+    /// Lists with one item per request, times in seconds.
     Columns {
         /// The list of their ends; without it the last chunk with text came TTFT plus all gaps after sending.
         ends: Option<String>,
         /// Whether a TTFT of 0 stands for an answer without text.
         silent_at_zero: bool,
     },
-    /// In a list of objects, or in a file beside the result.
+    /// A list of objects, or a file beside the result.
     Rows {
         /// The list; the file beside it where there is none.
         list: Option<String>,
@@ -150,7 +150,7 @@ impl ForeignTool {
         self.table().map_or("", |table| &table.looks_like)
     }
 
-    /// Its own cures, and those of every tool.
+    /// Cures of the tool, and those of every tool.
     pub(in crate::foreign) fn cures(self) -> Vec<(ChecklistRule, &'static str)> {
         let all = self.table().map(|table| table.cures.iter()).into_iter().flatten();
         all.map(|(rule, cure)| (*rule, cure.as_str())).collect()

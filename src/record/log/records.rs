@@ -16,11 +16,11 @@ use crate::record::request::record::RequestRecord;
 pub struct Records {
     /// The first of them, or all.
     held: Vec<RequestRecord>,
-    /// Those that are not held.
+    /// Records that are not held.
     rest: Option<Pages>,
     /// All of them, once somebody has asked for a list of those that are not held.
     whole: OnceLock<Vec<RequestRecord>>,
-    /// What those that are held take of the room; absent where they were never in a log.
+    /// The room that held records take; absent where they were never in a log.
     room: Option<Arc<Room>>,
     /// Where those that are not held go.
     folder: PathBuf,
@@ -73,7 +73,7 @@ impl Records {
         }
     }
 
-    /// Those of all logs, in order of their ends, each with its clock put later by so much.
+    /// Records of all logs, in order of their ends, each with its clock put later by so much.
     pub(super) fn join(parts: &[(Self, Duration)]) -> Self {
         let keys = parts.iter().enumerate().flat_map(|(part, (records, late))| {
             let key = move |(place, record): (usize, RecordRef<'_>)| {

@@ -1,4 +1,4 @@
-//! What releases a request.
+//! The release of a request: its moment, or the ends of others.
 
 use std::time::Duration;
 

@@ -106,7 +106,7 @@ impl FigureColumn {
         self
     }
 
-    /// Its heading behind another column.
+    /// Heading of the column behind another one.
     fn heading(&self, before: Option<&Self>) -> String {
         let FigureKey { metric, statistic, .. } = self.key;
         let is_explained =
@@ -128,7 +128,7 @@ pub(crate) struct TableRow {
 
 impl Table {
     /// A table of these rows, to which columns are added.
-    pub(crate) fn of<R: Copy>(caption: impl Into<String>, rows: impl IntoIterator<Item = R>) -> TableOf<R> {
+    pub(crate) fn over<R: Copy>(caption: impl Into<String>, rows: impl IntoIterator<Item = R>) -> TableOf<R> {
         let rows: Vec<R> = rows.into_iter().collect();
         let cells = rows.iter().map(|_| TableRow { cells: Vec::new(), level: Level::Summary }).collect();
         let (caption, columns, notes) = (caption.into(), Vec::new(), Vec::new());
@@ -142,7 +142,7 @@ impl Table {
         rows: impl IntoIterator<Item: IntoIterator<Item = C>>,
     ) -> Self {
         let rows: Vec<Vec<C>> = rows.into_iter().map(|cells| cells.into_iter().collect()).collect();
-        let table = Self::of(caption, &rows);
+        let table = Self::over(caption, &rows);
         let titles = titles.into_iter().enumerate();
         titles
             .fold(table, |table, (place, title)| table.column(title, |cells| cells.get(place).cloned()))

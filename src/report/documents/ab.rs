@@ -96,7 +96,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let is_judged = metrics.iter().any(|metric| metric.verdict.is_some());
     let other = metrics.iter().find_map(medians_apart).unwrap_or_default();
     let meaning = "B against A of the same round (Hodges–Lehmann over all), not of the medians A and B";
-    Table::of(caption, metrics)
+    Table::over(caption, metrics)
         .column("", titled)
         .column("A", |metric| figure(metric, metric.a))
         .column("B", |metric| figure(metric, metric.b))
@@ -209,7 +209,7 @@ fn by_round(metric: &AbMetric) -> Option<Chart> {
     let description = format!("{} of A and B round by round", metric.metric);
     let plot = Plot::new(description, Axis::counted("round", last), Axis::from_zero(&title, values), series);
     let heading = format!("{title}, round by round");
-    let behind = Table::of(&heading, &metric.figures)
+    let behind = Table::over(&heading, &metric.figures)
         .column("round", |pair| pair.round.to_string())
         .column("A", |pair| figure(metric, pair.a))
         .column("B", |pair| figure(metric, pair.b));
@@ -225,7 +225,7 @@ fn rounds(test: &AbTest) -> Section {
     };
     let completed = |side: &CompletedSide| format!("{} of {}", count(side.completed), count(side.planned));
     let is_any_left_out = test.rounds.iter().any(|round| !round.left_out.is_empty());
-    let table = Table::of("Rounds", &test.rounds)
+    let table = Table::over("Rounds", &test.rounds)
         .column("round", |round| round.number)
         .column("order", |round| joined(round.order, " "))
         .column(("seed", 1), |round| round.seed.to_string())
@@ -258,7 +258,7 @@ fn power(test: &AbTest) -> Section {
         return section;
     }
     let length = |metric: &AbMetric, length: Option<f64>| length.map(|length| metric.length_in_words(length));
-    let table = Table::of("Detectable differences", spreading)
+    let table = Table::over("Detectable differences", spreading)
         .column("", |metric| metric.metric.clone())
         .column("spread over rounds", |metric| length(metric, metric.spread))
         .column("detectable difference", |metric| length(metric, metric.detectable))

@@ -61,7 +61,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     };
     let cure = Some(fitness.cure()).filter(|cure| !cure.is_empty()).map(Note::advice);
     let delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
-    let delays = Table::of("Delays, µs", delays)
+    let delays = Table::over("Delays, µs", delays)
         .column("", |(name, _)| name)
         .column("n", |(_, delay)| delay.n)
         .column("p50", |(_, delay)| micros(delay.p50_ms))
@@ -84,13 +84,13 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         ("tokens one by one, as a server streams them", summary.paced_events_per_s),
         ("tokens many at once, as a proxy gathers them", summary.coalesced_events_per_s),
     ];
-    let limits = Table::of("One client at its limit", rates)
+    let limits = Table::over("One client at its limit", rates)
         .column("", |(what, _)| what)
         .column("per second", |(_, rate)| about(rate));
     let limits =
         Section::summary("One client at its limit: one core, by the processor time that each piece takes")
             .table(limits);
-    let trust = Table::of("Trusted rates", trusted(found))
+    let trust = Table::over("Trusted rates", trusted(found))
         .column("answer", |rate| format!("{} tokens", count(u64::from(rate.output_tokens))))
         .column("requests/s", |rate| about(rate.requests_per_s));
     let took = format!(

@@ -145,12 +145,12 @@ const NAMED: usize = 3;
 
 /// Every endpoint, and every series.
 fn abilities_in_full(abilities: &ServerAbilities) -> [Section; 2] {
-    let endpoints = Table::of("Endpoints of the server", &abilities.endpoints)
+    let endpoints = Table::over("Endpoints of the server", &abilities.endpoints)
         .column("endpoint", |known| known.path.as_str())
         .left("for", |known| known.purpose.name())
         .left("", |known| known.answer.in_words());
     let there = |found| if found { "is read" } else { "is not there" };
-    let series = Table::of("Series of its page of metrics", &abilities.series)
+    let series = Table::over("Series of its page of metrics", &abilities.series)
         .column("series", |known| known.name.as_str())
         .left("", |known| there(known.found));
     [

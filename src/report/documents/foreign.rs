@@ -130,7 +130,7 @@ fn latency(run: &ForeignRun) -> [Section; 2] {
     };
     let marks = run.latency.iter().flat_map(|latency| Quantile::ALL.map(|of| marked(latency, of)));
     let indicative = "indicative: fewer than ten samples lie above it";
-    let table = Table::of(format!("Latencies of {}", run.tool), &run.latency)
+    let table = Table::over(format!("Latencies of {}", run.tool), &run.latency)
         .column("", |latency| latency.metric.to_string())
         .column(("its name", 4), |latency| latency.theirs)
         .column(("n", 6), |latency| latency.figures.n().map_or("?".to_owned(), count))

@@ -67,7 +67,7 @@ fn what_was_run(repeats: &Repeats) -> Section {
 }
 
 fn runs_one_by_one(runs: &[RepeatedRun]) -> Section {
-    let table = Table::of("Runs", runs)
+    let table = Table::over("Runs", runs)
         .column("run", |run| run.number)
         .column(("seed", 1), |run| run.seed.to_string())
         .column("verdict", |run| match (run.counted, run.replaced) {
@@ -88,7 +88,7 @@ type Row<'a> = (String, &'a FigureKey, &'a AcrossRuns);
 fn table<'a>(caption: &str, rows: &'a [Row<'a>], runs: u64) -> TableOf<&'a Row<'a>> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let scaled = |key: &FigureKey, value: Option<f64>| value.map(|value| value * key.kind().display_scale());
-    Table::of(caption, rows)
+    Table::over(caption, rows)
         .column("", |(name, ..)| name.clone())
         .column("mean", |(_, key, across)| mean(across, key.kind().display_scale()))
         .column("95 % from", |(_, key, across)| scaled(key, across.interval_low))

@@ -35,7 +35,7 @@ pub(crate) struct ListedResult {
 pub(crate) fn document(folder: &str, listed: &[ListedResult]) -> Document {
     let title = format!("{} in {folder}, the newest first", counted(listed.len() as u64, "result"));
     let begun = |result: &ListedResult| result.started_at.map(|at| at.strftime("%m-%d %H:%M").to_string());
-    let table = Table::of("Results", listed)
+    let table = Table::over("Results", listed)
         .column("verdict", |result| result.verdict.clone())
         .left("name", |result| result.name.clone())
         .left(("kind", 4), |result| result.kind)

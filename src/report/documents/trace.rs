@@ -13,7 +13,7 @@ const KINDS: usize = 10;
 /// A trace as a document: the slice, its contents, and its kinds of requests.
 pub fn document(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLengths>) -> Document {
     let called = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name:?}"));
-    let kinds = Table::of("Kinds of requests", &found.kinds)
+    let kinds = Table::over("Kinds of requests", &found.kinds)
         .column("kind", |kind| kind.name.as_str())
         .column("requests", |kind| kind.requests)
         .left("name in the trace", |kind| called(&kind.called))

@@ -119,7 +119,7 @@ fn variants(tune: &Tune) -> Section {
         let [load, low, high] = [forecast.per_gpu, forecast.low, forecast.high].map(three_digits);
         Some(format!("{load} ({low} to {high})"))
     };
-    let table = Table::of("Variants", ranked(tune))
+    let table = Table::over("Variants", ranked(tune))
         .column("variant", |variant| variant.name.clone())
         .column("standing", |variant| variant.standing.word())
         .column("met/s", |variant| variant.met_per_gpu().map(three_digits))
@@ -204,7 +204,7 @@ fn reasons(tune: &Tune) -> Section {
 fn runs(tune: &Tune) -> Section {
     let mut all: Vec<_> = tune.variants.iter().flat_map(|variant| &variant.trials).collect();
     all.sort_by_key(|trial| trial.number);
-    let table = Table::of("Runs", all)
+    let table = Table::over("Runs", all)
         .column("run", |trial| trial.run.clone())
         .column("round", |trial| trial.round as u64)
         .column("per GPU/s", |trial| three_digits(trial.per_gpu))
@@ -263,7 +263,7 @@ pub fn plan(
         .fact("first run", format!("{} {UNIT} for {first}", three_digits(runs.first_per_gpu)))
         .fact("takes", takes)
         .named(axes);
-    let table = Table::of("Variants", &candidates)
+    let table = Table::over("Variants", &candidates)
         .column("variant", |candidate| candidate.name.clone())
         .column("GPUs", |candidate| u64::from(candidate.gpus))
         .column("flags", |candidate| candidate.flags.clone())

@@ -15,7 +15,7 @@ const COMMANDS: [(&str, &str); 3] = [
 
 /// The workloads as a document.
 pub fn document(workloads: &[WorkloadSpec]) -> Document {
-    let table = Table::of("Workloads", workloads)
+    let table = Table::over("Workloads", workloads)
         .column("workload", |spec| spec.name.as_str())
         .left("description", |spec| spec.description.as_str());
     let commands = COMMANDS.map(|(what, command)| (what, [command]));

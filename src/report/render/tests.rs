@@ -23,7 +23,7 @@ pub(super) fn everything() -> Document {
         [TableCell::from("TTFT"), 600_u64.into(), 144.2.into(), p99],
         ["queue wait", "600", "0", "0"].map(TableCell::from),
     ];
-    let table = Table::of("Latencies, ms", &rows)
+    let table = Table::over("Latencies, ms", &rows)
         .column("", |row| row[0].clone())
         .column(TableColumn::new("n").detail(), |row| row[1].clone())
         .column("p50", |row| row[2].clone())

@@ -20,7 +20,7 @@ use crate::session::save::{PAGE, say_all, say_folder, text};
 
 /// An experiment whose result is stored and shown.
 pub(crate) trait Conducted: Experiment {
-    /// Its result.
+    /// The result of the experiment.
     type Found: Reported;
 
     /// Result of its runs so far. `None`: nothing yet.
@@ -78,7 +78,7 @@ pub(crate) struct ReportForm<R: 'static> {
     /// File of it for programs.
     pub(crate) file: &'static str,
     files: ReportFiles,
-    /// What to look at in its folder.
+    /// The file to open in its folder.
     pub(crate) look: Option<&'static str>,
     /// Document for people, with the command line that decides it again where one is given.
     document: fn(&R, Option<&str>) -> Document,
@@ -100,7 +100,7 @@ enum ReportFiles {
 /// Runs that a result lacks.
 #[derive(Clone, Copy, Debug)]
 struct Lack {
-    /// What stands before the command line that adds them.
+    /// Words before the command line that adds them.
     words: &'static str,
     /// Options which that leaves out.
     left_out: &'static [&'static str],

@@ -20,12 +20,12 @@ pub trait PrefixCache {
     /// partial ones.
     fn release(&mut self, hashes: &[u64], full: u32, begun: u32);
 
-    /// How many of the leading `hashes` are in the cache.
+    /// The number of leading `hashes` that are in the cache.
     fn found(&self, _hashes: &[u64]) -> u32 {
         0
     }
 
-    /// How many of these blocks have no user, and so count as free.
+    /// The number of these blocks without a user, which count as free.
     fn idle(&self, _hashes: &[u64]) -> u64 {
         0
     }

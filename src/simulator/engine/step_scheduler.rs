@@ -52,7 +52,7 @@ pub struct PlannedStep {
     pub place: usize,
     /// Share of the KV blocks held by a sequence.
     pub kv_usage: f64,
-    /// Why the first waiting request is not in it.
+    /// The shortage that keeps the first waiting request out of it.
     pub shortage: Option<Shortage>,
 }
 

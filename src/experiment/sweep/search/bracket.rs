@@ -8,7 +8,7 @@ const ROUGH: f64 = 1.3;
 /// The lowest load is about this factor under the first.
 const DEEPEST: f64 = 256.0;
 
-/// What comes next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     /// A run at this rate.

@@ -34,7 +34,7 @@ fn table(trend: &RunTrend) -> TableOf<&TrendLine> {
     };
     let interval =
         |line: &TrendLine| span((line.change_low, line.change_high), " to ", |end| signed(end, "%"));
-    let table = Table::of("Over time", &trend.lines)
+    let table = Table::over("Over time", &trend.lines)
         .column("", |line| label(&line.figure))
         .column("course", |line| sparkline(&line.levels))
         .column(("first", 3), |line| shown(line, line.levels.first()))
@@ -64,7 +64,7 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let scale = line.figure.kind().display_scale();
     let shown = |value: Option<f64>| known(value.map(|value| value * scale));
     let steps = line.levels.iter().zip(trend.order.iter().map(|side| &compared.sides[*side]));
-    let table = Table::of(format!("{} by side", line.figure), steps.clone())
+    let table = Table::over(format!("{} by side", line.figure), steps.clone())
         .column("side", |(_, side)| side.name.as_str())
         .column("figure", |(level, _)| shown(level.value))
         .column("95 %", |(level, _)| {

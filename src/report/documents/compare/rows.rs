@@ -69,7 +69,7 @@ pub(super) fn table<'a>(
     };
     let bare = |(_, row): &(_, &ComparedRow)| change_interval(row).is_none() && row_change(row).is_some();
     let why = "no 95 % interval, so no verdict: too few requests or runs, or they differ too much";
-    let table = Table::of(caption, &rows)
+    let table = Table::over(caption, &rows)
         .column("", |(label, _)| label.clone())
         .column("baseline", |(_, row)| value(row, &row.baseline))
         .column(("95 %", 3), |(_, row)| range(row, &row.baseline))

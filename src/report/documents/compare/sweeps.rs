@@ -110,7 +110,7 @@ fn answers(answers: &[AnswerOfSide]) -> Section {
         Some(format!("{}–{}", known(found.interval_low), known(found.interval_high)))
     };
     let sides = answers.iter().map(|answer| (answer, answer.answer.as_ref()));
-    let table = Table::of("Highest load by side", sides)
+    let table = Table::over("Highest load by side", sides)
         .column("", |(answer, _)| answer.side.clone())
         .column("passed", |(_, found)| Some(found?.passed?.to_string()))
         .column("failed", |(_, found)| Some(found?.failed?.to_string()))
@@ -189,7 +189,7 @@ fn throughput_against_latency(compared: &ComparedSweeps) -> Option<Chart> {
         return None;
     }
     let rows = compared.answers.iter().flat_map(|side| at(side).into_iter().map(move |of| (&*side.side, of)));
-    let table = Table::of("Output tokens against p99 TTFT", rows)
+    let table = Table::over("Output tokens against p99 TTFT", rows)
         .column("side", |(side, _)| side.to_owned())
         .column("load", |(_, (load, ..))| load.to_string())
         .column("p99 TTFT, ms", |(_, (_, ttft, _))| ttft)
@@ -207,7 +207,7 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
     let at_least = |level: &FigureLevel| level.at_least.map(|least| format!("> {}", cell(least)));
     let sides = compared.answers.iter();
     let rows = sides.flat_map(|side| read(side).iter().map(|(load, level)| (&*side.side, load, level)));
-    Table::of("Figures by load", rows)
+    Table::over("Figures by load", rows)
         .column("side", |(side, ..)| side.to_owned())
         .column("load", |(_, load, _)| load.to_string())
         .column("figure", |(.., level)| level.value.map(cell).or_else(|| at_least(level)))

@@ -67,7 +67,7 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> TableOf<Pl
     };
     let changed =
         |planned: PlannedRow| listed(row(planned).settings.differences(&experiments.rows[0].settings), ", ");
-    Table::of("Rows", planned.iter().copied())
+    Table::over("Rows", planned.iter().copied())
         .column("row", name)
         .column("tokens in/out", |planned| {
             of(planned, MatrixVariable::Workload).unwrap_or_else(|| lengths(planned))

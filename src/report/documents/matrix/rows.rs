@@ -64,7 +64,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
         "too few samples in a run to rely on",
         "indicative: fewer than ten independent samples of a run lie above it",
     ];
-    let table = Table::of("Rows", &matrix.cells)
+    let table = Table::over("Rows", &matrix.cells)
         .column("row", |cell| name(matrix, cell))
         .column("verdict", verdict)
         .column_where_known("hypothesis", |cell| Some(cell.standing?.choose(CLAIM_WORDS)))

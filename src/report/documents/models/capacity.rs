@@ -102,7 +102,7 @@ fn offers(capacity: &CapacityPlan) -> Section {
             (false, _) => "not met",
         }
     };
-    let table = Table::of("The offers", capacity.offers.iter().enumerate())
+    let table = Table::over("The offers", capacity.offers.iter().enumerate())
         .column("", |(_, offer)| offer.name.clone())
         .column(("req/s each", 5), |(_, offer)| offer.per_instance.map(Basis::per_s))
         .column("instances", |(_, offer)| offer.instances)
@@ -156,7 +156,7 @@ fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Sect
     Section::detail(format!("{}: one instance over its load", offer.name)).charts(charts)
 }
 
-/// What is drawn over the curves of an instance.
+/// Marks over the curves of an instance.
 const CURVES: &str = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: \
     loads that meet the objectives; red: loads that do not";
 

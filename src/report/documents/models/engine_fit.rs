@@ -81,7 +81,8 @@ pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
     )]);
     let of_all = fit.runs.iter().map(|run| (run, None));
     let held_out = fit.held_out.iter().map(|run| (run, Some("held out")));
-    let table = Table::of("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
+    let table =
+        Table::over("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
     let table = FIGURES.into_iter().fold(table, |table, (title, metric, quantile)| {
         table.column(title, |(run, _)| off(run, metric, quantile))
     });

@@ -57,7 +57,7 @@ fn class(class: &ClassFit) -> Section {
     let rows = both.into_iter().flat_map(|(name, fit)| {
         [("observed", fit.observed), ("fitted", fit.fitted)].map(|(what, figures)| (name, what, figures))
     });
-    let table = Table::of(format!("Lengths of class {}", class.name), rows)
+    let table = Table::over(format!("Lengths of class {}", class.name), rows)
         .column("", |(name, ..)| name)
         .column("", |(_, what, _)| what)
         .column("mean", |(.., LengthFigures { mean, .. })| format!("{mean:.1}"))

@@ -57,7 +57,7 @@ fn baseline(comparison: &LayoutComparison) -> [Section; 2] {
         ">",
         "some requests were still running: the figure is a lower (>) or an upper (≤) bound",
     ));
-    let table = Table::of("Requested layout and baseline", rows)
+    let table = Table::over("Requested layout and baseline", rows)
         .column("", |(group, ..)| group.to_owned())
         .column("layout", |(_, layout, _)| layout)
         .column("TTFT p50", |(.., side)| side.ttft_p50.and_then(latency))

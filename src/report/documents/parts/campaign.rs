@@ -1,4 +1,4 @@
-//! What every campaign says at its end: servers that were not stopped, and how to run it again.
+//! The end of every campaign: servers that were not stopped, and how to run it again.
 
 use std::fmt::Display;
 

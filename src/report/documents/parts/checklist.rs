@@ -10,7 +10,7 @@ const LINE: usize = 78;
 
 /// All items, each with the figure and the cure.
 pub(crate) fn section(checklist: &Checklist) -> Section {
-    let table = Table::of("Checklist", &checklist.items)
+    let table = Table::over("Checklist", &checklist.items)
         .column("item", |item| item.rule.name())
         .left("standing", |item| item.standing.choose(WORDS))
         .left("what is known", |item| match &item.cure {

@@ -91,7 +91,7 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
         let row = alias.latency.as_ref();
         row.map_or(String::new(), |row| percentile(row.percentile(quantile)))
     };
-    let table = Table::of("Names elsewhere", aliases)
+    let table = Table::over("Names elsewhere", aliases)
         .column("tool", |alias| alias.tool)
         .column("name", |alias| alias.name)
         .column("what it is", |alias| alias.formula)

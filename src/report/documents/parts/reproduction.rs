@@ -12,7 +12,7 @@ pub(crate) fn table<'a>(reproduction: &'a Reproduction, engine: &EngineFacts) ->
         Fact::ServingFlags if flags > 0 && fact.value.len() > LONG => counted(flags, "setting"),
         _ => fact.value.clone(),
     };
-    Table::of("What is reported of the server, and by whom", &reproduction.reported)
+    Table::over("What is reported of the server, and by whom", &reproduction.reported)
         .column("fact", |fact| fact.name.name())
         .left("reported by", |fact| fact.source.name())
         .left("value", value)

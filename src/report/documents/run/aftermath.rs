@@ -47,7 +47,7 @@ fn in_words(aftermath: &SpikeAftermath) -> String {
 fn table(aftermath: &SpikeAftermath) -> Table {
     let SpikeAftermath { before, spike, after, .. } = aftermath;
     let rows = [("before the spike", before), ("spike", spike), ("last quarter", after)];
-    Table::of("Before the spike, in it and after it", &rows)
+    Table::over("Before the spike, in it and after it", &rows)
         .column("", |(name, _)| *name)
         .column("from, s", |(_, stretch)| three_digits(stretch.from_s))
         .column("to, s", |(_, stretch)| three_digits(stretch.to_s))

@@ -10,7 +10,7 @@ pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
 
 fn forms(summary: &Summary) -> Option<Section> {
     let forms = summary.answers.as_ref()?;
-    let table = Table::of("Answers of a form", &forms.by_class)
+    let table = Table::over("Answers of a form", &forms.by_class)
         .column("", |class| class.class.as_str())
         .column(("form", 2), |class| class.form)
         .column("judged", |class| class.valid + class.invalid)
@@ -33,7 +33,7 @@ fn checks(summary: &Summary) -> Option<Section> {
     let each = each.map(|check| ("", check.name.as_str(), &check.before, &check.under_load));
     let slices = quality.slices.iter();
     let slices = slices.map(|slice| ("slice ", slice.name.as_str(), &slice.before, &slice.under_load));
-    let table = Table::of("Checks", each.chain(slices).chain(whole))
+    let table = Table::over("Checks", each.chain(slices).chain(whole))
         .column("", |(kind, name, ..)| format!("{kind}{name}"))
         .column("before", |(_, _, before, _)| passed(before))
         .column("under load", |(.., under_load)| passed(under_load))

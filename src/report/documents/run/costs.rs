@@ -45,7 +45,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         }),
     ];
     let money = costs.currency.clone().unwrap_or_else(|| "money".to_owned());
-    let table = Table::of("Cost of what was answered", rows)
+    let table = Table::over("Cost of what was answered", rows)
         .column("", |(name, _)| name)
         .column_if(costs.money.is_some(), money.as_str(), |(_, of)| costs.money.and_then(of))
         .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of));

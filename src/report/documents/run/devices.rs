@@ -36,7 +36,7 @@ pub(super) fn together_in_words(devices: &[DeviceSummary]) -> Option<String> {
 
 /// How busy and full they were, and what power they drew.
 pub(super) fn use_of(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
-    Table::of("Devices", devices)
+    Table::over("Devices", devices)
         .column("device", |device| device.device.as_str())
         .column("busy, mean", |device| device.utilisation.map(|busy| percent(busy.mean)))
         .column("busy, max", |device| device.utilisation.map(|busy| percent(busy.max)))
@@ -58,7 +58,7 @@ pub(super) fn activity(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
         ];
         gauges.iter().any(Option::is_some) || device.temperature_c.is_some() || !device.throttled.is_empty()
     };
-    Table::of("What the devices did", devices.iter().filter(speaks))
+    Table::over("What the devices did", devices.iter().filter(speaks))
         .column("device", |device| device.device.as_str())
         .column("memory active", |device| share(device.dram_active))
         .column("memory busy", |device| share(device.memory_busy))

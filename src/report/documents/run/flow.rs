@@ -28,7 +28,7 @@ fn rates(summary: &Summary) -> Section {
     ];
     let known = all.into_iter().filter_map(|(name, rate)| Some((name, rate?)));
     let table =
-        Table::of("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
+        Table::over("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
     let heading = match summary.window.answers_s() {
         Some(counted) => format!(
             "Throughput: requests over the {} in which they came, answers over {}",
@@ -65,7 +65,7 @@ fn lengths(tokens: &TokenAccount) -> TableOf<(&'static str, LengthSpread)> {
         ("  received", answers.received),
     ];
     let known = rows.into_iter().filter_map(|(name, spread)| Some((name, spread?)));
-    Table::of("Lengths of prompts and answers, tokens", known)
+    Table::over("Lengths of prompts and answers, tokens", known)
         .column("tokens", |(name, _)| name)
         .column("requests", |(_, spread)| spread.count)
         .column("mean", |(_, spread)| spread.mean)

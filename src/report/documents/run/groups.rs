@@ -41,7 +41,7 @@ fn by_tag(summary: &Summary, tag: &TagValues) -> Option<Section> {
 
 /// The requests by the phase of the load that they came in.
 fn by_phase(summary: &Summary) -> Section {
-    let table = Table::of("By phase of the load: latencies, ms", summary.parts_of(PartKind::Phase))
+    let table = Table::over("By phase of the load: latencies, ms", summary.parts_of(PartKind::Phase))
         .column("", phase_name)
         .column(("s", 6), |phase| phase.load.map(|load| load.seconds))
         .column(("requests", 4), |phase| phase.requests)
@@ -93,7 +93,7 @@ fn fairness(fairness: Fairness) -> Option<String> {
 }
 
 fn latencies<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
-    Table::of(format!("{title}: latencies, ms"), parts.iter().copied())
+    Table::over(format!("{title}: latencies, ms"), parts.iter().copied())
         .column("", |part| name(part).to_owned())
         .column(("requests", 4), |part| part.requests)
         .figures(&LATENCIES, latency)
@@ -123,7 +123,7 @@ fn attainments<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
         None => name(part).to_owned(),
     };
     let declared = |part: &Part| part.slo.declared.then_some(part.slo);
-    Table::of(format!("{title}: SLO attainment"), parts.iter().copied())
+    Table::over(format!("{title}: SLO attainment"), parts.iter().copied())
         .column("SLO", label)
         .column("requests", |part| part.slo.with_slo)
         .column("met", |part| declared(part)?.met)

@@ -222,7 +222,7 @@ fn example(failure: &FailureCount) -> String {
 }
 
 fn table<'a>(caption: &str, kinds: &'a [FailureCount]) -> TableOf<&'a FailureCount> {
-    Table::of(caption, kinds)
+    Table::over(caption, kinds)
         .column("kind", |failure| failure.kind.to_string())
         .column("requests", |failure| failure.count)
         .column("share", |failure| percent(failure.share))

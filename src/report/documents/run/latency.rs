@@ -71,7 +71,7 @@ fn tables<'a>(summary: &Summary, rows: &[Row<'a>]) -> Vec<TableOf<Row<'a>>> {
     }
     let table = |(place, columns): (usize, &[(Quantile, TableColumn)])| {
         let first = place == 0;
-        let table = Table::of("Latencies, ms", rows.iter().copied())
+        let table = Table::over("Latencies, ms", rows.iter().copied())
             .column("", |(metric, _)| metric.title())
             .column_if(first, detail("n", 6), |(_, row)| row.n)
             .column_if(first, detail("n eff", 1), |(_, row)| {

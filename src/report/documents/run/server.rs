@@ -127,7 +127,7 @@ fn times(server: &ServerSide) -> Table {
     let reliable =
         |time: &TimeSummary| time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
     let rows = named.into_iter().filter_map(|(name, time)| Some((name, server.times.get(&time)?)));
-    Table::of("Times inside the server, ms", rows)
+    Table::over("Times inside the server, ms", rows)
         .column("ms", |(name, _)| name)
         .column("n", |(_, time)| time.count.round() as u64)
         .column("mean", |(_, time)| time.mean_ms)

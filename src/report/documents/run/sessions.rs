@@ -54,7 +54,7 @@ fn lasted(row: &LatencyRow, quantile: Quantile) -> String {
 }
 
 fn by_turn(turns: Vec<&Part>) -> TableOf<&Part> {
-    Table::of("By turn, ms", turns)
+    Table::over("By turn, ms", turns)
         .column("turn", |turn| turn.name.as_str())
         .column(("requests", 3), |turn| turn.requests)
         .column("prompt tokens", |turn| turn.mean_prompt_tokens.map(f64::round))

@@ -40,7 +40,7 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> TableOf<&SweepPoint>
     let is_bounded = |key: &FigureKey| sweep.plan.objectives.iter().any(|objective| objective.key == *key);
     let latencies =
         COLUMNS.map(|of| if is_bounded(&of.key) { FigureColumn { worth: ALWAYS, ..of } } else { of });
-    let table = Table::of("Loads, low to high", &sweep.points)
+    let table = Table::over("Loads, low to high", &sweep.points)
         .column("load", name)
         .column(("runs", 2), |point| point.trials.len() as u64)
         .column_where_known(("offered", 1), |point| mean(point, |trial| trial.offered_per_s))
@@ -112,7 +112,7 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
         |point: &SweepPoint, key: &FigureKey| point.figures.get(key).and_then(AcrossRuns::interval);
     let is_known = |point: &&SweepPoint| columns.iter().any(|of| interval(point, &of.key).is_some());
     let range = |(low, high)| format!("{}–{}", cell(low), cell(high));
-    let table = Table::of("95 % intervals", sweep.points.iter().filter(is_known))
+    let table = Table::over("95 % intervals", sweep.points.iter().filter(is_known))
         .column("load", |point| point.load.to_string())
         .figures(&columns, |point, key| interval(point, key).map(range));
     Section::detail("95 % intervals of the means, over the runs").table(table)
@@ -126,7 +126,8 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     if objectives.is_empty() {
         return section;
     }
-    let table = Table::of("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
+    let table =
+        Table::over("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
     // The last ones are left out first where the page is too narrow.
     let columns = objectives.iter().enumerate().zip((0..ALWAYS).rev());
     section.table(columns.fold(table, |table, ((place, objective), worth)| {

@@ -25,7 +25,7 @@ pub(super) fn add(section: Section, sweep: &Sweep) -> Section {
         let first = reasons.first().copied().unwrap_or_default();
         Note::error(format!("{}, such as {first}", counted(reasons.len() as u64, "reason")))
     });
-    let table = Table::of("All reasons, run by run", reasons)
+    let table = Table::over("All reasons, run by run", reasons)
         .left("all reasons, run by run", String::as_str)
         .detail_rows(|_, _| true);
     section.notes(kinds).more(["validity"]).table(table)

@@ -386,7 +386,7 @@ mod tests {
     fn a_last_column_of_sentences_wraps() {
         let row = ("reset", "the connection was closed by the server before it had answered");
         let table: Table =
-            Table::of("", [row]).column("kind", |(kind, _)| kind).left("example", |(_, text)| text).into();
+            Table::over("", [row]).column("kind", |(kind, _)| kind).left("example", |(_, text)| text).into();
         assert_eq!(
             lines(&table, 40),
             [

@@ -27,7 +27,7 @@ fn colour_changes_nothing_but_colour() {
 /// A mark that only a column of details has is explained where that column is drawn.
 #[test]
 fn marks_are_explained_where_they_stand() {
-    let table = Table::of("Latencies", ["TTFT"])
+    let table = Table::over("Latencies", ["TTFT"])
         .column("", |name| name)
         .column("p50", |_| "250")
         .column(TableColumn::new("p99.9").detail(), |_| "400*")
@@ -48,7 +48,7 @@ fn a_heading_is_short_behind_a_column_that_stays_longer() {
         of(Metric::E2e, Quantile::P50, 1),
     ];
     let known = |row: f64, key: &FigureKey| (key.metric != Metric::E2e).then_some(row);
-    let table = Table::from(Table::of("", [1.0]).figures(&columns, known));
+    let table = Table::from(Table::over("", [1.0]).figures(&columns, known));
     let titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
     assert_eq!(titles, ["TTFT p50", "TTFT p99", "TPOT p50", "p99"], "one that no row has is left out");
 }

@@ -64,7 +64,7 @@ const fn things(metric: Metric) -> &'static str {
 fn behind(found: &LatencyCurve, metric: Metric) -> Table {
     // Every one of them is a point of the curve, but for those after its end.
     let known = |share: f64| found.points.iter().find(|(at, _)| (*at - share).abs() < 1e-9);
-    Table::of("Shares and their latencies", SHARES.into_iter().filter_map(known))
+    Table::over("Shares and their latencies", SHARES.into_iter().filter_map(known))
         .column(format!("% of {}", things(metric)), |(share, _)| format!("{:.1}", share * 100.0))
         .column("at most, ms", |(_, ms)| *ms)
         .into()

@@ -167,7 +167,7 @@ fn figures(record: &RequestRecord) -> [String; 5] {
 
 fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
     let rows: Vec<_> = sampled.records.iter().map(|record| (record, figures(record))).collect();
-    Table::of("Requests phase by phase", &rows)
+    Table::over("Requests phase by phase", &rows)
         .column("request", |(record, _)| format!("#{}", record.index))
         .column("class", |(record, _)| class(log, record))
         .column("scheduled, s", |(_, [scheduled, ..])| scheduled.as_str())

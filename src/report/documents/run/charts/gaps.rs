@@ -30,7 +30,7 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Option<
         vec![Series::new("", Palette::First, SeriesForm::Bars(bars.iter().map(bar).collect()))],
     )
     .with_rules(rules);
-    let table = Table::of("Gaps between tokens", &bars)
+    let table = Table::over("Gaps between tokens", &bars)
         .column("gap, ms", length)
         .column("gaps", |bar| bar.count)
         .column("%", |bar| share(bar, all));

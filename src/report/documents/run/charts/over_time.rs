@@ -92,7 +92,7 @@ fn decimals(timeline: &Timeline) -> usize {
 }
 
 fn table(rows: &[TimelineRow], timeline: &Timeline) -> Table {
-    let table = Table::of("The run by bins", timeline.bins.iter().enumerate())
+    let table = Table::over("The run by bins", timeline.bins.iter().enumerate())
         .column("from, s", |(_, bin)| moment(bin.from_s, decimals(timeline)));
     let add = |table: TableOf<_>, row: &TimelineRow| {
         table.column(format!("{}: {}", row.panel, row.name), |(place, _)| row.shown(place))

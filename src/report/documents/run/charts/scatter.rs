@@ -145,7 +145,7 @@ fn fate(dot: &Dot, name: &str) -> String {
 fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
     let mut dots: Vec<&Dot> = scatter.dots.iter().collect();
     dots.sort_by(|a, b| b.fate.ms().total_cmp(&a.fate.ms()));
-    Table::of("The slowest requests", dots.into_iter().take(SLOWEST))
+    Table::over("The slowest requests", dots.into_iter().take(SLOWEST))
         .column("request", |dot| format!("#{}", dot.index))
         .column("class", |dot| classes.name(dot.class))
         .column("scheduled, s", |dot| moment(dot.scheduled_s, 3))
