@@ -22,8 +22,7 @@ fn a_plan(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("generator");
     group.sample_size(10);
     for workload in ["short_chat", "bursty_mix", "long_rag"] {
-        let overrides =
-            Overrides { requests: Some(PLANNED as u64), warmup_s: Some(0.0), ..Overrides::default() };
+        let overrides = Overrides { requests: Some(PLANNED as u64), warmup_s: Some(0.0), ..Overrides::default() };
         let spec = WorkloadSpec::load(workload).unwrap().with(&overrides).unwrap();
         let schedule = Schedule::draw(&spec);
         assert_eq!(schedule.plan().take(PLANNED).count(), PLANNED);
@@ -34,8 +33,7 @@ fn a_plan(criterion: &mut Criterion) {
         let prompts = Arc::new(PromptBuilder::with_word_list(&spec.classes, 1));
         group.throughput(Throughput::Elements(SPOKEN as u64));
         group.bench_function(format!("{workload}, with prompts"), |bencher| {
-            bencher
-                .iter(|| schedule.generate_stream(Arc::clone(&prompts)).take(SPOKEN).map(black_box).count());
+            bencher.iter(|| schedule.generate_stream(Arc::clone(&prompts)).take(SPOKEN).map(black_box).count());
         });
     }
     group.finish();
@@ -47,8 +45,7 @@ fn a_trace(criterion: &mut Criterion) {
     let path = folder.path().join("trace.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
     for place in 0..TRACED {
-        let blocks: Vec<u64> =
-            (0..16).map(|block| if block < 8 { block } else { 16 * place + block }).collect();
+        let blocks: Vec<u64> = (0..16).map(|block| if block < 8 { block } else { 16 * place + block }).collect();
         let (at, output) = (place * 2, 1 + place % 500);
         writeln!(
             file,

@@ -99,9 +99,8 @@ fn events(name: &str, file: &str) -> Vec<Vec<u8>> {
     let (body, last) = captured.split_at(captured.len() - 3);
     let (first, middle) = body.split_at(1);
     let middle = middle.iter().cycle().take(EVENTS - 4);
-    let event = |data: &&str| {
-        format!("data: {}\n\n", if name == "sglang" { as_sglang(data) } else { (*data).to_owned() })
-    };
+    let event =
+        |data: &&str| format!("data: {}\n\n", if name == "sglang" { as_sglang(data) } else { (*data).to_owned() });
     first.iter().chain(middle).chain(last).map(|data| event(data).into_bytes()).collect()
 }
 
@@ -113,11 +112,7 @@ fn as_sglang(data: &str) -> String {
 }
 
 /// Reads an answer whose body comes in `pieces`.
-fn read<'a>(
-    headers: &HeaderMap,
-    pieces: impl Iterator<Item = &'a [u8]>,
-    events: &mut VecDeque<AnswerEvent>,
-) -> usize {
+fn read<'a>(headers: &HeaderMap, pieces: impl Iterator<Item = &'a [u8]>, events: &mut VecDeque<AnswerEvent>) -> usize {
     let mut reader = ResponseReader::new(StatusCode::OK, headers, AnswerForm::Streamed, Secrets::default());
     let mut found = 0;
     let mut arrival = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 0 };
@@ -142,21 +137,15 @@ fn streams(criterion: &mut Criterion) {
         assert!(read(&headers, whole.chunks(READ), &mut found) > EVENTS / 2, "{name} has no text");
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(events.len() as u64));
-        group
-            .warm_up_time(Duration::from_millis(300))
-            .measurement_time(Duration::from_secs(1))
-            .sample_size(20);
+        group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(20);
         group.bench_function("coalesced", |bencher| {
             bencher.iter(|| read(&headers, black_box(&whole).chunks(READ), &mut found));
         });
         group.bench_function("one event a piece", |bencher| {
             bencher.iter(|| read(&headers, black_box(&events).iter().map(Vec::as_slice), &mut found));
         });
-        let json: Vec<&[u8]> = events
-            .iter()
-            .map(|event| &event[6..event.len() - 2])
-            .filter(|data| data.starts_with(b"{"))
-            .collect();
+        let json: Vec<&[u8]> =
+            events.iter().map(|event| &event[6..event.len() - 2]).filter(|data| data.starts_with(b"{")).collect();
         group.bench_function("eventsource-stream, framing alone, one event a piece", |bencher| {
             bencher.iter(|| {
                 let pieces = black_box(&events).iter().map(Ok::<_, std::convert::Infallible>);

@@ -113,10 +113,8 @@ mod tests {
 
     #[test]
     fn a_word_opens_one_topic() {
-        let mut words: Vec<&str> = TOPICS
-            .iter()
-            .flat_map(|topic| std::iter::once(topic.name).chain(topic.also.iter().copied()))
-            .collect();
+        let mut words: Vec<&str> =
+            TOPICS.iter().flat_map(|topic| std::iter::once(topic.name).chain(topic.also.iter().copied())).collect();
         words.sort_unstable();
         assert!(words.windows(2).all(|two| two[0] != two[1]), "{words:?}");
         assert_eq!(Topic::find("Closed loop").map(|topic| topic.name), Some("conversations"));

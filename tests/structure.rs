@@ -49,11 +49,8 @@ fn hold(name: &str, figure: usize, ceiling: usize, seen: &[String]) {
 
 #[test]
 fn rooms_use_only_lower_floors() {
-    let floor: BTreeMap<&str, usize> = FLOORS
-        .iter()
-        .enumerate()
-        .flat_map(|(level, rooms)| rooms.iter().map(move |room| (*room, level)))
-        .collect();
+    let floor: BTreeMap<&str, usize> =
+        FLOORS.iter().enumerate().flat_map(|(level, rooms)| rooms.iter().map(move |room| (*room, level))).collect();
     let mut wrong = Vec::new();
     for file in SOURCES.files.iter().filter(|file| !matches!(file.room(), "" | "main")) {
         let room = file.room();
@@ -74,10 +71,8 @@ fn rooms_use_only_lower_floors() {
 #[test]
 fn only_rooms_with_a_clock_are_async() {
     for file in &SOURCES.files {
-        let code: Vec<&str> =
-            file.tokens.iter().filter(|token| !token.test).map(|token| token.text.as_str()).collect();
-        let is_async =
-            code.windows(2).any(|two| matches!(two, ["async", "fn"] | [".", "await"] | ["impl", "Future"]));
+        let code: Vec<&str> = file.tokens.iter().filter(|token| !token.test).map(|token| token.text.as_str()).collect();
+        let is_async = code.windows(2).any(|two| matches!(two, ["async", "fn"] | [".", "await"] | ["impl", "Future"]));
         assert!(
             !is_async || file.test || ASYNC.contains(&file.room()),
             "{}: `{}` must not be async",
@@ -94,10 +89,8 @@ fn files_do_not_need_each_other_in_circles() {
     let seen: Vec<String> = found
         .iter()
         .map(|together| {
-            let circle: Vec<String> = shortest(&edges, together)
-                .iter()
-                .map(|&file| SOURCES.files[file].path.display().to_string())
-                .collect();
+            let circle: Vec<String> =
+                shortest(&edges, together).iter().map(|&file| SOURCES.files[file].path.display().to_string()).collect();
             format!("{} files, among them {}", together.len(), circle.join(" → "))
         })
         .collect();
@@ -112,8 +105,7 @@ fn folders_of_a_room_import_one_another_in_one_direction() {
         let mut parts = path.iter().map(|part| part.to_str().unwrap());
         Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
     };
-    let folders: Vec<_> =
-        (0..SOURCES.files.len()).filter_map(folder).collect::<BTreeSet<_>>().into_iter().collect();
+    let folders: Vec<_> = (0..SOURCES.files.len()).filter_map(folder).collect::<BTreeSet<_>>().into_iter().collect();
     let number = |file| folder(file).and_then(|found| folders.binary_search(&found).ok());
     let mut edges = vec![BTreeSet::new(); folders.len()];
     for (from, used) in SOURCES.edges().iter().enumerate() {
@@ -139,9 +131,10 @@ fn siblings_import_each_other_directly() {
     for (number, file) in SOURCES.production() {
         for path in file.paths.iter().filter(|path| !path.test) {
             let Some(found) = SOURCES.resolve(number, path) else { continue };
-            let own = found.through.iter().map(|&through| &SOURCES.files[through]).find(|through| {
-                through.module.len() < file.module.len() && file.module.starts_with(&through.module)
-            });
+            let own =
+                found.through.iter().map(|&through| &SOURCES.files[through]).find(|through| {
+                    through.module.len() < file.module.len() && file.module.starts_with(&through.module)
+                });
             if let Some(own) = own {
                 let (place, index) = (file.path.display(), own.path.display());
                 seen.push(format!("{place}:{}: {} by {index}", path.line, path.segments.join("::")));
@@ -156,8 +149,7 @@ fn folders_are_small() {
     let (mut seen, mut alone) = (Vec::new(), Vec::new());
     let mut folders = vec![root().join("src"), root().join("tests")];
     while let Some(folder) = folders.pop() {
-        let entries: Vec<_> =
-            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let entries: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         let inside = folder.strip_prefix(root()).unwrap().display().to_string();
         if inside.starts_with("src/") && matches!(entries.as_slice(), [one] if one.ends_with("tests.rs")) {
             alone.push(inside.clone());
@@ -167,18 +159,13 @@ fn folders_are_small() {
         }
         let aside = ["snapshots", "transcripts", "data", "corpus"];
         folders.extend(
-            entries.into_iter().filter(|path| {
-                path.is_dir() && !aside.contains(&path.file_name().unwrap().to_str().unwrap())
-            }),
+            entries
+                .into_iter()
+                .filter(|path| path.is_dir() && !aside.contains(&path.file_name().unwrap().to_str().unwrap())),
         );
     }
     seen.sort();
-    hold(
-        &format!("folders of more than {} entries", ceiling::ENTRIES),
-        seen.len(),
-        ceiling::WIDE_FOLDERS,
-        &seen,
-    );
+    hold(&format!("folders of more than {} entries", ceiling::ENTRIES), seen.len(), ceiling::WIDE_FOLDERS, &seen);
     alone.sort();
     hold("folders with nothing but a `tests.rs`", alone.len(), ceiling::FOLDERS_OF_TESTS, &alone);
 }
@@ -277,9 +264,8 @@ fn a_name_of_a_public_type_stands_for_one_thing() {
 fn files_that_the_design_names_exist() {
     let text = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
     let named = text.split('`').filter(|word| word.contains('/') && word.strip_suffix(".rs").is_some());
-    let missing: Vec<&str> = named
-        .filter(|path| ![root().join("src").join(path), root().join(path)].iter().any(|at| at.exists()))
-        .collect();
+    let missing: Vec<&str> =
+        named.filter(|path| ![root().join("src").join(path), root().join(path)].iter().any(|at| at.exists())).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -327,8 +313,7 @@ pub struct After;
         .filter(|path| !path.test)
         .map(|path| format!("{} {}", path.segments.join("::"), path.name.as_deref().unwrap_or("")))
         .collect();
-    let expected =
-        ["crate::clock::RunClock RunClock", "crate::record record", "crate::record::Log Kept", "super::x *"];
+    let expected = ["crate::clock::RunClock RunClock", "crate::record record", "crate::record::Log Kept", "super::x *"];
     assert_eq!(read, [expected.as_slice(), &["crate::units::count "]].concat());
     assert_eq!(source::public_types(&tokens).0, ["After"]);
     assert_eq!(source::production_lines(text, &tokens), 4);

@@ -19,8 +19,8 @@ pub(super) const MODELS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/
 
 /// What answers say, over and over.
 const WORDS: [&str; 16] = [
-    " feature", " the", "Selector", " of", " UNIX", "ing", " path", "_total", " why", " error", "s", " in",
-    " resized", " a", " stream", " queue",
+    " feature", " the", "Selector", " of", " UNIX", "ing", " path", "_total", " why", " error", "s", " in", " resized",
+    " a", " stream", " queue",
 ];
 
 /// An answer on its way out.
@@ -96,9 +96,7 @@ impl Answer {
             return String::new();
         }
         let (told, total) = (self.told, PROMPT_TOKENS + self.told);
-        format!(
-            r#","usage":{{"prompt_tokens":{PROMPT_TOKENS},"total_tokens":{total},"completion_tokens":{told}}}"#
-        )
+        format!(r#","usage":{{"prompt_tokens":{PROMPT_TOKENS},"total_tokens":{total},"completion_tokens":{told}}}"#)
     }
 }
 

@@ -14,9 +14,7 @@ use bare::Load;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, numbers @ ..] = &arguments[..] else {
-        unreachable!("bare_client URL REQUESTS TOKENS AT_ONCE RATE")
-    };
+    let [url, numbers @ ..] = &arguments[..] else { unreachable!("bare_client URL REQUESTS TOKENS AT_ONCE RATE") };
     let number = |index: usize| numbers[index].parse::<u32>().unwrap();
     let (requests, tokens, at_once, rate) = (number(0), number(1), number(2), number(3));
     let load = Load {

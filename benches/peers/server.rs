@@ -45,17 +45,10 @@ impl Watch for Announcer {
 
 fn main() {
     let arguments: Vec<u64> = std::env::args().skip(1).map(|number| number.parse().unwrap()).collect();
-    let &[first, last, ref gap @ ..] = &arguments[..] else {
-        unreachable!("canned_server FIRST LAST [GAP_US]")
-    };
+    let &[first, last, ref gap @ ..] = &arguments[..] else { unreachable!("canned_server FIRST LAST [GAP_US]") };
     let gap = Duration::from_micros(gap.first().copied().unwrap_or(0));
-    let announcer = Announcer {
-        first,
-        last,
-        asked: AtomicU64::new(0),
-        answered: AtomicU64::new(0),
-        tokens: AtomicU64::new(0),
-    };
+    let announcer =
+        Announcer { first, last, asked: AtomicU64::new(0), answered: AtomicU64::new(0), tokens: AtomicU64::new(0) };
     println!("{}", canned::start(gap, RunClock::starting_in(Duration::ZERO), Arc::new(announcer)));
     loop {
         std::thread::park();

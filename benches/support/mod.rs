@@ -22,7 +22,6 @@ pub(crate) async fn engine_at(address: SocketAddr) -> Arc<OpenAiEngine> {
 
 /// A request that leaves at once.
 pub(crate) fn request(index: u64, tokens: u32) -> RequestSpec {
-    let planned =
-        PlannedRequest { index, input_tokens: 4, output_tokens: tokens, ..PlannedRequest::default() };
+    let planned = PlannedRequest { index, input_tokens: 4, output_tokens: tokens, ..PlannedRequest::default() };
     planned.into_spec(Prompt::Text("Count from one to ten.".to_owned()))
 }

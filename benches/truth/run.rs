@@ -21,9 +21,7 @@ const RATES: [&str; 3] = ["5", "20", "60"];
 fn main() {
     let built = || std::env::current_exe().unwrap().parent().unwrap().with_file_name("skyline");
     let skyline = std::env::args().nth(1).map_or_else(built, PathBuf::from);
-    println!(
-        "| load | metric | quantile | reported, ms | true, ms | off by, µs |\n|---|---|---|---|---|---|"
-    );
+    println!("| load | metric | quantile | reported, ms | true, ms | off by, µs |\n|---|---|---|---|---|---|");
     for rate in RATES {
         let folder = tempfile::tempdir().unwrap();
         let load = Load {

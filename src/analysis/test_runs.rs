@@ -2,13 +2,12 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, Outcome,
-    PageKind, Phase, PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader,
-    RunLog, StampSource, TelemetrySource, TokenChunk, TokenSource, Usage, WorkKind,
+    BreakerTrip, ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, Outcome, PageKind, Phase,
+    PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, StampSource,
+    TelemetrySource, TokenChunk, TokenSource, Usage, WorkKind,
 };
 use crate::workload::{
-    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
-    WorkloadSpec,
+    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo, WorkloadSpec,
 };
 
 pub(crate) const fn ms(millis: u64) -> Timestamp {
@@ -90,8 +89,7 @@ impl RecordBuilder {
 
     /// Chunks of an arrival (ms) and tokens; the answer ends with the last.
     pub(crate) fn chunks(mut self, chunks: &[(u64, u32)]) -> Self {
-        self.0.chunks =
-            chunks.iter().map(|&(at, tokens)| TokenChunk { at: ms(at), tokens, choice: 0 }).collect();
+        self.0.chunks = chunks.iter().map(|&(at, tokens)| TokenChunk { at: ms(at), tokens, choice: 0 }).collect();
         self.0.ended = self.0.chunks.last_at().unwrap_or_default();
         self.0.output_tokens = self.0.chunks.tokens();
         self.0.output_tokens_asked = self.0.output_tokens as u32;
@@ -113,8 +111,7 @@ impl RecordBuilder {
     }
 
     pub(crate) fn usage(mut self, prompt_tokens: u64, completion_tokens: u64) -> Self {
-        self.0.usage =
-            Some(Usage { prompt_tokens, completion_tokens, cached_tokens: None, reasoning_tokens: None });
+        self.0.usage = Some(Usage { prompt_tokens, completion_tokens, cached_tokens: None, reasoning_tokens: None });
         self.0.output_tokens = completion_tokens;
         self.0.output_tokens_source = TokenSource::Usage;
         self
@@ -171,10 +168,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
         answer: None,
-        priorities: slos
-            .iter()
-            .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })
-            .collect(),
+        priorities: slos.iter().map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo }).collect(),
         metadata: std::collections::BTreeMap::new(),
     }
 }

@@ -74,9 +74,7 @@ impl Arrivals {
     /// from 1 on: the states of a Markov-modulated process the first, each client or class its own.
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = match pattern {
-            ArrivalPattern::Constant { rate_per_s } => {
-                Process::Metronome { rate_per_s: *rate_per_s, count: 0 }
-            }
+            ArrivalPattern::Constant { rate_per_s } => Process::Metronome { rate_per_s: *rate_per_s, count: 0 },
             ArrivalPattern::Markov { states } => {
                 Process::Poisson(RateCurve::along(StatePath::new(states, stream.branch(1))), stream)
             }
@@ -90,9 +88,7 @@ impl Arrivals {
                 };
                 Process::Swinging(swing, stream)
             }
-            ArrivalPattern::Users { users, ramp_s, .. } => {
-                Process::Users { users: *users, ramp_s: *ramp_s, begun: 0 }
-            }
+            ArrivalPattern::Users { users, ramp_s, .. } => Process::Users { users: *users, ramp_s: *ramp_s, begun: 0 },
             ArrivalPattern::Gamma { .. }
             | ArrivalPattern::Weibull { .. }
             | ArrivalPattern::Clients { .. }

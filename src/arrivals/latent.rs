@@ -25,9 +25,9 @@ impl LatentStates {
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
         match pattern {
             ArrivalPattern::Markov { states } => Self::States(StatePath::new(states, stream.branch(1))),
-            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => Self::Clients(
-                Arrivals::new(pattern, stream).take(count).map(|arrival| arrival.source).collect(),
-            ),
+            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => {
+                Self::Clients(Arrivals::new(pattern, stream).take(count).map(|arrival| arrival.source).collect())
+            }
             _ => Self::Nothing,
         }
     }

@@ -179,8 +179,7 @@ impl TestBed {
         let runtime = runtime.map_err(CalibrationError::Sockets)?;
         let url = format!("http://{}", server.address).parse().map_err(CalibrationError::Client)?;
         let connecting = OpenAiEngine::connect(Target::new(url, EngineKind::Vllm), WAIT, |_| {});
-        let engine =
-            runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
+        let engine = runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
         let options = RunOptions { drain: patience, pacing, ..RunOptions::default() };
         Ok(Self { runtime, engine: Arc::new(engine), server, clock, options, next_index: 0 })
     }

@@ -147,12 +147,8 @@ mod tests {
     #[test]
     fn a_workload_asks_for_its_peak_and_its_mean_answer() {
         let mut workload = WorkloadSpec::load("short_chat").unwrap();
-        workload.arrival = ArrivalPattern::Bursts {
-            base_rate_per_s: 2.0,
-            burst_rate_per_s: 30.0,
-            base_s: 8.0,
-            burst_s: 2.0,
-        };
+        workload.arrival =
+            ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 30.0, base_s: 8.0, burst_s: 2.0 };
         let mut other = workload.classes[0].clone();
         other.name = "other".to_owned();
         workload.classes.push(other);

@@ -191,9 +191,7 @@ fn document(said: ServerEvent) -> String {
     );
     let counts = |tokens| {
         let total = PROMPT_TOKENS + tokens;
-        format!(
-            "\"usage\":{{\"prompt_tokens\":{PROMPT_TOKENS},\"total_tokens\":{total},\"completion_tokens\":{tokens}"
-        )
+        format!("\"usage\":{{\"prompt_tokens\":{PROMPT_TOKENS},\"total_tokens\":{total},\"completion_tokens\":{tokens}")
     };
     // Writing to a string cannot fail.
     let _ = match said {
@@ -228,8 +226,7 @@ mod tests {
     /// The events of a stream captured from vLLM 0.32, its words and its model's name replaced by ours.
     fn captured() -> Vec<String> {
         let path = "tests/data/transcripts/vllm/chat_stream_continuous_usage.txt";
-        let text =
-            std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+        let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
         let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let ours = |event: &str| {
             let Ok(mut chunk) = serde_json::from_str::<Value>(event) else { return event.to_owned() };
@@ -246,8 +243,7 @@ mod tests {
     #[test]
     fn events_are_those_of_vllm() {
         let tokens = (1..=6).map(|place| ServerEvent::Token(place, 6));
-        let said =
-            [ServerEvent::Role].into_iter().chain(tokens).chain([ServerEvent::Usage(6), ServerEvent::Done]);
+        let said = [ServerEvent::Role].into_iter().chain(tokens).chain([ServerEvent::Usage(6), ServerEvent::Done]);
         assert_eq!(said.map(document).collect::<Vec<_>>(), captured());
     }
 

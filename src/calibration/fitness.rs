@@ -55,9 +55,7 @@ impl Fitness {
             Self::NotFit => "expect INVALID runs",
             Self::Ready | Self::Noisy => "latencies are uncertain by that much",
         };
-        format!(
-            "stamps within {stamps} ms and requests within {requests} ms at p99, the limit is {limit} ms; {so}"
-        )
+        format!("stamps within {stamps} ms and requests within {requests} ms at p99, the limit is {limit} ms; {so}")
     }
 
     /// Cure of it; empty where nothing is to be done.

@@ -112,11 +112,7 @@ impl ServerState {
                 Ok((mut socket, _)) => {
                     let token = Token(self.connections.len());
                     socket.set_nodelay(true)?;
-                    self.poll.registry().register(
-                        &mut socket,
-                        token,
-                        Interest::READABLE | Interest::WRITABLE,
-                    )?;
+                    self.poll.registry().register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
                     self.connections.push(Some(ReferenceConnection::new(socket)));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),

@@ -79,9 +79,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
     let power = variation.and_then(|(known, by)| design.can_find_in_words(runs.length(), &known, &by));
     let unsaid = announce.filter(|_| power.is_none());
-    if let Some((printer, words)) =
-        announce.zip(power.or_else(|| design.can_find_by_variation(runs.length())))
-    {
+    if let Some((printer, words)) = announce.zip(power.or_else(|| design.can_find_by_variation(runs.length()))) {
         printer.words(&words);
     }
     advise(args, &design, workload, empties_cache, printer);
@@ -127,9 +125,10 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cac
         );
     }
     if design.rounds % 2 == 1 {
-        printer
-            .words("note: with an odd number of rounds one side goes first once more than the other; an even number is \
-                fair");
+        printer.words(
+            "note: with an odd number of rounds one side goes first once more than the other; an even number is \
+                fair",
+        );
     }
 }
 
@@ -149,10 +148,8 @@ impl AbArgs {
         // One machine is switched once a round; an experiment goes on in the order in which it began.
         let usual = if self.sides.switch_cmd.is_some() { AbOrder::Alternating } else { AbOrder::Drawn };
         let order = begun.map_or(usual, |question| question.order);
-        let (spec, [a, b]) = both(
-            self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer),
-            self.settings(salt),
-        )?;
+        let (spec, [a, b]) =
+            both(self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer), self.settings(salt))?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
         let design = self.design.design(&workload, self.target.server.form())?.ordered(order, workload.seed);
         [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics.iter()))?;
@@ -174,10 +171,7 @@ impl AbArgs {
     fn variation(&self, plan: &PlannedAb) -> Option<(Vec<(String, f64)>, String)> {
         let PlannedAb { runs, design, manifest } = plan;
         if let Some(share) = self.expected_spread {
-            return Some((
-                vec![("each metric".to_owned(), share)],
-                format!("--expected-spread {}", percent(share)),
-            ));
+            return Some((vec![("each metric".to_owned(), share)], format!("--expected-spread {}", percent(share))));
         }
         let hash = &runs.rounds.first()?.plan.hash;
         variation_before(&self.campaign.out, design, &manifest.question.workload, hash)
@@ -212,8 +206,7 @@ impl AbArgs {
         design: &AbDesign,
         salt: u64,
     ) -> Result<AbManifest, Stop> {
-        let hashed =
-            |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
+        let hashed = |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
         Ok(AbManifest {
             question: AbQuestion::new(workload.clone(), design, self.design.require, salt),
             a: side(a)?,
@@ -232,8 +225,7 @@ impl AbArgs {
             let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
             parsed.map(drop).map_err(|error| Stop::usage(format!("{name}: {error}")))
         }))?;
-        let at_b =
-            FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
+        let at_b = FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
         let at_a = FiledServer { url: a.as_deref(), ..FiledServer::default() };
         let hardware = self.target.deployment().hardware;
         let names = ["a", "b"].map(|side| (side.to_owned(), hardware.clone()));
@@ -298,8 +290,7 @@ mod tests {
 
     #[test]
     fn sides_have_gpus_and_prices_of_their_own() {
-        let AbManifest { a, b, .. } =
-            plan(&["--gpus=1", "--b-gpus=2", "--gpu-hour=a=3,b=2"]).unwrap().manifest;
+        let AbManifest { a, b, .. } = plan(&["--gpus=1", "--b-gpus=2", "--gpu-hour=a=3,b=2"]).unwrap().manifest;
         let of = |side: ServerManifest| (side.deployment.gpus, side.deployment.gpu_hour);
         assert_eq!([of(a), of(b)], [(Some(1), Some(3.0)), (Some(2), Some(2.0))]);
         let refusal = plan(&["--metric=cost_per_answer", "--gpu-hour=2", "--a-gpus=1"]).err().unwrap();

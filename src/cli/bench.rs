@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{
-    LiveArgs, ObjectiveArgs, TargetArgs, ValidityArgs, WorkloadArgs, note_idle, percentile, whole,
-};
+use super::args::{LiveArgs, ObjectiveArgs, TargetArgs, ValidityArgs, WorkloadArgs, note_idle, percentile, whole};
 use super::output::{
     FormatArgs, Outputs, RUN, advise_repeats, planned_limits, planned_load, planned_requests, planned_server,
     render_run, show_dry_run,
@@ -18,9 +16,7 @@ use crate::session::campaign::conduct::{Conduct, conduct};
 use crate::session::campaign::repeats::RepeatsCampaign;
 use crate::session::campaign::reported::Reported as _;
 use crate::session::exits::{self, ExitRules};
-use crate::session::run::{
-    CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load,
-};
+use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, RunSettings, Share};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save, stored,
@@ -59,13 +55,7 @@ pub(super) struct BenchArgs {
     validity: ValidityArgs,
 
     /// Folder in which the run's folder is created
-    #[arg(
-        long,
-        visible_alias = "result-dir",
-        value_name = "DIR",
-        help_heading = "Output",
-        default_value = "results"
-    )]
+    #[arg(long, visible_alias = "result-dir", value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
 
     /// Says nothing: each run is stored in a folder of its own anyway; `vllm bench serve` has this option
@@ -133,15 +123,13 @@ impl BenchArgs {
     /// What is executed, or all mistakes that can be found before anything is sent.
     fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
         let repeats = self.workload.repeats;
-        let outputs = self.format.outputs().and_then(|outputs| {
-            if repeats > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs)
-        });
-        let (outputs, (spec, settings)) = both(
-            outputs,
-            both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()),
-        )?;
-        let (spec, datasets) =
-            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        let outputs = self
+            .format
+            .outputs()
+            .and_then(|outputs| if repeats > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs));
+        let (outputs, (spec, settings)) =
+            both(outputs, both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()))?;
+        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let ((), checked) = both(self.check_share(&spec), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
@@ -205,12 +193,7 @@ impl BenchArgs {
 
     /// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way
     /// and spares the rest; what had ended is reported.
-    fn repeatedly(
-        &self,
-        plan: &BenchPlan,
-        context: &RunContext,
-        runs: Vec<PlannedRun>,
-    ) -> Result<Exit, Stop> {
+    fn repeatedly(&self, plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> Result<Exit, Stop> {
         let (interrupts, printer) = (&context.interrupts, context.printer);
         let name = &plan.checked.spec.name;
         let folder = folder::create(&self.out, name, &context.engine().engine, jiff::Timestamp::now())?;

@@ -61,8 +61,7 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     let paths = args.sweeps.iter().map(|path| stored::one_result(path)).collect::<Result<Vec<_>, _>>()?;
     let sweeps: Vec<Sweep> = paths.iter().map(|path| stored_sweep(path)).collect::<Result<_, _>>()?;
     let hardware = |sweep: &Sweep| sweep.deployment.hardware.clone();
-    let names: Vec<_> =
-        paths.iter().zip(&sweeps).map(|(path, sweep)| (name(path), hardware(sweep))).collect();
+    let names: Vec<_> = paths.iter().zip(&sweeps).map(|(path, sweep)| (name(path), hardware(sweep))).collect();
     let prices = args.prices.of(&names, "sweep")?;
     let mut offers = Vec::new();
     for (((name, _), sweep), gpu_hour) in names.iter().zip(&sweeps).zip(prices) {

@@ -36,8 +36,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     };
     let screen = Screen::detect();
     let connection = ServerConnection::open(&server, needs, screen, printer)?;
-    let golden =
-        spec.as_ref().and_then(|spec| Golden::new(&connection, &connection.engine, spec, None, None, true));
+    let golden = spec.as_ref().and_then(|spec| Golden::new(&connection, &connection.engine, spec, None, None, true));
     let checks: Vec<_> = golden.iter().flat_map(|golden| golden.results(screen)).collect();
     let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
     let is_wrong = checks.iter().any(|(_, unmet)| unmet.is_some()) || smoke.length == LengthTest::Ignored;

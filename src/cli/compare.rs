@@ -94,9 +94,7 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         all.find(|side| matches!(side.stored, Stored::Sweep(_)) == is_sweep).map(|side| &side.folder)
     };
     let passed = match (find(true), find(false)) {
-        _ if sides.iter().any(|side| matches!(side.stored, Stored::Foreign(_))) => {
-            several_tools(args, sides, printer)?
-        }
+        _ if sides.iter().any(|side| matches!(side.stored, Stored::Foreign(_))) => several_tools(args, sides, printer)?,
         (Some(sweep), Some(run)) => {
             return Err(Stop::usage(format!(
                 "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
@@ -162,12 +160,10 @@ fn names(folders: &[PathBuf]) -> Vec<String> {
     let paths: Vec<Vec<_>> = folders.iter().map(parts).collect();
     let shared = |place: &usize| paths.iter().all(|path| path.get(*place) == paths[0].get(*place));
     let common = (0..paths[0].len()).take_while(shared).count();
-    let rest =
-        |path: &Vec<OsString>| path.get(common..)?.iter().collect::<PathBuf>().to_str().map(str::to_owned);
+    let rest = |path: &Vec<OsString>| path.get(common..)?.iter().collect::<PathBuf>().to_str().map(str::to_owned);
     let inner: Option<Vec<String>> = paths.iter().map(rest).collect();
     let differ = |names: &Vec<String>| {
-        names.iter().collect::<BTreeSet<_>>().len() == names.len()
-            && names.iter().all(|name| !name.is_empty())
+        names.iter().collect::<BTreeSet<_>>().len() == names.len() && names.iter().all(|name| !name.is_empty())
     };
     let whole = || folders.iter().map(|folder| folder.display().to_string()).collect();
     short.filter(differ).or_else(|| inner.filter(differ)).unwrap_or_else(whole)
@@ -178,9 +174,7 @@ fn several_tools(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) 
     let mut sides = Vec::new();
     for OpenedSide { folder, name, stored } in opened {
         sides.push(match stored {
-            Stored::Foreign(runs) => {
-                AnySide::Foreign(name, Box::new(stored::only_foreign_run(&folder, runs)?))
-            }
+            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(stored::only_foreign_run(&folder, runs)?)),
             Stored::Sweep(_) => {
                 return Err(Stop::usage(format!(
                     "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: \
@@ -234,9 +228,8 @@ fn sweeps(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Resu
 /// Reads a stored sweep, and the header of its first run.
 fn sweep_side(folder: &Path, name: String, sweep: Sweep) -> Result<SweepSide, Stop> {
     let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
-    let first = first.ok_or_else(|| {
-        Stop::usage(format!("{} has no finished run\nhint: resume it: --resume", folder.display()))
-    })?;
+    let first = first
+        .ok_or_else(|| Stop::usage(format!("{} has no finished run\nhint: resume it: --resume", folder.display())))?;
     let header = RunLog::read(&folder.join(&first.run)).map_err(Stop::usage)?.header;
     Ok(SweepSide { name, header, sweep })
 }

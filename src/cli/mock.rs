@@ -103,9 +103,8 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 fn bind(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| {
-        format!("`{text}` is not an IP address; 127.0.0.1 is this machine alone, 0.0.0.0 lets others in")
-    })
+    text.parse()
+        .map_err(|_| format!("`{text}` is not an IP address; 127.0.0.1 is this machine alone, 0.0.0.0 lets others in"))
 }
 
 /// A path without what routes cannot hold.

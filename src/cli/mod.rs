@@ -149,9 +149,7 @@ pub fn understands(arguments: &[String]) -> Result<(), String> {
 pub fn main() -> ExitCode {
     outlive_file_limits();
     tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
-        )
+        .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()))
         .with_writer(LineWriter::default)
         .with_ansi(wants_colour(&std::io::stderr()))
         .without_time()
@@ -211,10 +209,7 @@ mod tests {
         let mut tried = BTreeSet::new();
         for (begins, flags) in [
             ("vllm bench serve", include_str!("../../tests/data/flags/vllm-0.33.txt")),
-            (
-                "vllm bench serve --sweep-request-rate 1,2",
-                include_str!("../../tests/data/flags/vllm-0.33.txt"),
-            ),
+            ("vllm bench serve --sweep-request-rate 1,2", include_str!("../../tests/data/flags/vllm-0.33.txt")),
             ("sglang.bench_serving", include_str!("../../tests/data/flags/sglang-0.5.23.txt")),
             ("aiperf profile", include_str!("../../tests/data/flags/aiperf-0.13.txt")),
             ("aiperf profile --request-rate 1,2", include_str!("../../tests/data/flags/aiperf-0.13.txt")),
@@ -222,9 +217,8 @@ mod tests {
             for name in flags.lines().filter(|line| line.starts_with('-')).flat_map(|line| line.split('|')) {
                 let line = format!("{begins} {name} 1");
                 let words = translate(&shlex::split(&line).unwrap()).unwrap().words;
-                let option = |word: &String| {
-                    word.split('=').next().filter(|name| name.starts_with("--")).map(str::to_owned)
-                };
+                let option =
+                    |word: &String| word.split('=').next().filter(|name| name.starts_with("--")).map(str::to_owned);
                 if !tried.insert(words.iter().map(option).collect::<Vec<_>>()) {
                     continue;
                 }

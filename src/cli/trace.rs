@@ -141,9 +141,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
 /// What a stored run sent.
 fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
     let log = RunLog::read(path).map_err(|error| {
-        Stop::usage(format!(
-            "{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"
-        ))
+        Stop::usage(format!("{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"))
     })?;
     for note in RequestTrace::given_up_of(&log) {
         printer.words(&format!("note: {note}"));
@@ -154,8 +152,7 @@ fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
 /// What the lines of a log tell.
 fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result<RequestTrace, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
-    let (requests, skipped) =
-        read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
+    let (requests, skipped) = read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
     if args.skip_bad {
         printer.words(&format!("{} left out", counted(skipped, "line")));
     }

@@ -18,8 +18,7 @@ pub(super) fn run(args: &TranslateArgs, printer: Printer) -> Result<Exit, Stop> 
     let whole = || shlex::split(args.command.first()?).filter(|_| args.command.len() == 1);
     let words = whole().unwrap_or_else(|| args.command.clone());
     let secrets = Secrets::typed(secrets_in(&words));
-    let Translation { tool, version, words, differences, unknown } =
-        translate(&words).map_err(Stop::usage)?;
+    let Translation { tool, version, words, differences, unknown } = translate(&words).map_err(Stop::usage)?;
     let shown = without_secrets(&words, &secrets);
     printer.data(&shlex::try_join(shown.iter().map(String::as_str)).map_err(Stop::usage)?)?;
     printer.words(&format!("\nWhat differs from {tool}:"));
@@ -103,10 +102,7 @@ mod tests {
                 "OPENAI_API_KEY=sk-secret1 vllm bench serve --model m --header 'Authorization=Bearer sk-secret1'",
                 "--header 'Authorization: Bearer env:OPENAI_API_KEY'",
             ),
-            (
-                "vllm bench serve --model m --header x-api-key=sk-secret1",
-                "--header 'x-api-key: env:X_API_KEY'",
-            ),
+            ("vllm bench serve --model m --header x-api-key=sk-secret1", "--header 'x-api-key: env:X_API_KEY'"),
             (
                 "vllm bench serve --model m --header x-env=prod --base-url http://me:secret1@h:8000",
                 "--header 'x-env: prod'",
@@ -117,15 +113,9 @@ mod tests {
                 "aiperf profile -m M --url h:8000 --api-key sk-secret1 --header 'Authorization: Basic c2VjcmV0MQ'",
                 "--url",
             ),
-            (
-                "guidellm run --backend kind=openai_http,target=http://h:8000,api_key=sk-secret1",
-                "--url http://h:8000",
-            ),
+            ("guidellm run --backend kind=openai_http,target=http://h:8000,api_key=sk-secret1", "--url http://h:8000"),
             ("vllm bench serve --model m --frob-token sk-secret1 --seed 7", "--seed 7"),
-            (
-                "vllm bench serve --model m --header 'x-any=Bearer sk-secret1'",
-                "--header 'x-any: Bearer env:X_ANY'",
-            ),
+            ("vllm bench serve --model m --header 'x-any=Bearer sk-secret1'", "--header 'x-any: Bearer env:X_ANY'"),
         ] {
             let words = shlex::split(command).unwrap();
             let (secrets, translation) = (Secrets::typed(secrets_in(&words)), translate(&words).unwrap());
@@ -134,10 +124,7 @@ mod tests {
             let rest = secrets.hide(format!("{:?} {:?}", translation.differences, translation.unknown));
             let said = (line.clone() + &rest).to_lowercase();
             assert!(
-                !rest.contains("***'s")
-                    && line.contains(shown)
-                    && !said.contains("secret1")
-                    && !said.contains("c2vj"),
+                !rest.contains("***'s") && line.contains(shown) && !said.contains("secret1") && !said.contains("c2vj"),
                 "{line} {rest}"
             );
         }

@@ -88,8 +88,7 @@ const UNWRAPPED: usize = 10_000;
 
 fn fit(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
     let FittedWorkload { spec, report } = if is_run(&args.source) { of_run(args)? } else { of_trace(args)? };
-    let report =
-        render::text(&documents::fit(&report), Style { width: UNWRAPPED, ..Style::PLAIN }, Extent::Full);
+    let report = render::text(&documents::fit(&report), Style { width: UNWRAPPED, ..Style::PLAIN }, Extent::Full);
     let toml = toml::to_string(&spec).map_err(Stop::impossible)?;
     let comment = report.trim_end().replace('\n', "\n# ");
     let text = format!("# {comment}\n\n{toml}");

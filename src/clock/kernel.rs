@@ -88,12 +88,7 @@ impl KernelClock {
         Some(Duration::from_nanos(delay.unsigned_abs()))
     }
 
-    fn judge(
-        &mut self,
-        stamp: i64,
-        look: ClockReading,
-        measure: impl FnOnce() -> ClockReading,
-    ) -> Option<i64> {
+    fn judge(&mut self, stamp: i64, look: ClockReading, measure: impl FnOnce() -> ClockReading) -> Option<i64> {
         let due = look.monotonic - self.measured >= RENEWAL;
         if due || (look.lead() - self.lead).abs() > TOLERANCE {
             let fresh = measure();
@@ -115,8 +110,7 @@ impl ClockReading {
 
 fn tightest_reading(anchor: Instant) -> ClockReading {
     let looks = (0..TRIES).map(|_| {
-        let (before, wall, after) =
-            (since(anchor, Instant::now()), wall_now(), since(anchor, Instant::now()));
+        let (before, wall, after) = (since(anchor, Instant::now()), wall_now(), since(anchor, Instant::now()));
         (after - before, ClockReading { monotonic: i64::midpoint(before, after), wall })
     });
     let tightest = looks.min_by_key(|(width, _)| *width);
@@ -187,11 +181,7 @@ mod tests {
             let mut clock = clock();
             let (old, new) = (100 * SECOND, 100 * SECOND + step);
             let now = 500_000_000;
-            assert_eq!(
-                clock.judge(now - 2_000 + old, look(now, new), || look(now + 50, new)),
-                None,
-                "{step}"
-            );
+            assert_eq!(clock.judge(now - 2_000 + old, look(now, new), || look(now + 50, new)), None, "{step}");
             // Nor is one that still waited; the first after it is valid again.
             let later = now + 10_000;
             assert_eq!(clock.judge(now - 1_000 + old, look(later, new), not_asked), None, "{step}");

@@ -130,9 +130,8 @@ mod system {
     use signal_hook::consts::SIGXCPU;
     use signal_hook::iterator::Signals;
     use thread_priority::{
-        NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority,
-        ThreadPriorityValue, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
-        thread_schedule_policy_param,
+        NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadPriorityValue,
+        ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id, thread_schedule_policy_param,
     };
 
     /// Longest time that a real-time thread may run without blocking, microseconds.

@@ -17,6 +17,7 @@ pub(crate) fn start_thread<T: Send + 'static>(
 
 /// An error of the system that started no thread, with the cure.
 pub(crate) fn no_thread(error: &io::Error) -> io::Error {
-    let cure = "allow this user more processes (`ulimit -u`), or this container more (its limit of pids), or end others";
+    let cure =
+        "allow this user more processes (`ulimit -u`), or this container more (its limit of pids), or end others";
     io::Error::new(error.kind(), format!("this machine starts no more threads: {error}\nhint: {cure}"))
 }

@@ -208,9 +208,7 @@ fn version_in(path: &str) -> Option<usize> {
         let digits = part.strip_prefix('v').unwrap_or_default();
         digits.starts_with(|c: char| c.is_ascii_digit()) && digits.chars().all(|c| c.is_ascii_alphanumeric())
     };
-    path.match_indices('/')
-        .map(|(at, _)| at)
-        .find(|at| path[at + 1..].split('/').next().is_some_and(is_version))
+    path.match_indices('/').map(|(at, _)| at).find(|at| path[at + 1..].split('/').next().is_some_and(is_version))
 }
 
 #[cfg(test)]
@@ -247,11 +245,7 @@ mod tests {
                 "https://h/openai/deployments/v2/chat/completions",
                 "/openai/deployments/v2",
             ),
-            (
-                "https://h/openai/deployments/gpt/",
-                "https://h/openai/deployments/gpt",
-                "/openai/deployments/gpt",
-            ),
+            ("https://h/openai/deployments/gpt/", "https://h/openai/deployments/gpt", "/openai/deployments/gpt"),
         ] {
             for (query, kept, hidden) in [
                 ("", "", ""),
@@ -267,10 +261,7 @@ mod tests {
             }
         }
         assert_eq!((url("https://host").port(), url("http://[::1]:9").host()), (443, "::1"));
-        assert_eq!(
-            (&*url("http://h:81").authority(), &*url("http://[::1]:9").authority()),
-            ("h:81", "[::1]:9")
-        );
+        assert_eq!((&*url("http://h:81").authority(), &*url("http://[::1]:9").authority()), ("h:81", "[::1]:9"));
         for bare in ["h:81", "10.0.0.1:8000/v1", "[::1]:9/gate"] {
             assert_eq!(url(bare), url(&format!("http://{bare}")), "{bare}");
         }
@@ -284,20 +275,8 @@ mod tests {
     #[test]
     fn an_endpoint_may_have_a_path_of_its_own() {
         for (text, path, shown, asked, endpoint) in [
-            (
-                "http://h:1",
-                "/custom/v1/completions",
-                "/custom/v1/completions",
-                "",
-                Some(Endpoint::Completions),
-            ),
-            (
-                "http://h:1/v1",
-                "/custom/v1/chat/completions",
-                "/custom/v1/chat/completions",
-                "",
-                Some(Endpoint::Chat),
-            ),
+            ("http://h:1", "/custom/v1/completions", "/custom/v1/completions", "", Some(Endpoint::Completions)),
+            ("http://h:1/v1", "/custom/v1/chat/completions", "/custom/v1/chat/completions", "", Some(Endpoint::Chat)),
             ("http://h:1/v1", "/v1/completions", "", "/v1/completions", Some(Endpoint::Completions)),
             ("http://h:1/v1", "/chat/completions", "", "/v1/chat/completions", Some(Endpoint::Chat)),
             ("http://h:1", "/chat/completions", "/chat/completions", "", Some(Endpoint::Chat)),
@@ -310,8 +289,7 @@ mod tests {
             assert_eq!(lines(&url)[..2], [format!("http://h:1{shown}"), asked.to_owned()], "{text} {path}");
             assert_eq!(url.endpoint(), endpoint, "{text} {path}");
         }
-        let azure =
-            url("https://h?api-version=1").with_path("/openai/deployments/gpt/chat/completions").unwrap();
+        let azure = url("https://h?api-version=1").with_path("/openai/deployments/gpt/chat/completions").unwrap();
         assert_eq!(azure.deployment(), Some("gpt"));
         for (text, path, said) in [
             ("http://h/v1/completions", "/x", "leave one of the two out"),

@@ -201,19 +201,13 @@ mod tests {
         assert_eq!((said(short, 4_096, 0, 0), said(long, 6_000, 0, 1 << 20)), (None, None));
         for (said, words) in [
             (said(short, 4_097, 0, 0), "more than 4,096 tokens came where 8 were requested"),
-            (
-                said(long, 6_001, 0, 0),
-                "more than 6,000 tokens came where 2,000 were requested (limit: --answer-t",
-            ),
+            (said(long, 6_001, 0, 0), "more than 6,000 tokens came where 2,000 were requested (limit: --answer-t"),
             (said(long, 0, 0, (1 << 20) + 1), "more than 1 MiB came (limit: --answer-size-limit)"),
             (said(long, 0, 1_000_001, 0), "more than 1,000,000 events came"),
             (said(AnswerBudget::of_test(), 5_000, 0, 0), "4,096 tokens came (limit of a test request)"),
         ] {
             let said = said.unwrap();
-            assert!(
-                said.starts_with("malformed: the answer does not end: ") && said.contains(words),
-                "{said}"
-            );
+            assert!(said.starts_with("malformed: the answer does not end: ") && said.contains(words), "{said}");
         }
     }
 

@@ -235,16 +235,12 @@ mod tests {
         ]);
         assert_eq!(text.content, "Zwei äpfel\nund \"Brot\"");
         assert_eq!((text.reasoning.as_str(), text.tool_calls.len()), ("Hm. ", 0));
-        assert_eq!(
-            read(&[r#"{"choices":[{"text":"one "}]}"#, r#"{"choices":[{"text":"two"}]}"#]).content,
-            "one two"
-        );
+        assert_eq!(read(&[r#"{"choices":[{"text":"one "}]}"#, r#"{"choices":[{"text":"two"}]}"#]).content, "one two");
     }
 
     #[test]
     fn calls_of_tools_are_put_together_by_their_places() {
-        let delta =
-            |calls: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{calls}]}}}}]}}"#);
+        let delta = |calls: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{calls}]}}}}]}}"#);
         let text = read(&[
             &delta(r#"{"index":0,"id":"a","type":"function","function":{"name":"weather","arguments":""}}"#),
             &delta(r#"{"index":0,"function":{"arguments":"{\"city\":"}}"#),

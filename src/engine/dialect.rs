@@ -217,11 +217,7 @@ const VLLM: MetricNames = MetricNames {
         (Counter::PromptTokens, AS_IT_IS, &["vllm:prompt_tokens_total"]),
         (Counter::GenerationTokens, AS_IT_IS, &["vllm:generation_tokens_total"]),
         (Counter::RequestsSucceeded, AS_IT_IS, &["vllm:request_success_total"]),
-        (
-            Counter::CacheQueries,
-            AS_IT_IS,
-            &["vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"],
-        ),
+        (Counter::CacheQueries, AS_IT_IS, &["vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"]),
         (Counter::CacheHits, AS_IT_IS, &["vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"]),
         (Counter::Preemptions, AS_IT_IS, &["vllm:num_preemptions_total"]),
     ],
@@ -257,10 +253,7 @@ const SGLANG: MetricNames = MetricNames {
     ],
     times: &[
         (ServerTime::Ttft, &["sglang:time_to_first_token_seconds"]),
-        (
-            ServerTime::InterToken,
-            &["sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"],
-        ),
+        (ServerTime::InterToken, &["sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"]),
         (ServerTime::Queue, &["sglang:queue_time_seconds"]),
         (ServerTime::E2e, &["sglang:e2e_request_latency_seconds"]),
     ],
@@ -271,19 +264,13 @@ const SGLANG: MetricNames = MetricNames {
 const TGI: MetricNames = MetricNames {
     kind: PageKind::Tgi,
     prefix: "tgi_",
-    gauges: &[
-        (Gauge::Running, AS_IT_IS, &["tgi_batch_current_size"]),
-        (Gauge::Waiting, AS_IT_IS, &["tgi_queue_size"]),
-    ],
+    gauges: &[(Gauge::Running, AS_IT_IS, &["tgi_batch_current_size"]), (Gauge::Waiting, AS_IT_IS, &["tgi_queue_size"])],
     counters: &[
         (Counter::PromptTokens, AS_IT_IS, &["tgi_request_input_length_sum"]),
         (Counter::GenerationTokens, AS_IT_IS, &["tgi_request_generated_tokens_sum"]),
         (Counter::RequestsSucceeded, AS_IT_IS, &["tgi_request_success"]),
     ],
-    times: &[
-        (ServerTime::Queue, &["tgi_request_queue_duration"]),
-        (ServerTime::E2e, &["tgi_request_duration"]),
-    ],
+    times: &[(ServerTime::Queue, &["tgi_request_queue_duration"]), (ServerTime::E2e, &["tgi_request_duration"])],
     ..ENGINE
 };
 

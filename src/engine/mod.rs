@@ -35,9 +35,8 @@ pub(crate) use metrics::series::MetricSeries;
 pub use metrics::url::MetricsUrl;
 pub(crate) use openai::MOCK_SERVER;
 pub use openai::{
-    ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint,
-    KnownSeries, LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities,
-    ServerChanged, SmokeReport,
+    ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries,
+    LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities, ServerChanged, SmokeReport,
 };
 pub use protocol::{Endpoint, PromptForm};
 pub(crate) use proxy::Proxy;

@@ -107,8 +107,7 @@ fn without(text: &str, secret: &str, block: usize, least: usize) -> String {
     for place in (0..=bytes.len() - block).step_by(block) {
         for at in memmem::find_iter(text_bytes, &bytes[place..place + block]) {
             let equal = |(one, other): &(&u8, &u8)| one == other;
-            let before =
-                text_bytes[..at].iter().rev().zip(bytes[..place].iter().rev()).take_while(equal).count();
+            let before = text_bytes[..at].iter().rev().zip(bytes[..place].iter().rev()).take_while(equal).count();
             let length = before + text_bytes[at..].iter().zip(&bytes[place..]).take_while(equal).count();
             pieces.extend((length >= least).then_some((at - before, at - before + length)));
         }
@@ -159,8 +158,7 @@ fn in_query(url: &BaseUrl) -> Vec<String> {
     let written = url.whole().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     let written = written.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let meant = url.whole().query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned()));
-    let secret =
-        |(name, value): (String, String)| (names_a_credential(&name) || value.len() >= LONG).then_some(value);
+    let secret = |(name, value): (String, String)| (names_a_credential(&name) || value.len() >= LONG).then_some(value);
     written.chain(meant).filter_map(secret).collect()
 }
 
@@ -191,8 +189,7 @@ fn written(secret: &str) -> Vec<String> {
     let encoded = utf8_percent_encode(secret, UNRESERVED).to_string();
     let marked = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let pairs = [("&quot;", "&#x27;"), ("&#34;", "&#39;"), ("&quot;", "&#39;")];
-    let mut forms: Vec<String> =
-        pairs.iter().map(|(two, one)| marked.replace('"', two).replace('\'', one)).collect();
+    let mut forms: Vec<String> = pairs.iter().map(|(two, one)| marked.replace('"', two).replace('\'', one)).collect();
     forms.extend([quoted(&plain), plain.replace('/', "\\/"), plain]);
     forms.extend([encoded.replace('%', "%25"), encoded.replace("%20", "+"), encoded]);
     if secret.len() >= SHORT {

@@ -96,8 +96,7 @@ impl Target {
 pub struct ExtraBody(pub Map<String, Value>);
 
 /// Fields of the most tokens of an answer.
-pub(super) const LENGTH_LIMITS: [&str; 4] =
-    ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
+pub(super) const LENGTH_LIMITS: [&str; 4] = ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
 
 /// Tokens of all answers to a body with these fields, whose own length is `planned`.
 pub(crate) fn answer_tokens(body: &Map<String, Value>, planned: f64) -> f64 {
@@ -240,8 +239,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Headers that frame the message; the user cannot set them.
-const OURS: [HeaderName; 6] =
-    [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
+const OURS: [HeaderName; 6] = [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
 
 /// A header to send. Its value is never shown.
 #[derive(Clone, Debug)]
@@ -255,9 +253,8 @@ impl FromStr for Header {
 
     /// Reads `Name: value`. Errors never repeat the value.
     fn from_str(line: &str) -> Result<Self, Self::Err> {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or("a header is written `Name: value`; there is no colon in the one given")?;
+        let (name, value) =
+            line.split_once(':').ok_or("a header is written `Name: value`; there is no colon in the one given")?;
         let parsed = HeaderName::from_bytes(name.trim().as_bytes());
         let header = parsed.map_err(|_| format!("`{}` cannot be the name of a header", name.trim()))?;
         if OURS.contains(&header) {
@@ -282,9 +279,7 @@ pub(crate) fn session_header(name: &str, headers: &[Header]) -> Result<HeaderNam
     let header = parsed.map_err(|_| format!("`{name}` cannot be the name of a header"))?;
     let used = |other: &Header| other.name == header;
     if OURS.contains(&header) || [AUTHORIZATION, HOST].contains(&header) || headers.iter().any(used) {
-        return Err(format!(
-            "header `{header}` carries something else; take a name of its own, such as X-Session-ID"
-        ));
+        return Err(format!("header `{header}` carries something else; take a name of its own, such as X-Session-ID"));
     }
     Ok(header)
 }
@@ -321,14 +316,8 @@ mod tests {
 
     #[test]
     fn headers_of_the_form_of_a_request_are_refused() {
-        for name in [
-            "Content-Type",
-            "content-length",
-            "ACCEPT-ENCODING",
-            "Transfer-Encoding",
-            "Connection",
-            "Upgrade",
-        ] {
+        for name in ["Content-Type", "content-length", "ACCEPT-ENCODING", "Transfer-Encoding", "Connection", "Upgrade"]
+        {
             let error = format!("{name}: x").parse::<Header>().unwrap_err();
             assert!(error.contains(&format!("`{}` cannot be set", name.to_lowercase())), "{error}");
         }

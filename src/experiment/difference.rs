@@ -85,9 +85,7 @@ const SLOWER: f64 = 0.05;
 impl PerGpuTrade {
     /// The trade among changes, each a share of the baseline and whether it is more than chance; `None` where
     /// there is none.
-    pub(in crate::experiment) fn from_changes(
-        changes: impl Iterator<Item = (FigureKey, f64, bool)>,
-    ) -> Option<Self> {
+    pub(in crate::experiment) fn from_changes(changes: impl Iterator<Item = (FigureKey, f64, bool)>) -> Option<Self> {
         let all: Vec<_> = changes.filter(|(key, ..)| key.part.is_none()).collect();
         let is_felt = |key: &FigureKey| Metric::MAIN_AND_ITL.contains(&key.metric);
         if all.iter().any(|(key, change, _)| is_felt(key) && *change > SLOWER) {
@@ -104,9 +102,7 @@ impl PerGpuTrade {
     pub fn in_words(&self, side: &str) -> String {
         let [latency, per_gpu] = [self.latency_change, self.per_gpu_change].map(|by| percent(by.abs()));
         let (name, tokens) = (self.latency.title(), Metric::OutputTokensPerGpu.title());
-        format!(
-            "{side} answers faster and makes fewer tokens with each GPU: {name} −{latency}, {tokens} −{per_gpu}"
-        )
+        format!("{side} answers faster and makes fewer tokens with each GPU: {name} −{latency}, {tokens} −{per_gpu}")
     }
 }
 

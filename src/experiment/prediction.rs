@@ -67,8 +67,7 @@ pub fn predict(
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
     let schema = Prediction::SCHEMA;
-    let prediction =
-        Prediction { schema, bandwidth_math, summary, diagnosis, bottleneck, baseline, engine_fit: None };
+    let prediction = Prediction { schema, bandwidth_math, summary, diagnosis, bottleneck, baseline, engine_fit: None };
     Ok((log, prediction))
 }
 

@@ -4,8 +4,8 @@ use super::figures::{ForeignFigures, ForeignLatency};
 use super::run::{ConcurrencyCap, ForeignConditions, ForeignRun};
 use super::tool::ForeignTool;
 use crate::analysis::{
-    ArrivalEvidence, ArrivalShape, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm, Metric,
-    PercentileEvidence, Quantile, ResultSource, Statistic,
+    ArrivalEvidence, ArrivalShape, Evidence, Figure, FigureKey, LatencyEvidence, LoadForm, Metric, PercentileEvidence,
+    Quantile, ResultSource, Statistic,
 };
 use crate::record::Fact;
 use crate::units::{count, percent, three_digits};
@@ -107,14 +107,10 @@ impl ForeignRun {
             ),
         });
         let late = self.sent_late().map(|share| {
-            format!(
-                "{} sent {share} of the requests that its rate asks for: it delays its own load",
-                self.tool
-            )
+            format!("{} sent {share} of the requests that its rate asks for: it delays its own load", self.tool)
         });
         let from_sending = rated.map(|_| {
-            "latencies count from sending: the time that a request waited inside a late client is in none"
-                .to_owned()
+            "latencies count from sending: the time that a request waited inside a late client is in none".to_owned()
         });
         let faults = [self.arrival_fault().map(str::to_owned), rescaled, slots, late, from_sending];
         faults.into_iter().flatten().chain(self.reservations.iter().cloned()).collect()

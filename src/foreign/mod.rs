@@ -20,7 +20,6 @@ mod values;
 pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::ForeignFile;
 pub use run::{
-    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
-    WholeRunRates,
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure, WholeRunRates,
 };
 pub use tool::ForeignTool;

@@ -93,8 +93,8 @@ impl ForeignFile {
             return Err(wrong(&file, problem, hint));
         };
         let beside = if tool == ForeignTool::AiPerf { records_beside(&file)? } else { None };
-        let runs = results::runs(tool, &values, beside.as_deref())
-            .map_err(|problem| malformed(&file, tool, problem))?;
+        let runs =
+            results::runs(tool, &values, beside.as_deref()).map_err(|problem| malformed(&file, tool, problem))?;
         Ok(Some(Self { runs }))
     }
 }

@@ -98,8 +98,7 @@ impl NamedValues {
 
     /// A template with the values of its placeholders; `None` where one has none.
     pub(super) fn fill(&self, template: &str) -> Option<String> {
-        let is_name =
-            |names: &str| names.starts_with(|first: char| first == '-' || first.is_ascii_lowercase());
+        let is_name = |names: &str| names.starts_with(|first: char| first == '-' || first.is_ascii_lowercase());
         let (mut filled, mut rest) = (String::new(), template);
         while let Some((before, after)) = rest.split_once('{') {
             filled.push_str(before);

@@ -144,8 +144,7 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     old.as_object_mut().unwrap().remove("latencies");
     let old = changed_run(&old);
     assert_eq!(old.requests.failed, Some(5));
-    let (mean, reported) =
-        (figure(&old, &mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
+    let (mean, reported) = (figure(&old, &mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
     assert!((mean - reported.as_f64().unwrap()).abs() < 0.5, "{mean} {reported}");
 }
 
@@ -213,8 +212,7 @@ fn every_benchmark_of_guidellm_is_a_run() {
         {
             assert!(is_computed(run, metric));
             near(figure(run, &mean(metric)), &reported(name)["mean"]);
-            let ends =
-                [Statistic::Min, Statistic::Max].map(|end| figure(run, &FigureKey::latency(end, metric)));
+            let ends = [Statistic::Min, Statistic::Max].map(|end| figure(run, &FigureKey::latency(end, metric)));
             near(ends[0], &reported(name)["min"]);
             near(ends[1], &reported(name)["max"]);
         }
@@ -240,10 +238,7 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
     let reported = benchmark["metrics"]["time_to_first_token_ms"]["successful"].clone();
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
-    assert_eq!(
-        figure(&run, &percentile(Quantile::P95, Metric::TtftFromSend)),
-        reported["percentiles"]["p95"].as_f64()
-    );
+    assert_eq!(figure(&run, &percentile(Quantile::P95, Metric::TtftFromSend)), reported["percentiles"]["p95"].as_f64());
     assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency_ms"));
     // It reports whole latencies in seconds.
@@ -280,10 +275,7 @@ fn aiperf_is_read_with_its_requests_beside_it() {
     let file = raw("aiperf/profile_export_aiperf.json");
     for name in ["aiperf", "aiperf/profile_export_aiperf.json", "aiperf/profile_export.jsonl"] {
         let run = run(name);
-        assert_eq!(
-            (run.tool, run.requests.completed, run.requests.failed),
-            (ForeignTool::AiPerf, 15, Some(1))
-        );
+        assert_eq!((run.tool, run.requests.completed, run.requests.failed), (ForeignTool::AiPerf, 15, Some(1)));
         for (metric, name) in [
             (Metric::TtftFromSend, "time_to_first_token"),
             (Metric::ChunkGap, "inter_chunk_latency"),
@@ -307,10 +299,7 @@ fn aiperf_is_read_with_its_requests_beside_it() {
 fn aiperfs_summary_alone_keeps_what_means_the_same() {
     let mut file = raw("aiperf/profile_export_aiperf.json");
     let run = changed_run(&file);
-    assert_eq!(
-        figure(&run, &percentile(Quantile::P95, Metric::ChunkGap)),
-        file["inter_chunk_latency"]["p95"].as_f64()
-    );
+    assert_eq!(figure(&run, &percentile(Quantile::P95, Metric::ChunkGap)), file["inter_chunk_latency"]["p95"].as_f64());
     assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency"));
     file["total_usage_completion_tokens"] = file["total_osl"].clone();
@@ -344,10 +333,7 @@ fn what_cannot_be_a_figure_is_named() {
         file
     };
     for (file, wanted) in [
-        (
-            with("vllm.json", "completed", json!("many")),
-            "`completed` is \"many\", and a whole number is expected",
-        ),
+        (with("vllm.json", "completed", json!("many")), "`completed` is \"many\", and a whole number is expected"),
         (with("vllm.json", "completed", json!(-3)), "`completed` is -3, and a whole number"),
         (with("vllm.json", "itls", json!(7)), "`itls` is 7, and a list is expected"),
         (with("vllm.json", "ttfts", json!([0.1])), "not of one length"),

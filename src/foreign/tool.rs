@@ -8,18 +8,7 @@ use strum::{EnumIter, EnumString, IntoStaticStr, VariantNames};
 
 /// A benchmark tool whose results are read.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    EnumIter,
-    EnumString,
-    IntoStaticStr,
-    VariantNames,
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumIter, EnumString, IntoStaticStr, VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -47,8 +36,7 @@ impl ForeignTool {
             Some(Self::AiPerf)
         } else if value.get("benchmarks").is_some_and(Value::is_array) {
             Some(Self::GuideLlm)
-        } else if has("completed") && (has("median_e2e_latency_ms") || has("total_output_tokens_retokenized"))
-        {
+        } else if has("completed") && (has("median_e2e_latency_ms") || has("total_output_tokens_retokenized")) {
             Some(Self::Sglang)
         } else if has("completed") && has("model_id") {
             Some(Self::Vllm)

@@ -54,8 +54,7 @@ impl Plan {
             None => RequestSource::Drawn(Box::new(DrawnRequests {
                 arrivals: Arrivals::from_workload(&workload),
                 rows: datasets.rows(&workload),
-                users: (workload.arrival.users())
-                    .map(|_| SessionPlanner::new(Arc::clone(&workload), datasets)),
+                users: (workload.arrival.users()).map(|_| SessionPlanner::new(Arc::clone(&workload), datasets)),
             })),
         };
         let (draws, phases) = (WorkloadDraws::new(&workload), PhaseTracker::new(Arc::clone(&workload)));

@@ -59,8 +59,7 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     let RunHeader { workload, plan, shard, .. } = &log.header;
     let found = workload.arrival.trace().and_then(|trace| trace.found.as_ref());
     let blocks = found.is_none_or(|found| found.reusable_share.is_some() || found.too_many_blocks);
-    let files =
-        workload.classes.iter().any(|class| class.images.is_some() || class.prompt.dataset().is_some());
+    let files = workload.classes.iter().any(|class| class.images.is_some() || class.prompt.dataset().is_some());
     let Some(shift) = Shift::from_header(&log.header) else { return PlanCheck::NotChecked(why) };
     if blocks || files || shard.is_some() || SessionPlanner::are_in(workload) {
         return PlanCheck::NotChecked(why);
@@ -80,10 +79,8 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     match hash.in_digits() {
         hash if hash == plan.hash => PlanCheck::Held { records: records.len() as u64, unchecked },
         hash => {
-            let first = vec![format!(
-                "the records are those of a plan {hash:.12}, and the header says {:.12}",
-                plan.hash
-            )];
+            let first =
+                vec![format!("the records are those of a plan {hash:.12}, and the header says {:.12}", plan.hash)];
             PlanCheck::Differs { number: 1, first }
         }
     }
@@ -153,16 +150,13 @@ impl<'a> Comparison<'a> {
         }
         // Older runs of so many requests had a cool-down that the header does not mention.
         let cooldown_s = header.workload.cooldown_s.or(Some(header.workload.drain_s));
-        let (mut workload, mut rows_missing) =
-            (WorkloadSpec { cooldown_s, ..header.workload.clone() }, Vec::new());
+        let (mut workload, mut rows_missing) = (WorkloadSpec { cooldown_s, ..header.workload.clone() }, Vec::new());
         let datasets = rows(header);
         if let Err(why) = &datasets {
             for class in &mut workload.classes {
                 let missing = (class.input_tokens.is_of_rows(), class.output_tokens.is_of_rows());
                 // A length moves no other draw.
-                for (length, missing) in
-                    [(&mut class.input_tokens, missing.0), (&mut class.output_tokens, missing.1)]
-                {
+                for (length, missing) in [(&mut class.input_tokens, missing.0), (&mut class.output_tokens, missing.1)] {
                     if missing {
                         *length = Distribution::Constant { value: 1 };
                     }
@@ -203,9 +197,7 @@ impl<'a> Comparison<'a> {
         let PlanFacts { hash, warmup_requests, measured_requests, window_start, window_end } =
             self.log.header.plan.clone();
         let share = self.log.header.shard.map(|shard| self.schedule.shard(shard.number - 1, shard.of));
-        let Some(drawn) =
-            share.transpose().ok().map(|share| share.as_ref().unwrap_or(&self.schedule).facts())
-        else {
+        let Some(drawn) = share.transpose().ok().map(|share| share.as_ref().unwrap_or(&self.schedule).facts()) else {
             return self.differs("the shard does not exist".to_owned());
         };
         if self.is_whole && hash != drawn.hash {
@@ -221,11 +213,9 @@ impl<'a> Comparison<'a> {
             }
         }
         if (window_start, window_end) != (drawn.window_start, drawn.window_end) {
-            let window = |from: Timestamp, to: Timestamp| {
-                format!("from {} s to {} s", from.as_secs_f64(), to.as_secs_f64())
-            };
-            let [said, planned] =
-                [window(window_start, window_end), window(drawn.window_start, drawn.window_end)];
+            let window =
+                |from: Timestamp, to: Timestamp| format!("from {} s to {} s", from.as_secs_f64(), to.as_secs_f64());
+            let [said, planned] = [window(window_start, window_end), window(drawn.window_start, drawn.window_end)];
             self.differs(format!("the header has a window {said}, and the plan {planned}"));
         }
     }
@@ -264,17 +254,14 @@ impl<'a> Comparison<'a> {
         // last opener.
         let phases_known = self.log.header.workload.requests.is_none();
         let opened = all.in_places(openers).zip(openers);
-        let mut last: HashMap<u64, u32> =
-            opened.map(|(record, place)| (planned(&record).session(), *place)).collect();
+        let mut last: HashMap<u64, u32> = opened.map(|(record, place)| (planned(&record).session(), *place)).collect();
         let mut after_lost = false;
         for &place in turns {
             let record = all.at(place as usize);
             let session = planned(&record).session();
             let before = last.insert(session, place).map(|place| all.at(place as usize));
             let number = |record: &RequestRecord| record.turn().map_or(0, |turn| turn.number);
-            if !self.log.damage.is_none()
-                && before.as_ref().is_none_or(|before| number(before) + 1 < number(&record))
-            {
+            if !self.log.damage.is_none() && before.as_ref().is_none_or(|before| number(before) + 1 < number(&record)) {
                 // The turn before may be among the lost lines.
                 after_lost = true;
                 continue;
@@ -286,10 +273,7 @@ impl<'a> Comparison<'a> {
             match self.sequel(&sessions, &before, &record) {
                 Some(planned) => self.compare(&record, &planned, phases_known),
                 None => {
-                    self.differs(format!(
-                        "request {} does not follow request {}",
-                        record.index, before.index
-                    ));
+                    self.differs(format!("request {} does not follow request {}", record.index, before.index));
                 }
             }
         }
@@ -344,9 +328,7 @@ impl<'a> Comparison<'a> {
             .or_else(|| same("of class ", record.class.to_string(), request.class.to_string()))
             .or_else(|| same("of priority ", priority(record.priority), priority(request.priority)))
             .or_else(|| tokens(!rows_of_prompts, "a prompt", record.input_tokens_asked, request.input_tokens))
-            .or_else(|| {
-                tokens(!rows_of_answers, "an answer", record.output_tokens_asked, request.output_tokens)
-            })
+            .or_else(|| tokens(!rows_of_answers, "an answer", record.output_tokens_asked, request.output_tokens))
             .or_else(|| {
                 let number = |tags: Option<u16>| tags.map_or("none".to_owned(), |tags| tags.to_string());
                 same("of tags ", number(record.tags), number(request.tags)).filter(|_| !rows_of_prompts)

@@ -111,8 +111,7 @@ impl Schedule {
     }
 
     fn all_sessions(&self) -> Option<SessionPlanner> {
-        SessionPlanner::are_in(&self.workload)
-            .then(|| SessionPlanner::new(Arc::clone(&self.workload), &self.datasets))
+        SessionPlanner::are_in(&self.workload).then(|| SessionPlanner::new(Arc::clone(&self.workload), &self.datasets))
     }
 
     fn source(&self) -> Plan {
@@ -137,10 +136,7 @@ impl Schedule {
 
     /// Draws the same requests lazily, building each prompt on demand, so that a long run does not hold all of its
     /// prompts.
-    pub fn generate_stream(
-        &self,
-        prompts: Arc<PromptBuilder>,
-    ) -> impl Iterator<Item = RequestSpec> + Send + use<> {
+    pub fn generate_stream(&self, prompts: Arc<PromptBuilder>) -> impl Iterator<Item = RequestSpec> + Send + use<> {
         self.requests().map(move |request| with_prompt(request, &prompts))
     }
 

@@ -149,8 +149,7 @@ impl SessionPlanner {
 
     /// Whether a workload has sessions.
     pub(super) fn are_in(workload: &WorkloadSpec) -> bool {
-        workload.arrival.users().is_some()
-            || workload.classes.iter().any(|class| class.conversation.is_some())
+        workload.arrival.users().is_some() || workload.classes.iter().any(|class| class.conversation.is_some())
     }
 
     /// Whether later turns may repeat what `request` and its answer say.
@@ -172,11 +171,7 @@ impl SessionPlanner {
 
     /// The request that follows `last`, with what releases it, and why its conversation ended early, if it did.
     /// `answered` are the tokens of the answer that the next turn repeats; absent without a complete answer.
-    fn follower(
-        &self,
-        last: &PlannedRequest,
-        answered: Option<u32>,
-    ) -> (Option<Follower>, Option<ConversationBreak>) {
+    fn follower(&self, last: &PlannedRequest, answered: Option<u32>) -> (Option<Follower>, Option<ConversationBreak>) {
         let Some(turn) = last.turn else { return (None, None) };
         let turns = self.turns_of(last.class, &turn);
         let left = turns.saturating_sub(turn.place() + 1);

@@ -102,8 +102,7 @@ impl<T> Slots<T> {
     fn has_room(&self, class: u16) -> bool {
         let place = usize::from(class);
         let of_class = self.caps.classes.get(place).copied().flatten();
-        self.caps.total.is_none_or(|cap| self.in_flight < cap)
-            && of_class.is_none_or(|cap| self.of_class[place] < cap)
+        self.caps.total.is_none_or(|cap| self.in_flight < cap) && of_class.is_none_or(|cap| self.of_class[place] < cap)
     }
 }
 

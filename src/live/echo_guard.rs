@@ -9,9 +9,7 @@ mod unix {
     use std::io;
 
     use rustix::process::{Signal, getpgrp, getpid, kill_process};
-    use rustix::termios::{
-        LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
-    };
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
     /// Disables a key (`_POSIX_VDISABLE`).
     const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };

@@ -145,8 +145,7 @@ mod tests {
     #[test]
     fn the_line_says_what_is_going_on() {
         let rates = Some(LiveRates { tokens: 1_280.0, ..LiveRates::default() });
-        let mut snapshot =
-            Snapshot { released: 1_234, in_flight: 40, completed: 1_190, rates, ..Snapshot::default() };
+        let mut snapshot = Snapshot { released: 1_234, in_flight: 40, completed: 1_190, rates, ..Snapshot::default() };
         let watched = watched();
         let line = describe(&watched, &snapshot, Timestamp::from_secs_f64(12.3));
         assert_eq!(line, "12/70 s · 1,234 released · 40 in flight · 1,190 done · 1,280 tok/s");
@@ -162,17 +161,12 @@ mod tests {
              1,280 tok/s · TTFT p50 80.4 p99 190 ms"
         );
 
-        assert_eq!(
-            fitted("waiting for a server: refused", "; 3 s so far", 30),
-            "waiting for a ser…; 3 s so far"
-        );
+        assert_eq!(fitted("waiting for a server: refused", "; 3 s so far", 30), "waiting for a ser…; 3 s so far");
         assert_eq!(fitted("waiting", "; 3 s so far", 30), "waiting; 3 s so far");
 
         let counted = WatchedRun { requests: Some(2_384), ..watched };
         let line = describe(&counted, &snapshot, Timestamp::from_secs_f64(12.0));
         assert!(line.starts_with("12 s, about 12 s left · 1,234 released"), "{line}");
-        assert!(
-            describe(&counted, &Snapshot::default(), Timestamp::from_secs_f64(1.0)).starts_with("1 s · ")
-        );
+        assert!(describe(&counted, &Snapshot::default(), Timestamp::from_secs_f64(1.0)).starts_with("1 s · "));
     }
 }

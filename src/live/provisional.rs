@@ -24,12 +24,7 @@ pub(crate) enum Lateness {
 }
 
 /// All provisional findings after so many seconds of the window: validity first, then each objective.
-pub(super) fn remarks(
-    snapshot: &Snapshot,
-    window_s: f64,
-    objectives: &[Objective],
-    lateness: Lateness,
-) -> Vec<Remark> {
+pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     let mut remarks = validity(snapshot, window_s, objectives, lateness);
     remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));
     remarks
@@ -101,8 +96,7 @@ fn backlog(snapshot: &Snapshot, window_s: f64) -> Option<Remark> {
     let part = (of_window.len() / 4).clamp(1, (LEAST_S / each_s).ceil() as usize);
     let [first, last] = [&of_window[..part], &of_window[of_window.len() - part..]].map(SecondCounts::joined);
     let [before, now] = [first, last].map(|counts| counts.in_flight + counts.queued);
-    let load =
-        (first.released > 0 && last.released > 0).then(|| last.released as f64 / first.released as f64)?;
+    let load = (first.released > 0 && last.released > 0).then(|| last.released as f64 / first.released as f64)?;
     let grown = now as f64 - before as f64 * load;
     let said = || {
         let [before, now] = [before, now].map(count);
@@ -185,10 +179,7 @@ mod tests {
     /// The tail is both the p95 and the p99.
     fn spread(n: u64, p50_ms: u64, tail_ms: u64) -> LiveLatency {
         let (p50, p95) = (Duration::from_millis(p50_ms), Duration::from_millis(tail_ms));
-        LiveLatency {
-            recent: None,
-            window: Some(LiveSpread { n, p50, p95, p99: p95, ..LiveSpread::default() }),
-        }
+        LiveLatency { recent: None, window: Some(LiveSpread { n, p50, p95, p99: p95, ..LiveSpread::default() }) }
     }
 
     /// A thousand requests of the window, on time and answered after 80 ms.
@@ -227,8 +218,7 @@ mod tests {
     #[test]
     fn a_backlog_that_grows_is_a_question() {
         let after = |seconds: u64, in_flight: fn(u64) -> u64, released: fn(u64) -> u64| {
-            let second =
-                |at| SecondCounts { in_flight: in_flight(at), released: released(at), ..Default::default() };
+            let second = |at| SecondCounts { in_flight: in_flight(at), released: released(at), ..Default::default() };
             let snapshot = Snapshot { seconds: (0..seconds).map(second).collect(), each_s: 1, ..sound() };
             backlog(&snapshot, seconds as f64).map(|(_, text)| text)
         };

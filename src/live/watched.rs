@@ -52,11 +52,8 @@ pub(crate) struct WatchedRun {
 /// without one, what the SLOs demand.
 pub(super) fn bounds(workload: &WorkloadSpec, objectives: &[Objective]) -> Vec<(Metric, f64)> {
     type OfSlo = fn(&Slo) -> Option<f64>;
-    let of_slo: [(Metric, OfSlo); 3] = [
-        (Metric::Ttft, |slo| slo.ttft_ms),
-        (Metric::Tpot, |slo| slo.tpot_ms),
-        (Metric::E2e, |slo| slo.e2e_ms),
-    ];
+    let of_slo: [(Metric, OfSlo); 3] =
+        [(Metric::Ttft, |slo| slo.ttft_ms), (Metric::Tpot, |slo| slo.tpot_ms), (Metric::E2e, |slo| slo.e2e_ms)];
     let mut bounds = Vec::new();
     for (metric, of_slo) in of_slo {
         let demanded = objectives.iter().filter(|objective| {

@@ -21,8 +21,7 @@ pub(super) fn message(line: &str, columns: usize) -> Vec<String> {
         return vec![line.to_owned()];
     }
     let margin = line.len() - line.trim_start().len();
-    let head =
-        HEADS.iter().find(|head| line[margin..].starts_with(**head)).map_or(HANGING, |head| head.len());
+    let head = HEADS.iter().find(|head| line[margin..].starts_with(**head)).map_or(HANGING, |head| head.len());
     let indent = margin + head;
     let pieces = pieces(&line[margin..]);
     let lines = filled(pieces.iter().map(String::as_str), columns - margin, columns.saturating_sub(indent));
@@ -91,11 +90,8 @@ mod tests {
     #[test]
     fn messages_go_on_below_their_first_word() {
         let line = "error: the server at http://127.0.0.1:8000/v1 refuses connections, again and again";
-        let shown = [
-            "error: the server at",
-            "       http://127.0.0.1:8000/v1 refuses",
-            "       connections, again and again",
-        ];
+        let shown =
+            ["error: the server at", "       http://127.0.0.1:8000/v1 refuses", "       connections, again and again"];
         assert_eq!(message(line, 40), shown);
         let listed = "  run 3, 25/s: p99 ttft < 200ms met, p95 e2e < 2s missed";
         assert_eq!(message(listed, 40), ["  run 3, 25/s: p99 ttft < 200ms met, p95", "    e2e < 2s missed"]);
@@ -114,8 +110,7 @@ mod tests {
     #[test]
     fn commands_can_be_copied() {
         let line = "what was measured is stored; resume with: skyline sweep short_chat --resume results/a-b";
-        let shown =
-            ["what was measured is stored; resume with:", "  skyline sweep short_chat --resume results/a-b"];
+        let shown = ["what was measured is stored; resume with:", "  skyline sweep short_chat --resume results/a-b"];
         assert_eq!(message(line, 50), shown);
         let line = "saved to results/short_chat-mock-2026-01-01 (show it again: skyline report results/x)";
         assert_eq!(message(line, 60)[1], "  skyline report results/x)");

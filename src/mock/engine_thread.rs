@@ -115,11 +115,7 @@ pub(crate) enum SubmitError {
 
 impl EngineThread {
     /// Starts the thread.
-    pub(crate) fn start(
-        server: Box<dyn SimulatedServer + Send>,
-        clock: RunClock,
-        pacing: Pacing,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(server: Box<dyn SimulatedServer + Send>, clock: RunClock, pacing: Pacing) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
         let unread = Arc::default();
         let beating = EngineLoop::new(server, clock, orders, Arc::clone(&unread));
@@ -131,11 +127,7 @@ impl EngineThread {
     }
 
     /// Submits the choices of a request, `n` per prompt, all or none. Returns when they were queued.
-    pub(crate) async fn take(
-        &self,
-        wanted: Vec<JobRequest>,
-        n: u32,
-    ) -> Result<(RunningJobs, Timestamp), SubmitError> {
+    pub(crate) async fn take(&self, wanted: Vec<JobRequest>, n: u32) -> Result<(RunningJobs, Timestamp), SubmitError> {
         let jobs = wanted.iter().map(|wanted| Some(wanted.job.id)).collect();
         let (sender, tokens) = unbounded_channel();
         let (taken, answer) = oneshot::channel();

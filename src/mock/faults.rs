@@ -155,10 +155,9 @@ impl FromStr for Fault {
             (fault, None) => Ok(fault),
             (Self::Stall(_), Some(length)) => Ok(Self::Stall(length)),
             (Self::SlowStart(_), Some(length)) => Ok(Self::SlowStart(length)),
-            (fault, Some(_)) => Err(format!(
-                "`{}` has no length; `stall` and `slow_start` have, as in stall=250ms",
-                fault.name()
-            )),
+            (fault, Some(_)) => {
+                Err(format!("`{}` has no length; `stall` and `slow_start` have, as in stall=250ms", fault.name()))
+            }
         }
     }
 }
@@ -231,10 +230,10 @@ pub(crate) fn asked(value: &str) -> Result<Vec<Fault>, String> {
     value
         .split(',')
         .map(|name| match name.parse() {
-            Ok(Fault::Refuse) => Err(
-                "`refuse` cannot be set by header: the connection is already open; use reset_before_headers"
-                    .to_owned(),
-            ),
+            Ok(Fault::Refuse) => {
+                Err("`refuse` cannot be set by header: the connection is already open; use reset_before_headers"
+                    .to_owned())
+            }
             other => other,
         })
         .collect()

@@ -87,12 +87,9 @@ impl From<SubmitError> for Refusal {
                 ..Self::new(StatusCode::TOO_MANY_REQUESTS, "RateLimitError", &reject.to_string(), None)
             },
             SubmitError::Refused(reject) => Self::bad_request(reject),
-            SubmitError::NoRoom => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "ServiceUnavailableError",
-                &reason.to_string(),
-                None,
-            ),
+            SubmitError::NoRoom => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailableError", &reason.to_string(), None)
+            }
             SubmitError::Stopped => {
                 let words = reason.to_string();
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", &words, None)
@@ -127,8 +124,7 @@ impl Mistake {
     /// A field's error: pydantic's name, where, what is expected, what came.
     pub(super) fn field(kind: &str, place: &str, words: &str, came: &Value) -> Self {
         let place = format!("body.{place}");
-        let line =
-            format!("{{'type': '{kind}', 'loc': '{place}', 'msg': '{words}', 'input': {}}}", python(came));
+        let line = format!("{{'type': '{kind}', 'loc': '{place}', 'msg': '{words}', 'input': {}}}", python(came));
         Self { place: Some(place), line }
     }
 

@@ -72,13 +72,8 @@ impl MockServer {
     /// # Errors
     ///
     /// When the address cannot be bound, the truth log cannot be created or no thread can be started.
-    pub fn start(
-        backend: Backend,
-        options: MockOptions,
-        address: SocketAddr,
-    ) -> Result<Self, MockStartError> {
-        let (listener, address) =
-            listen(address).map_err(|error| MockStartError::Address { address, error })?;
+    pub fn start(backend: Backend, options: MockOptions, address: SocketAddr) -> Result<Self, MockStartError> {
+        let (listener, address) = listen(address).map_err(|error| MockStartError::Address { address, error })?;
         let url: BaseUrl =
             format!("http://{address}{}", options.base_path).parse().map_err(MockStartError::BasePath)?;
         let clock = RunClock::starting_in(Duration::ZERO);
@@ -175,11 +170,7 @@ async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {
             let _ = socket.set_zero_linger();
             continue;
         }
-        tokio::spawn(converse(
-            socket,
-            router.clone(),
-            ConnectionLog::new(Arc::clone(&mock.truth), mock.clock),
-        ));
+        tokio::spawn(converse(socket, router.clone(), ConnectionLog::new(Arc::clone(&mock.truth), mock.clock)));
     }
     Ok(())
 }

@@ -33,11 +33,7 @@ pub(super) struct Mock {
 impl Mock {
     /// The models and limits that requests are checked against.
     pub(super) fn served(&self) -> ServedModels<'_> {
-        ServedModels {
-            model: &self.model,
-            adapters: &self.options.adapters,
-            max_model_len: self.max_model_len,
-        }
+        ServedModels { model: &self.model, adapters: &self.options.adapters, max_model_len: self.max_model_len }
     }
 
     /// The number of the next request.

@@ -14,10 +14,7 @@ fn streams_are_pinned_forever() {
     // stream number), keyed with hashlib.sha256(b"skyline stream 1\0" + struct.pack("<Q", 42) + b"arrivals").
     let mut stream = arrivals();
     let first: Vec<u64> = (0..4).map(|_| stream.bits()).collect();
-    assert_eq!(
-        first,
-        [0xdb25_4d8a_efe8_34dd, 0xa718_2d09_dae4_f52d, 0x372a_c48d_e9fb_b25b, 0x5407_cae3_611e_e0f0]
-    );
+    assert_eq!(first, [0xdb25_4d8a_efe8_34dd, 0xa718_2d09_dae4_f52d, 0x372a_c48d_e9fb_b25b, 0x5407_cae3_611e_e0f0]);
     let mut branch = arrivals().branch(7);
     assert_eq!([branch.bits(), branch.bits()], [0x35ac_7bf0_1814_91b7, 0x6cd3_f981_c2e1_7c0b]);
     assert_eq!(stream.branch(0).bits(), first[0], "a branch begins at its beginning");
@@ -38,8 +35,7 @@ fn samples_are_pinned_forever() {
     }
     // Exact bits: a change of any of these figures breaks every plan ever drawn.
     let mut stream = arrivals();
-    let bits =
-        [stream.exponential(), stream.normal(), stream.gamma(0.5), stream.gamma(4.0)].map(f64::to_bits);
+    let bits = [stream.exponential(), stream.normal(), stream.gamma(0.5), stream.gamma(4.0)].map(f64::to_bits);
     assert_eq!(
         bits.map(|b| format!("{b:016x}")),
         ["3fff02e3ceca597d", "3fd921402da65ac9", "3fa1d0260230f64f", "401ccbd76838282a"]

@@ -7,20 +7,18 @@ mod telemetry;
 
 pub(crate) use log::LineFile;
 pub use log::{
-    LogDamage, LogLine, MergeError, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError,
-    RunLogWriter, merge,
+    LogDamage, LogLine, MergeError, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge,
 };
 pub use request::{
-    Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure,
-    FailureKind, FinishReason, Join, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome,
-    Phase, Release, RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn,
-    UnendedRequest, Usage, UsageBounds, Validity, WorkKind,
+    Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind,
+    FinishReason, Join, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase, Release,
+    RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest, Usage,
+    UsageBounds, Validity, WorkKind,
 };
 pub use run::{
-    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts,
-    EngineFacts, EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts,
-    PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard,
-    StampSource,
+    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,
+    EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat,
+    RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,

@@ -115,16 +115,12 @@ impl Export {
             name: "json",
             what: "for programs, on standard output",
             place: UsualPlace::Shown(Format::Json),
-            run: &[ExportFile::text("summary.json", |report, out| {
-                put(out, json_with(report.summary, report.extras)?)
-            })],
+            run: &[ExportFile::text("summary.json", |report, out| put(out, json_with(report.summary, report.extras)?))],
             sweep: &[ExportFile::text("sweep.json", |sweep, out| put(out, json(sweep)?))],
             ab: &[ExportFile::text("ab.json", |test, out| put(out, json(test)?))],
         },
         Self {
-            sweep: &[ExportFile::text("report.html", |sweep, out| {
-                put(out, render::html(&documents::sweep(sweep)))
-            })],
+            sweep: &[ExportFile::text("report.html", |sweep, out| put(out, render::html(&documents::sweep(sweep))))],
             ab: &[ExportFile::text("report.html", |test, out| put(out, render::html(&documents::ab(test))))],
             ..Self::of_runs(
                 "html",
@@ -138,10 +134,7 @@ impl Export {
             ..Self::of_runs(
                 "csv",
                 "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
-                &[
-                    ExportFile::text("summary.csv", summary_csv),
-                    ExportFile::text("requests.csv", requests_csv),
-                ],
+                &[ExportFile::text("summary.csv", summary_csv), ExportFile::text("requests.csv", requests_csv)],
             )
         },
         Self::of_runs(
@@ -158,9 +151,7 @@ impl Export {
             ],
         ),
         Self {
-            sweep: &[ExportFile::text("sweep.md", |sweep, out| {
-                put(out, render::markdown(&documents::sweep(sweep)))
-            })],
+            sweep: &[ExportFile::text("sweep.md", |sweep, out| put(out, render::markdown(&documents::sweep(sweep))))],
             ab: &[ExportFile::text("ab.md", |test, out| put(out, render::markdown(&documents::ab(test))))],
             ..Self::of_runs(
                 "markdown",
@@ -171,9 +162,7 @@ impl Export {
         Self::of_runs(
             "junit",
             "JUnit XML: the run's validity and each objective are test cases",
-            &[ExportFile::text("junit.xml", |report, out| {
-                put(out, junit(report).map_err(io::Error::other)?)
-            })],
+            &[ExportFile::text("junit.xml", |report, out| put(out, junit(report).map_err(io::Error::other)?))],
         ),
         Self::of_runs(
             "vllm",
@@ -245,8 +234,7 @@ mod tests {
         for export in Export::ALL {
             for document in export.run.iter().filter(|document| document.content != Content::Binary) {
                 let mut bytes = Vec::new();
-                crate::report::sample_runs::report(&log, &[], |report| (document.write)(report, &mut bytes))
-                    .unwrap();
+                crate::report::sample_runs::report(&log, &[], |report| (document.write)(report, &mut bytes)).unwrap();
                 let text = String::from_utf8(bytes).unwrap();
                 let found = text.chars().find(|sign| *sign != '\n' && crate::units::steers(*sign));
                 assert_eq!(found, None, "{}", document.file);
@@ -258,8 +246,7 @@ mod tests {
     }
 
     fn json_of(log: &crate::record::RunLog) -> String {
-        crate::report::sample_runs::report(log, &[], |report| json_with(report.summary, report.extras))
-            .unwrap()
+        crate::report::sample_runs::report(log, &[], |report| json_with(report.summary, report.extras)).unwrap()
     }
 
     #[test]

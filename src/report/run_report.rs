@@ -56,11 +56,7 @@ mod tests {
             ];
             let summary = json_with(report.summary, Extras::default()).unwrap();
             (
-                render::text(
-                    &documents::run(report.summary, Extras::default(), None),
-                    Style::PLAIN,
-                    Extent::Full,
-                ),
+                render::text(&documents::run(report.summary, Extras::default(), None), Style::PLAIN, Extent::Full),
                 render::html(&documents::run(report.summary, Extras::default(), Some(log))),
                 serde_json::from_str(&summary).unwrap(),
                 others,

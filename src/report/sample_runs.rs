@@ -7,8 +7,8 @@ use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::clock::Timestamp;
 use crate::record::{
-    ClientFacts, ClientSample, Counter, Delays, DeviceReading, Failure, FailureKind, Gauge, PageKind,
-    Reading, RunLog, ServerTime, TelemetrySource, TimeHistogram,
+    ClientFacts, ClientSample, Counter, Delays, DeviceReading, Failure, FailureKind, Gauge, PageKind, Reading, RunLog,
+    ServerTime, TelemetrySource, TimeHistogram,
 };
 use crate::workload::{Priority, Slo};
 
@@ -34,17 +34,11 @@ pub(super) fn minute() -> RunLog {
         let at = i * 100;
         let priority = if i % 10 < 7 { Priority::High } else { Priority::Medium };
         let first = at + 100 + (i * 37) % 300;
-        record(i)
-            .class(0, priority)
-            .sent_at(at, at, at + 1)
-            .paced(first, 20 + i % 7, 40)
-            .usage(112, 40)
-            .build()
+        record(i).class(0, priority).sent_at(at, at, at + 1).paced(first, 20 + i % 7, 40).usage(112, 40).build()
     });
     let mut log = run(60_000, records.collect());
     log.header.workload.name = "short_chat".to_owned();
-    log.header.workload.classes =
-        vec![class("chat", &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))])];
+    log.header.workload.classes = vec![class("chat", &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))])];
     log
 }
 

@@ -72,10 +72,7 @@ impl FromStr for Breaker {
     fn from_str(text: &str) -> Result<Self, String> {
         parse(text).map_err(|problem| {
             let names = <BreakerFigure as strum::VariantNames>::VARIANTS.join(", ");
-            format!(
-                "{problem}\n    write it like `{}` or `in_flight > 500 for 10s`; figures: {names}",
-                Self::DEFAULT
-            )
+            format!("{problem}\n    write it like `{}` or `in_flight > 500 for 10s`; figures: {names}", Self::DEFAULT)
         })
     }
 }
@@ -165,8 +162,7 @@ impl Breaker {
                 let rate = failed as f64 / ended as f64;
                 let holds = ended >= FEWEST && self.comparison.holds(rate, self.bound);
                 let ended = counted(ended, "request");
-                return holds
-                    .then(|| format!("{} of the {ended} that ended within {time} failed", percent(rate)));
+                return holds.then(|| format!("{} of the {ended} that ended within {time} failed", percent(rate)));
             }
             BreakerFigure::InFlight => (Some(counts.in_flight), "in flight"),
             BreakerFigure::Queued => (Some(counts.queued), "waiting under --max-concurrency"),

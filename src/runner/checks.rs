@@ -92,8 +92,7 @@ impl<E: Engine> Checks<E> {
             }
             let check = number as usize % self.prompts.len();
             // Some servers refuse two concurrent requests with one id, so each request has its own index.
-            let prompt =
-                PreparedRequest { index: number + self.prompts.len() as u64, ..self.prompts[check].clone() };
+            let prompt = PreparedRequest { index: number + self.prompts.len() as u64, ..self.prompts[check].clone() };
             let (engine, limit, over) = (Arc::clone(&self.engine), self.limit, over.clone());
             running.spawn(async move {
                 let released = Some(clock.now());
@@ -119,12 +118,7 @@ impl CheckTimes {
 }
 
 /// Sends one prompt and returns how its answer ended.
-async fn ask<E: Engine>(
-    engine: &E,
-    prompt: PreparedRequest,
-    clock: RunClock,
-    limit: Option<Duration>,
-) -> AnswerEnd {
+async fn ask<E: Engine>(engine: &E, prompt: PreparedRequest, clock: RunClock, limit: Option<Duration>) -> AnswerEnd {
     let mut answer = engine.generate(prompt, clock);
     let whole = answer.until_end();
     let Some(limit) = limit else { return whole.await };

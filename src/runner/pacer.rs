@@ -139,11 +139,7 @@ pub(super) fn carried(request: PreparedRequest, goes_on: bool) -> PreparedReques
 }
 
 /// A request of the plan, with its prompt where later turns repeat it.
-fn first_request<E: Engine>(
-    engine: &E,
-    sessions: Option<&SessionPlanner>,
-    spec: RequestSpec,
-) -> ReadyRequest {
+fn first_request<E: Engine>(engine: &E, sessions: Option<&SessionPlanner>, spec: RequestSpec) -> ReadyRequest {
     let goes_on = sessions.is_some_and(|sessions| sessions.has_next_turn(&spec.planned));
     let prepared = carried(engine.prepare(&spec), goes_on);
     ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }

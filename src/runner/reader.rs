@@ -41,8 +41,7 @@ impl<E: Engine> Reader<E> {
         let lost = RequestRun::new(&request, released.dispatched);
         self.running.spawn(async move {
             let rules = ClientRules { timeouts, retries: retries.as_deref() };
-            let context =
-                RequestContext { engine: &*engine, clock, rules, progress: &progress, cancel: &cancel };
+            let context = RequestContext { engine: &*engine, clock, rules, progress: &progress, cancel: &cancel };
             let run = RequestRun::execute(released, admitted, context);
             // A panic is a fault of this program; the request it hit still gets a record.
             let finished = AssertUnwindSafe(run).catch_unwind().await;
@@ -51,9 +50,7 @@ impl<E: Engine> Reader<E> {
     }
 
     /// Waits for the next request to end; `None` where none is under way.
-    pub(super) async fn next_ended(
-        &mut self,
-    ) -> Option<Result<(PlannedRequest, FinishedRequest), JoinError>> {
+    pub(super) async fn next_ended(&mut self) -> Option<Result<(PlannedRequest, FinishedRequest), JoinError>> {
         self.running.join_next().await
     }
 

@@ -14,8 +14,8 @@ use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest};
 use crate::generator::PlannedRequest;
 use crate::record::{
-    AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome, RequestRecord,
-    ShownText, TokenChunk, TokenSource,
+    AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome, RequestRecord, ShownText,
+    TokenChunk, TokenSource,
 };
 use crate::workload::RetryPolicy;
 
@@ -86,8 +86,7 @@ impl RequestRun {
 
     /// The record of a request that a fault of this program ended.
     pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
-        let failure =
-            Failure::new(FailureKind::Internal, "skyline itself failed while executing this request");
+        let failure = Failure::new(FailureKind::Internal, "skyline itself failed while executing this request");
         self.close(ended, Outcome::Failed(failure.into()))
     }
 
@@ -104,8 +103,7 @@ impl RequestRun {
         run.record.admitted = admitted;
         let (rules, progress) = (context.rules, context.progress);
         let mut life = RequestLife::new(ready.request.index, rules);
-        let (mut prepared, mut begun, mut kind) =
-            (ready.prepared, admitted.unwrap_or(dispatched), AttemptKind::First);
+        let (mut prepared, mut begun, mut kind) = (ready.prepared, admitted.unwrap_or(dispatched), AttemptKind::First);
         loop {
             // The body is shared, not copied; it is kept only where it may be sent again.
             let again = rules.retries.map(|_| prepared.clone());
@@ -263,13 +261,8 @@ impl RequestRun {
         if end.last_repeats {
             self.record.drop_last_chunk();
         }
-        let outcome =
-            end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);
-        AttemptOutcome {
-            captured: end.captured,
-            retry_after: end.retry_after,
-            ..AttemptOutcome::new(end.at, outcome)
-        }
+        let outcome = end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);
+        AttemptOutcome { captured: end.captured, retry_after: end.retry_after, ..AttemptOutcome::new(end.at, outcome) }
     }
 
     /// Ends the attempts under way before an answer is over; all of its text may still have come.
@@ -324,12 +317,7 @@ impl RequestRun {
     }
 
     /// Ends the request.
-    fn finish<H>(
-        mut self,
-        ended: AttemptOutcome,
-        life: RequestLife<'_, H>,
-        progress: &Progress,
-    ) -> FinishedRequest {
+    fn finish<H>(mut self, ended: AttemptOutcome, life: RequestLife<'_, H>, progress: &Progress) -> FinishedRequest {
         let AttemptOutcome { at, outcome, captured, .. } = ended;
         let mut record = self.close(at, outcome);
         if let Some(attempts) = life.into_attempts() {
@@ -349,12 +337,11 @@ impl RequestRun {
         }
         record.outcome = outcome;
         record.chunks.shrink_to_fit();
-        (record.output_tokens, record.output_tokens_source) =
-            match record.usage.and_then(|usage| usage.completion()) {
-                Some(tokens) => (tokens, TokenSource::Usage),
-                None if record.chunks_counted => (record.chunks.tokens(), TokenSource::ChunkCounts),
-                None => (record.chunks.len() as u64, TokenSource::Chunks),
-            };
+        (record.output_tokens, record.output_tokens_source) = match record.usage.and_then(|usage| usage.completion()) {
+            Some(tokens) => (tokens, TokenSource::Usage),
+            None if record.chunks_counted => (record.chunks.tokens(), TokenSource::ChunkCounts),
+            None => (record.chunks.len() as u64, TokenSource::Chunks),
+        };
         record.clone()
     }
 }
@@ -363,8 +350,7 @@ impl RequestRun {
 /// fewer than reads.
 fn counts_each(chunks: &ChunkTrain, merged_reads: u32) -> bool {
     let without = chunks.iter().filter(|chunk| chunk.tokens == 0).count();
-    let shown =
-        ShownText { chunks: chunks.len() as u64, merged: merged_reads.into(), ..ShownText::default() };
+    let shown = ShownText { chunks: chunks.len() as u64, merged: merged_reads.into(), ..ShownText::default() };
     !chunks.is_empty() && without * 2 <= chunks.len() && shown.is_counted_by(chunks.tokens())
 }
 

@@ -56,16 +56,10 @@ impl<E: Engine> Run<E> {
     ///
     /// When a thread that dispatches cannot start: nothing is sent then. When one that prepares or dispatches panics:
     /// what was sent has been kept.
-    pub async fn execute(
-        mut self,
-        feed: RequestFeed,
-        keep: impl FnMut(FinishedRequest),
-    ) -> io::Result<RunFooter> {
+    pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> io::Result<RunFooter> {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         let watch = match self.options.pacing {
-            Pacing::Precise | Pacing::RealTime => {
-                ClientWatch::start(clock, self.options.pacing, self.samples.take())
-            }
+            Pacing::Precise | Pacing::RealTime => ClientWatch::start(clock, self.options.pacing, self.samples.take()),
             // In virtual time this machine is not worth monitoring.
             Pacing::Timer => None,
         };

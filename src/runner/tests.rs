@@ -28,14 +28,8 @@ use crate::record::{
 };
 
 fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
-    let planned = PlannedRequest {
-        index,
-        phase,
-        scheduled,
-        input_tokens: 4,
-        output_tokens: 4,
-        ..PlannedRequest::default()
-    };
+    let planned =
+        PlannedRequest { index, phase, scheduled, input_tokens: 4, output_tokens: 4, ..PlannedRequest::default() };
     planned.into_spec(Prompt::Text("hello".to_owned()))
 }
 
@@ -193,9 +187,7 @@ async fn load_goes_on_until_the_windows_last_request_is_done() {
 async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
     let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
     let executed = execute(Script { ttft: ms(25), gap: ms(0), tokens: 1 }, 10, 40, options, &[]).await;
-    for (record, (dispatched, admitted)) in
-        window(&executed).iter().zip([(0, 0), (10, 25), (20, 50), (30, 75)])
-    {
+    for (record, (dispatched, admitted)) in window(&executed).iter().zip([(0, 0), (10, 25), (20, 50), (30, 75)]) {
         assert_eq!(record.dispatched, at(dispatched), "the pacer is not held up by the cap");
         assert_eq!(record.admitted, Some(at(admitted)));
         assert_eq!(record.chunks.first_at(), Some(at(admitted + 25)));
@@ -255,18 +247,8 @@ async fn a_cap_that_never_frees_leaves_censored_records_for_all_that_waited() {
 async fn each_time_limit_fails_the_request_at_its_moment() {
     let script = Script { ttft: ms(40), gap: ms(20), tokens: 10 };
     for (timeouts, kind, ended, tokens) in [
-        (
-            Timeouts { first_token: Some(ms(30)), ..Timeouts::default() },
-            FailureKind::TimeoutFirstToken,
-            30,
-            0,
-        ),
-        (
-            Timeouts { between_tokens: Some(ms(15)), ..Timeouts::default() },
-            FailureKind::TimeoutBetweenTokens,
-            55,
-            1,
-        ),
+        (Timeouts { first_token: Some(ms(30)), ..Timeouts::default() }, FailureKind::TimeoutFirstToken, 30, 0),
+        (Timeouts { between_tokens: Some(ms(15)), ..Timeouts::default() }, FailureKind::TimeoutBetweenTokens, 55, 1),
         (Timeouts { total: Some(ms(90)), ..Timeouts::default() }, FailureKind::TimeoutTotal, 90, 3),
         (
             Timeouts { first_token: Some(ms(1_000)), between_tokens: Some(ms(15)), total: Some(ms(500)) },

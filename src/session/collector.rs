@@ -133,14 +133,12 @@ fn headers(variable: impl Fn(&str) -> Result<String, VarError>) -> Result<Header
     }
     let Some((source, text)) = found else { return Ok(headers) };
     for pair in text.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let wrong = |what: &str| {
-            Stop::usage(format!("{source}: {what}\nhint: write it like api-key=SECRET,other=VALUE"))
-        };
+        let wrong =
+            |what: &str| Stop::usage(format!("{source}: {what}\nhint: write it like api-key=SECRET,other=VALUE"));
         let (name, value) = pair.split_once('=').ok_or_else(|| wrong("a header in it has no ="))?;
         let name: HeaderName =
             name.trim().parse().map_err(|_| wrong("a header in it has a name that none can have"))?;
-        let decoded =
-            percent_decode_str(value.trim()).decode_utf8().map_err(|_| wrong("a value is no text"))?;
+        let decoded = percent_decode_str(value.trim()).decode_utf8().map_err(|_| wrong("a value is no text"))?;
         let mut value: HeaderValue =
             decoded.parse().map_err(|_| wrong(&format!("`{name}` has a value that no header can have")))?;
         value.set_sensitive(true);

@@ -58,8 +58,7 @@ pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
         let argument = argument.to_string_lossy();
         masked.push(if let Some(option) = secret_of.take() {
             mask(option, &argument)
-        } else if let Some((name, value)) = argument.split_once('=').filter(|(name, _)| SECRET.contains(name))
-        {
+        } else if let Some((name, value)) = argument.split_once('=').filter(|(name, _)| SECRET.contains(name)) {
             format!("{name}={}", mask(name, value))
         } else {
             secret_of = SECRET.into_iter().find(|option| *option == argument);
@@ -102,8 +101,7 @@ fn mask(option: &str, value: &str) -> String {
         _ if option == HEADER && value.starts_with('@') => value.to_owned(),
         Some((_, named)) if option == HEADER && names_a_variable(named) => value.to_owned(),
         Some((name, _))
-            if option == HEADER
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') =>
+            if option == HEADER && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') =>
         {
             format!("{name}: ***")
         }
@@ -149,8 +147,7 @@ mod tests {
         let nothing_masked = again(["skyline", "bench", "x"].map(OsString::from), &[], &[]);
         assert_eq!(nothing_masked, "skyline bench x");
         // What is left out need not be typed again.
-        let left_out =
-            again(["skyline", "ab", "--reset-cmd=sk-1"].map(OsString::from), &["--reset-cmd"], &[]);
+        let left_out = again(["skyline", "ab", "--reset-cmd=sk-1"].map(OsString::from), &["--reset-cmd"], &[]);
         assert_eq!(left_out, "skyline ab");
     }
 

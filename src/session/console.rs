@@ -39,9 +39,7 @@ impl Printer {
         let mut out = PipeWriter { out: io::BufWriter::new(io::stdout()), gone: false };
         match write(&mut out).and_then(|()| out.flush()) {
             // Writers of tables hide the kind of an error in one of their own.
-            Err(error) if !out.gone => {
-                Err(Stop::impossible(format!("cannot write to standard output: {error}")))
-            }
+            Err(error) if !out.gone => Err(Stop::impossible(format!("cannot write to standard output: {error}"))),
             _ => Ok(()),
         }
     }
@@ -169,9 +167,7 @@ impl Stop {
 pub(crate) fn both<A, B>(one: Result<A, Stop>, other: Result<B, Stop>) -> Result<(A, B), Stop> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok((one, other)),
-        (Err(one), Err(other)) => {
-            Err(Stop { message: format!("{}\nerror: {}", one.message, other.message), ..one })
-        }
+        (Err(one), Err(other)) => Err(Stop { message: format!("{}\nerror: {}", one.message, other.message), ..one }),
         (Err(stop), _) | (_, Err(stop)) => Err(stop),
     }
 }
@@ -349,8 +345,7 @@ async fn each_stop(mut heed: impl FnMut(Signal)) -> io::Result<()> {
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]

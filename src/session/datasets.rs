@@ -40,9 +40,8 @@ pub(crate) fn open(
     screen: Screen,
     printer: Printer,
 ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
-    let takes = |spec: &WorkloadSpec| {
-        spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_verbatim())
-    };
+    let takes =
+        |spec: &WorkloadSpec| spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_verbatim());
     if !takes(&spec) {
         return Ok((spec, Arc::default()));
     }

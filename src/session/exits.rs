@@ -74,8 +74,7 @@ impl ExitRules {
         let objectives: Vec<_> = objectives.collect();
         self.check_use(objectives.is_empty(), "objective", printer);
         let open = objectives.iter().filter(|judged| **judged == (Status::Undecided, true)).count();
-        let decided =
-            objectives.iter().all(|judged| matches!(judged, (Status::Met, _) | (Status::Undecided, true)));
+        let decided = objectives.iter().all(|judged| matches!(judged, (Status::Met, _) | (Status::Undecided, true)));
         (open == 0 || self.pass(open, "objective", printer)) && decided
     }
 
@@ -131,9 +130,10 @@ pub(super) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exi
         .answer
         .as_ref()
         .is_none_or(|answer| answer.passed.is_some() || (open > 0 && rules.pass(open, "load", printer)));
-    let held = sweep.sustained.as_ref().is_none_or(|sustained| {
-        sustained.held || (sustained.undecided && rules.pass(1, "sustained load", printer))
-    });
+    let held = sweep
+        .sustained
+        .as_ref()
+        .is_none_or(|sustained| sustained.held || (sustained.undecided && rules.pass(1, "sustained load", printer)));
     // That nothing passed is not known where nothing was tried, or nothing is decided.
     let known = sweep.stopped != StopReason::Generator && of_class(LoadClass::Unknown) < sweep.points.len();
     let tested = sweep.sustained.as_ref().is_none_or(|sustained| sustained.unknown.is_none());
@@ -181,9 +181,7 @@ pub(super) fn of_tune(tune: &Tune) -> Exit {
         TuneStopped::Interrupted => Exit::Interrupted,
         TuneStopped::Refused => Exit::Invalid,
         _ if none_ran || !tune.unstopped.is_empty() => Exit::Invalid,
-        _ if tune.decision.is_none() && tune.variants.iter().any(|variant| variant.failed.is_some()) => {
-            Exit::Invalid
-        }
+        _ if tune.decision.is_none() && tune.variants.iter().any(|variant| variant.failed.is_some()) => Exit::Invalid,
         _ if tune.decision.is_none() => Exit::Missed,
         TuneStopped::Finished | TuneStopped::OutOfRuns => Exit::Fine,
     }
@@ -200,14 +198,8 @@ mod tests {
     #[test]
     fn what_a_script_asks_decides_what_passes() {
         let passes = |require| {
-            [
-                AbVerdict::Better,
-                AbVerdict::Equivalent,
-                AbVerdict::Inconclusive,
-                AbVerdict::Worse,
-                AbVerdict::Mixed,
-            ]
-            .map(|verdict| of_ab(verdict, require) == Exit::Fine)
+            [AbVerdict::Better, AbVerdict::Equivalent, AbVerdict::Inconclusive, AbVerdict::Worse, AbVerdict::Mixed]
+                .map(|verdict| of_ab(verdict, require) == Exit::Fine)
         };
         assert_eq!(passes(Require::NotWorse), [true, true, true, false, false]);
         assert_eq!(passes(Require::Equivalent), [true, true, false, false, false]);
@@ -244,8 +236,7 @@ mod tests {
 
     /// A minute of four requests a second that meets what is demanded.
     fn passed() -> Sweep {
-        let records =
-            (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
+        let records = (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
         let log = test_runs::run(60_000, records.map(|record| record.asked(9).usage(9, 9).build()).collect());
         let plan = SweepPlan {
             axis: LoadAxis::List { rates_per_s: vec![4.0] },
@@ -294,8 +285,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_told_as_a_failure() {
         let passed = passed();
-        let rules =
-            |undecided| ExitRules { invalid: InvalidRuns::Counted, undecided, require: Require::NotWorse };
+        let rules = |undecided| ExitRules { invalid: InvalidRuns::Counted, undecided, require: Require::NotWorse };
         let of = |sweep: &Sweep| of_sweep(sweep, rules(None), Printer);
         assert_eq!(of(&passed), Exit::Fine);
         let load = Load::Rate(4.0);

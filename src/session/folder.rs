@@ -40,12 +40,7 @@ fn cannot(path: &Path, error: &io::Error) -> Stop {
 }
 
 /// Creates `<base>/<workload>-<engine>-<UTC time>`; a second run in the same second gets `-2`.
-pub(crate) fn create(
-    base: &Path,
-    workload: &str,
-    engine: &str,
-    at: jiff::Timestamp,
-) -> Result<PathBuf, Stop> {
+pub(crate) fn create(base: &Path, workload: &str, engine: &str, at: jiff::Timestamp) -> Result<PathBuf, Stop> {
     let name = format!("{workload}-{engine}-{}", at.strftime(STAMP));
     for run in 1..=TRIES {
         let folder = base.join(if run == 1 { name.clone() } else { format!("{name}-{run}") });
@@ -60,9 +55,7 @@ pub(crate) fn create(
 
 /// The moment in the name of a folder that [`create`] made.
 pub(crate) fn stamp(name: &str) -> Option<jiff::Timestamp> {
-    let read = |text: &str| {
-        jiff::civil::DateTime::strptime(STAMP, text).ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()
-    };
+    let read = |text: &str| jiff::civil::DateTime::strptime(STAMP, text).ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
     name.split('-').rev().take(2).find_map(read).map(|at| at.timestamp())
 }
 

@@ -33,19 +33,14 @@ pub(crate) struct PlannedRun {
 
 impl PlannedRun {
     /// `repeats` runs of `spec`, whose datasets are these; each of the runs has something to measure.
-    pub(crate) fn all(
-        spec: &WorkloadSpec,
-        datasets: &Arc<Datasets>,
-        repeats: u64,
-    ) -> Result<Vec<Self>, Stop> {
+    pub(crate) fn all(spec: &WorkloadSpec, datasets: &Arc<Datasets>, repeats: u64) -> Result<Vec<Self>, Stop> {
         let one = |(repeat, workload): (_, WorkloadSpec)| {
             // The seed decides what is left of a thinned trace, and where copies of one begin.
             let workload = match workload.seed {
                 seed if seed == spec.seed => workload,
                 seed => with_seed(workload, seed)?,
             };
-            Self::drawn(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?
-                .in_full()
+            Self::drawn(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?.in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
@@ -100,12 +95,7 @@ impl PlannedRun {
         Self::drawn(repeat, schedule, workload, MORE)
     }
 
-    fn drawn(
-        repeat: Option<Repeat>,
-        schedule: Schedule,
-        workload: WorkloadSpec,
-        cure: &str,
-    ) -> Result<Self, Stop> {
+    fn drawn(repeat: Option<Repeat>, schedule: Schedule, workload: WorkloadSpec, cure: &str) -> Result<Self, Stop> {
         let plan = schedule.facts();
         // Users who began in the warm-up go on in the window.
         let goes_on = workload.arrival.users().is_some() && plan.warmup_requests > 0;
@@ -234,10 +224,7 @@ output_tokens = {{ kind = "constant", value = 1 }}
         run.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
         let stop = run.check().unwrap_err();
         let refusal = stop.message();
-        assert!(
-            refusal.contains("does not fit its declared process: ") && refusal.contains("hint: "),
-            "{refusal}"
-        );
+        assert!(refusal.contains("does not fit its declared process: ") && refusal.contains("hint: "), "{refusal}");
     }
 
     #[test]

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
-    AnswerForm, AnswerLimits, BaseUrl, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling,
-    Secret, Target, TlsOptions, answer_tokens,
+    AnswerForm, AnswerLimits, BaseUrl, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
+    Target, TlsOptions, answer_tokens,
 };
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, EngineKind, RequestParameters, Shard};
@@ -158,8 +158,7 @@ impl RequestSettings {
 
     /// The limits on an attempt: as typed, else those of the workload's clients, else [`LONGEST_ANSWER`] in total.
     fn timeouts_of(&self, clients: Option<&ClientBehaviour>) -> Timeouts {
-        let filed =
-            |limit: fn(&ClientBehaviour) -> Option<f64>| clients.and_then(limit).map(Duration::from_secs_f64);
+        let filed = |limit: fn(&ClientBehaviour) -> Option<f64>| clients.and_then(limit).map(Duration::from_secs_f64);
         Timeouts {
             first_token: self.timeouts.first_token.or_else(|| filed(|all| all.first_token_timeout_s)),
             total: self.timeouts.total.or_else(|| filed(|all| all.timeout_s)).or(Some(LONGEST_ANSWER)),
@@ -255,9 +254,7 @@ pub(crate) struct Share {
 /// A moment with its offset from UTC.
 fn moment(text: &str) -> Result<jiff::Timestamp, String> {
     text.parse().map_err(|_| {
-        format!(
-            "`{text}` is not a date and time; write it with its offset from UTC, such as 2026-11-21T08:00:00Z"
-        )
+        format!("`{text}` is not a date and time; write it with its offset from UTC, such as 2026-11-21T08:00:00Z")
     })
 }
 

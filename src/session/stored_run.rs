@@ -158,16 +158,15 @@ mod tests {
 
     /// A run of several pages whose servers lost some of its answers' counts, with `line` of its log damaged.
     fn long_run(folder: &Path, shard: Option<u64>, damaged: Option<usize>) {
-        let records =
-            (0..200).filter(|index| shard.is_none_or(|number| index % 2 == number - 1)).map(|index| {
-                let (at, first) = (index * 20, index * 20 + 40 + index % 7 * 13);
-                let asked = record(index).sent_at(at, at, at);
-                match index % 10 {
-                    3 => asked.failed(first, Failure::new(FailureKind::HttpStatus(503), "full")).build(),
-                    4 => asked.paced(first, 5, 9).build(),
-                    _ => asked.paced(first, 5 + index % 3, 10).usage(100, 10).build(),
-                }
-            });
+        let records = (0..200).filter(|index| shard.is_none_or(|number| index % 2 == number - 1)).map(|index| {
+            let (at, first) = (index * 20, index * 20 + 40 + index % 7 * 13);
+            let asked = record(index).sent_at(at, at, at);
+            match index % 10 {
+                3 => asked.failed(first, Failure::new(FailureKind::HttpStatus(503), "full")).build(),
+                4 => asked.paced(first, 5, 9).build(),
+                _ => asked.paced(first, 5 + index % 3, 10).usage(100, 10).build(),
+            }
+        });
         let mut log = test_runs::run(4_000, records.collect());
         log.records.sort_by_key(|record| record.ended);
         log.header.shard = shard.map(|number| Shard { number, of: 2 });
@@ -201,8 +200,7 @@ mod tests {
                 }
                 None => long_run(copy.path(), None, (number % 2 == 0).then_some(77)),
             }
-            let [whole, some, none] =
-                [u64::MAX, 2_000, 0].map(|room| RunLog::read_with(copy.path(), room).unwrap());
+            let [whole, some, none] = [u64::MAX, 2_000, 0].map(|room| RunLog::read_with(copy.path(), room).unwrap());
             (copy, whole, [some, none])
         })
     }

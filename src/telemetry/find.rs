@@ -88,9 +88,7 @@ impl FoundPage {
     pub(crate) async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
             match &found.origin {
-                ReadingOrigin::Page(page) if found.problem.is_some() => {
-                    Self::look(MetricsPage::clone(page)).await
-                }
+                ReadingOrigin::Page(page) if found.problem.is_some() => Self::look(MetricsPage::clone(page)).await,
                 _ => found.clone(),
             }
         }))
@@ -130,15 +128,9 @@ impl FoundPage {
             Ok(text) => match source(page.url(), &text) {
                 Some(TelemetrySource { url, kind, hardware, driver }) => {
                     let identity = kind.map(|kind| PageIdentity::new(kind, &text));
-                    let [hardware, driver] =
-                        [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
+                    let [hardware, driver] = [hardware, driver].map(|said| said.map(|said| page.without_secrets(said)));
                     let source = TelemetrySource { url, kind, hardware, driver };
-                    return Self {
-                        origin: ReadingOrigin::Page(page.into()),
-                        source,
-                        problem: None,
-                        identity,
-                    };
+                    return Self { origin: ReadingOrigin::Page(page.into()), source, problem: None, identity };
                 }
                 None => no_series(&text),
             },

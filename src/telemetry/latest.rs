@@ -36,8 +36,7 @@ impl LatestReadings {
         // A partitioned device reports its power; its partitions report the rest.
         let whole: Vec<_> = devices().flatten().filter(|(name, _)| is_whole(name)).collect();
         let least = devices().flat_map(|all| {
-            let in_parts =
-                |name: &str| all.keys().any(|part| part.split_once(' ').is_some_and(|of| of.0 == name));
+            let in_parts = |name: &str| all.keys().any(|part| part.split_once(' ').is_some_and(|of| of.0 == name));
             all.iter().filter(move |(name, _)| !in_parts(name))
         });
         let least: Vec<_> = least.collect();
@@ -115,8 +114,7 @@ mod tests {
         let expected = [running, (busy, 0.9), (watts, 400.0), (used, 6e10)].into();
         assert_eq!((one.gauges, one.devices), (expected, 1));
         // Both number theirs from 0, and one of the second machine's does not report its memory.
-        let second =
-            machine(2, &[&[(busy, 0.5), (watts, 300.0)], &[(busy, 0.1), (watts, 50.0), (used, 1e10)]]);
+        let second = machine(2, &[&[(busy, 0.5), (watts, 300.0)], &[(busy, 0.1), (watts, 50.0), (used, 1e10)]]);
         let all = latest.with(&second);
         assert_eq!(all.devices, 3);
         assert!((all.gauges[&busy] - 0.5).abs() < 1e-12 && (all.gauges[&watts] - 750.0).abs() < 1e-9);
@@ -156,8 +154,7 @@ mod tests {
         ];
         let mut latest = LatestReadings::every(Duration::from_secs(1));
         let now = latest.with(&Reading { devices: devices.into(), ..reading(0, &[]) });
-        let expected =
-            [(Gauge::PowerW, 400.0), (Gauge::Utilisation, 0.6), (Gauge::MemoryUsedBytes, 7.0)].into();
+        let expected = [(Gauge::PowerW, 400.0), (Gauge::Utilisation, 0.6), (Gauge::MemoryUsedBytes, 7.0)].into();
         assert_eq!((now.gauges, now.devices), (expected, 1));
     }
 }

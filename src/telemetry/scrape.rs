@@ -141,8 +141,7 @@ impl Reader {
                 () = sleep_until(self.clock.instant(next)) => missed.filter(|missed| *missed == Depth::Whole).unwrap_or(its_depth),
             };
         }
-        (failures > 0)
-            .then(|| format!("{} could not be read {failures} of {tries} times; last error: {why}", self.url))
+        (failures > 0).then(|| format!("{} could not be read {failures} of {tries} times; last error: {why}", self.url))
     }
 
     async fn read(&self, depth: Depth) -> Result<Reading, String> {
@@ -197,8 +196,7 @@ mod tests {
         use Depth::{Brief, Whole};
 
         let at = |millis: u64| Timestamp::from_nanos(millis * 1_000_000);
-        let times =
-            ScrapeTimes { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
+        let times = ScrapeTimes { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
         let mut moments = Moments::new(times);
         let mut now = Timestamp::ZERO;
         let mut found = Vec::new();

@@ -34,8 +34,7 @@ pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, O
         drivers.extend(sample.label(names.driver).map(String::from));
     }
     let joined = |words: BTreeSet<String>| {
-        (!words.is_empty())
-            .then(|| ServerText::Device.kept(&words.into_iter().collect::<Vec<_>>().join(", ")))
+        (!words.is_empty()).then(|| ServerText::Device.kept(&words.into_iter().collect::<Vec<_>>().join(", ")))
     };
     (joined(models).map(|models| format!("{} × {models}", devices.len())), joined(drivers))
 }
@@ -84,8 +83,7 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
 fn throttling(names: &MetricNames, series: &MetricSeries<'_>) -> BTreeMap<Gauge, f64> {
     let value = |name: &str| Some(series.get(names.own(name)?)?.first()?.value).filter(|value| *value >= 0.0);
     let mask = names.throttle_mask.iter().find_map(|name| value(name));
-    let mut shares: BTreeMap<_, _> =
-        mask.into_iter().flat_map(|mask| Gauge::throttling_of(mask as u64)).collect();
+    let mut shares: BTreeMap<_, _> = mask.into_iter().flat_map(|mask| Gauge::throttling_of(mask as u64)).collect();
     for (gauge, scale, name) in names.throttle_shares {
         if let Some(share) = value(name).map(|value| (value * scale).min(1.0)) {
             let most = shares.entry(*gauge).or_insert(share);

@@ -162,11 +162,7 @@ fn amds_exporter_is_read_by_its_names() {
     ];
     assert_eq!(cool.gauges, expected.into());
     assert!((cool.counters[&Counter::EnergyJ] - 1.4e7).abs() < 1e-3);
-    assert_eq!(
-        (hot[&Gauge::HwThermalSlowdown], hot[&Gauge::TemperatureC]),
-        (0.34, 97.0),
-        "the larger of two"
-    );
+    assert_eq!((hot[&Gauge::HwThermalSlowdown], hot[&Gauge::TemperatureC]), (0.34, 97.0), "the larger of two");
     // Newer releases write `system` alone.
     assert_eq!(whole(&AMD.replace("GPU_CLOCK_TYPE_SYSTEM", "system")), page);
     // Somebody else's series of the same prefix are not its.
@@ -282,8 +278,7 @@ fn every_kind_of_page_has_its_own_names() {
     for names in MetricNames::ALL {
         let of = MetricNames::from_kind(names.kind);
         assert_eq!((of.kind, of.prefix), (names.kind, names.prefix));
-        let all =
-            names.gauges.iter().flat_map(|row| row.2).chain(names.counters.iter().flat_map(|row| row.2));
+        let all = names.gauges.iter().flat_map(|row| row.2).chain(names.counters.iter().flat_map(|row| row.2));
         let mut all = all.chain(names.times.iter().flat_map(|row| row.1));
         assert!(all.all(|name| name.starts_with(names.prefix)), "{:?}", names.kind);
     }
@@ -296,9 +291,7 @@ fn the_same_page_under_two_names_is_known_by_what_it_says() {
     assert!(same(VLLM, VLLM) && same(LLAMACPP, LLAMACPP) && same(DCGM, DCGM));
     assert!(!same(VLLM, LLAMACPP));
     let page = |started: f64, tokens: u64| {
-        format!(
-            "process_start_time_seconds {started}\nvllm:generation_tokens_total{{model_name=\"m\"}} {tokens}\n"
-        )
+        format!("process_start_time_seconds {started}\nvllm:generation_tokens_total{{model_name=\"m\"}} {tokens}\n")
     };
     assert!(same(&page(1.5e9, 0), &page(1.5e9, 0)), "new, and of one process");
     assert!(!same(&page(1.5e9, 7), &page(1.6e9, 7)), "another process");
@@ -310,8 +303,7 @@ fn the_same_page_under_two_names_is_known_by_what_it_says() {
     let bare = |tokens: u64| format!("llamacpp:prompt_tokens_total {tokens}\n");
     assert!(same(&bare(9), &bare(9)) && !same(&bare(9), &bare(8)) && !same(&bare(0), &bare(0)));
     // Energy grows from look to look, and a device stays what it is.
-    let gpu = |uuid: &str, joule: u64| {
-        format!("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu=\"0\",UUID=\"{uuid}\"}} {joule}\n")
-    };
+    let gpu =
+        |uuid: &str, joule: u64| format!("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu=\"0\",UUID=\"{uuid}\"}} {joule}\n");
     assert!(same(&gpu("GPU-a", 1), &gpu("GPU-a", 2)) && !same(&gpu("GPU-a", 1), &gpu("GPU-b", 1)));
 }

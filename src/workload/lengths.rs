@@ -223,8 +223,7 @@ impl Distribution {
                 mean + (min * above_min - max * above_max) / (above_min - above_max)
             }
             Self::Empirical { values, weights } => {
-                let weighted: f64 =
-                    values.iter().zip(weights).map(|(value, weight)| f64::from(*value) * weight).sum();
+                let weighted: f64 = values.iter().zip(weights).map(|(value, weight)| f64::from(*value) * weight).sum();
                 weighted / weights.iter().sum::<f64>()
             }
             Self::Dataset { mean } => mean.unwrap_or(f64::NAN),
@@ -302,12 +301,7 @@ impl Fields<'_> {
 }
 
 /// One weight for each of the items of the field `of`: those that are given, else equal ones.
-pub(super) fn one_each(
-    fields: &Fields<'_>,
-    given: Option<Vec<f64>>,
-    of: &str,
-    items: usize,
-) -> Option<Vec<f64>> {
+pub(super) fn one_each(fields: &Fields<'_>, given: Option<Vec<f64>>, of: &str, items: usize) -> Option<Vec<f64>> {
     let weights = given.unwrap_or_else(|| vec![1.0; items]);
     if weights.len() != items {
         let length = weights.len();

@@ -48,8 +48,7 @@ fn unreadable(path: &Path, cause: io::Error) -> SpecError {
 /// The tree of a text in a format.
 fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, Mistakes> {
     if text.trim().is_empty() {
-        let message =
-            "there is no workload in it; `skyline workloads show short_chat` prints one to start from";
+        let message = "there is no workload in it; `skyline workloads show short_chat` prints one to start from";
         return Err(Mistakes::from_list(vec![SpecMistake { line: None, message: message.to_owned() }]));
     }
     // Editors on Windows write a byte-order mark before the text.
@@ -58,8 +57,7 @@ fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, M
 
 /// Whether what was typed is an address of a server: `http://host`, `host:8000`.
 pub(crate) fn is_address(typed: &str) -> bool {
-    let port =
-        |(host, port): (&str, &str)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok();
+    let port = |(host, port): (&str, &str)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok();
     typed.contains("://") || typed.rsplit_once(':').is_some_and(port)
 }
 

@@ -19,9 +19,7 @@ impl WorkloadSpec {
 
     fn mean_per_arrival(&self, figure: impl Fn(&RequestClass) -> f64) -> f64 {
         let shares: Vec<_> = match &self.arrival {
-            ArrivalPattern::ByClass { classes } => {
-                classes.iter().map(ArrivalPattern::mean_rate_per_s).collect()
-            }
+            ArrivalPattern::ByClass { classes } => classes.iter().map(ArrivalPattern::mean_rate_per_s).collect(),
             _ => self.classes.iter().map(|class| class.weight).collect(),
         };
         let weighted = shares.iter().zip(&self.classes).map(|(share, class)| share * figure(class));

@@ -32,9 +32,7 @@ pub(super) fn read_tags(value: SpecValue<'_>) -> Option<BTreeMap<String, String>
         // An objective could not name it.
         let compares = |text: &String| text.contains(['<', '>']);
         let mistake = match found {
-            Ok(text) if compares(&text) => {
-                "has `<` or `>`, which compare in an objective; leave it out".to_owned()
-            }
+            Ok(text) if compares(&text) => "has `<` or `>`, which compare in an objective; leave it out".to_owned(),
             Ok(text) => return Some(text),
             Err(mistake) => mistake,
         };

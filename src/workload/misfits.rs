@@ -12,8 +12,7 @@ impl WorkloadSpec {
     pub(super) fn misfits(&self) -> impl Iterator<Item = String> {
         let horizon = SECONDS.mistake("horizon_s", self.horizon_s);
         let rates = self.arrival.rates().into_iter();
-        let rates =
-            rates.filter_map(|(field, rate, allowed)| allowed.mistake(&format!("arrival.{field}"), rate));
+        let rates = rates.filter_map(|(field, rate, allowed)| allowed.mistake(&format!("arrival.{field}"), rate));
         let classes = self.classes.iter().zip(0..).flat_map(|(class, i)| {
             let dataset = class.prompt.dataset().into_iter().flat_map(Dataset::misfits);
             let dataset = dataset.map(|(field, sentence)| (format!("prompt.{field}"), sentence));
@@ -31,14 +30,12 @@ impl ArrivalPattern {
     fn rates(&self) -> Vec<(String, f64, Allowed)> {
         let listed = |list: &str, place: usize, field: &str| format!("{list}[{place}].{field}");
         match self {
-            Self::Bursts { base_rate_per_s: base, burst_rate_per_s: burst, .. } => vec![
-                ("base_rate_per_s".to_owned(), *base, RATE_OR_NONE),
-                ("burst_rate_per_s".to_owned(), *burst, RATE),
-            ],
+            Self::Bursts { base_rate_per_s: base, burst_rate_per_s: burst, .. } => {
+                vec![("base_rate_per_s".to_owned(), *base, RATE_OR_NONE), ("burst_rate_per_s".to_owned(), *burst, RATE)]
+            }
             Self::Stages { stages } => (stages.iter().enumerate())
                 .flat_map(|(i, stage)| {
-                    let ends =
-                        [("from_rate_per_s", stage.from_rate_per_s), ("to_rate_per_s", stage.to_rate_per_s)];
+                    let ends = [("from_rate_per_s", stage.from_rate_per_s), ("to_rate_per_s", stage.to_rate_per_s)];
                     ends.map(|(field, rate)| (listed("stages", i, field), rate, RATE_OR_NONE))
                 })
                 .collect(),

@@ -19,12 +19,10 @@ mod trace;
 mod typed;
 mod window;
 
-pub use answer::{
-    AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec,
-};
+pub use answer::{AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec};
 pub use arrival::{
-    ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState,
-    Spike, ThinkTime,
+    ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Spike,
+    ThinkTime,
 };
 pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
 pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
@@ -34,8 +32,8 @@ pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
 pub(crate) use metadata::tag_value;
 pub use overrides::{DatasetChange, Overrides};
 pub use prompt::{
-    Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter,
-    RowOrder, SharedPrefixes,
+    Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter, RowOrder,
+    SharedPrefixes,
 };
 pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};

@@ -88,10 +88,7 @@ impl Overrides {
         within("--backoff-max", clients.backoff_max_s, WAIT);
         within("--hedge-after", clients.hedge_after_s, SECONDS);
         if self.horizon_s.is_some() && self.requests.is_some() {
-            mistakes.add(
-                None,
-                "`[seconds]` and `--requests` both say when the run ends; give one of them".to_owned(),
-            );
+            mistakes.add(None, "`[seconds]` and `--requests` both say when the run ends; give one of them".to_owned());
         }
     }
 }
@@ -144,8 +141,8 @@ impl WorkloadSpec {
             || overrides.spike.is_some()
             || overrides.arrival.is_some()
             || overrides.burstiness.is_some();
-        let dataset = overrides.dataset.path.is_some()
-            || self.classes.iter().any(|class| class.input_tokens.is_of_rows());
+        let dataset =
+            overrides.dataset.path.is_some() || self.classes.iter().any(|class| class.input_tokens.is_of_rows());
         let sentence = match overrides {
             Overrides { input_tokens: Some(_), .. } if traced => {
                 "`--input-tokens` cannot be given for a trace, which says how long prompts are"
@@ -200,9 +197,7 @@ impl WorkloadSpec {
             _ if spike.is_some() && (!ramp.is_empty() || arrival.is_some() || burstiness.is_some()) => {
                 "`--spike` is over a Poisson process at one rate; leave `--ramp`, `--arrival` and `--burstiness` out"
             }
-            _ if !ramp.is_empty()
-                && (overrides.rate_per_s.is_some() || arrival.is_some() || burstiness.is_some()) =>
-            {
+            _ if !ramp.is_empty() && (overrides.rate_per_s.is_some() || arrival.is_some() || burstiness.is_some()) => {
                 "`--ramp` says both what rate there is and how requests arrive; leave `--rate`, `--arrival` and \
                  `--burstiness` out"
             }
@@ -305,9 +300,8 @@ impl WorkloadSpec {
         if overrides.slo.is_some() {
             spec.tenants.iter_mut().for_each(|tenant| tenant.slo = None);
         }
-        spec.warmup_s = overrides
-            .warmup_s
-            .unwrap_or_else(|| spec.window().adapted_warmup_s(&self.window(), self.warmup_s));
+        spec.warmup_s =
+            overrides.warmup_s.unwrap_or_else(|| spec.window().adapted_warmup_s(&self.window(), self.warmup_s));
         spec
     }
 }

@@ -240,8 +240,7 @@ fn read_common(
     };
     let given = fields.option("arrival", |value| {
         if trace.is_some() {
-            return value
-                .reject("is given with `trace`, which says when requests arrive; leave one of them out");
+            return value.reject("is given with `trace`, which says when requests arrive; leave one of them out");
         }
         ArrivalPattern::read_of_workload(value)
     });
@@ -277,14 +276,16 @@ fn arrival_of(
         }
     } else {
         if common.is_some() {
-            let sentence =
-                "is given, and classes have arrivals of their own; keep one, or one for each class";
+            let sentence = "is given, and classes have arrivals of their own; keep one, or one for each class";
             return fields.reject_of("arrival", sentence);
         }
-        ArrivalPattern::ByClass { classes: own.into_iter().collect::<Option<_>>().or_else(|| {
-            let sentence = "have arrivals of their own or share the workload's, all of them; give one to each or none";
-            fields.reject_of("classes", sentence)
-        })? }
+        ArrivalPattern::ByClass {
+            classes: own.into_iter().collect::<Option<_>>().or_else(|| {
+                let sentence =
+                    "have arrivals of their own or share the workload's, all of them; give one to each or none";
+                fields.reject_of("classes", sentence)
+            })?,
+        }
     };
     let ArrivalPattern::ByClass { classes: processes } = &arrival else { return Some(arrival) };
     if !classes.is_empty() && processes.len() != classes.len() {
@@ -304,9 +305,10 @@ fn arrival_of(
 
 /// Without a reader for traces: uses what is stored about one.
 pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
-    trace.found.clone().ok_or_else(|| {
-        format!("{} was not read; only a workload that is about to be run reads its trace", trace.path)
-    })
+    trace
+        .found
+        .clone()
+        .ok_or_else(|| format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
 }
 
 /// A class and its own arrival process, if any.

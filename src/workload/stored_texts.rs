@@ -19,8 +19,7 @@ impl WorkloadSpec {
             match &mut class.prompt {
                 // Skyline's own.
                 prompt if *prompt == PromptSource::everyday() => {}
-                PromptSource::Templates { templates: texts }
-                | PromptSource::Retrieval { questions: texts } => {
+                PromptSource::Templates { templates: texts } | PromptSource::Retrieval { questions: texts } => {
                     texts.iter_mut().for_each(hash);
                 }
                 PromptSource::Dataset(_) | PromptSource::RandomTokens { .. } => {}
@@ -43,12 +42,7 @@ impl WorkloadSpec {
                 let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
                 message["content"] = json!(hashed(&text));
             }
-            expect
-                .contains
-                .iter_mut()
-                .chain(&mut expect.not_contains)
-                .chain(&mut expect.exact)
-                .for_each(hash);
+            expect.contains.iter_mut().chain(&mut expect.not_contains).chain(&mut expect.exact).for_each(hash);
             expect.regex = expect.regex.as_ref().map(RegexPattern::without_text);
             expect.json_schema = expect.json_schema.as_ref().map(JsonSchema::without_text);
         }
@@ -115,11 +109,7 @@ mod tests {
             assert!(json.contains(kept), "{kept} in {json}");
         }
         let read: WorkloadSpec = serde_json::from_str(&json).unwrap();
-        assert_eq!(
-            (&read, read.without_texts()),
-            (&stored, stored.clone()),
-            "it reads back, and is hashed once"
-        );
+        assert_eq!((&read, read.without_texts()), (&stored, stored.clone()), "it reads back, and is hashed once");
         assert!(stored.lacks_texts() && !spec.lacks_texts());
     }
 }

@@ -40,9 +40,7 @@ impl Distribution {
             text.to_owned()
         } else if let Some((min, max)) = text.split_once("..") {
             format!("{{ kind = \"uniform\", min = {min}, max = {} }}", max.trim_start_matches('='))
-        } else if let Some((kind, values)) =
-            text.split_once(':').filter(|(kind, _)| kind.parse::<f64>().is_err())
-        {
+        } else if let Some((kind, values)) = text.split_once(':').filter(|(kind, _)| kind.parse::<f64>().is_err()) {
             in_full(text, kind, values)?
         } else {
             text.to_owned()
@@ -83,9 +81,7 @@ impl Slo {
     /// What is wrong with them, as a sentence.
     pub fn typed(text: &str) -> Result<Self, String> {
         let wrong = |bound: &str| {
-            format!(
-                "`{bound}` is not a bound; write it like ttft=500ms, tpot=50ms or e2e=10s, with commas between"
-            )
+            format!("`{bound}` is not a bound; write it like ttft=500ms, tpot=50ms or e2e=10s, with commas between")
         };
         let mut slo = Self::default();
         for bound in text.split([',', ' ']).filter(|bound| !bound.is_empty()) {
@@ -136,10 +132,7 @@ impl ArrivalPattern {
             "poisson" => Ok(Self::Poisson { rate_per_s }),
             "constant" => Ok(Self::Constant { rate_per_s }),
             "gamma" => Ok(Self::Gamma { rate_per_s, burstiness: 1.0 }),
-            _ => {
-                Err("the forms are poisson, constant and gamma; others are written in a workload file"
-                    .to_owned())
-            }
+            _ => Err("the forms are poisson, constant and gamma; others are written in a workload file".to_owned()),
         }
     }
 }
@@ -154,14 +147,10 @@ impl RateStage {
         let read = || {
             let (from, rest) = text.split_once(':')?;
             let (to, over) = rest.split_once(':')?;
-            Some((
-                from.trim().parse::<f64>().ok()?,
-                to.trim().parse::<f64>().ok()?,
-                parse_duration(over).ok()?,
-            ))
+            Some((from.trim().parse::<f64>().ok()?, to.trim().parse::<f64>().ok()?, parse_duration(over).ok()?))
         };
-        let (from, to, over) = read()
-            .ok_or_else(|| format!("`{text}` is not a ramp; write it as FROM:TO:OVER, such as 1:20:60s"))?;
+        let (from, to, over) =
+            read().ok_or_else(|| format!("`{text}` is not a ramp; write it as FROM:TO:OVER, such as 1:20:60s"))?;
         let stage = Self { duration_s: over.as_secs_f64(), from_rate_per_s: from, to_rate_per_s: to };
         let numbers = [
             SECONDS.mistake("ramp.duration_s", stage.duration_s),
@@ -184,13 +173,14 @@ impl LoadSpike {
             let (times, rest) = text.split_once(':')?;
             let (at, hold) = rest.split_once(':')?;
             let times = times.trim().parse::<f64>().ok().filter(|times| times.is_finite() && *times > 1.0)?;
-            let (at_s, hold_s) =
-                (parse_duration(at).ok()?.as_secs_f64(), parse_duration(hold).ok()?.as_secs_f64());
+            let (at_s, hold_s) = (parse_duration(at).ok()?.as_secs_f64(), parse_duration(hold).ok()?.as_secs_f64());
             (hold_s > 0.0).then_some(Self { times, at_s, hold_s })
         };
         read().ok_or_else(|| {
-            format!("`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate; TIMES is \
-                above 1")
+            format!(
+                "`{text}` is not a spike; write it as TIMES:AT:FOR, such as 2:40s:20s for twice the rate; TIMES is \
+                above 1"
+            )
         })
     }
 }
@@ -231,10 +221,7 @@ mod tests {
             ("100..=400", Distribution::Uniform { min: 100, max: 400 }),
             ("uniform:100:400", Distribution::Uniform { min: 100, max: 400 }),
             ("normal:256:128", Distribution::Normal { mean: 256.0, std: 128.0, min: 1, max: 1_000_000 }),
-            (
-                "lognormal:150:0.8:1:4096",
-                Distribution::LogNormal { median: 150.0, sigma: 0.8, min: 1, max: 4096 },
-            ),
+            ("lognormal:150:0.8:1:4096", Distribution::LogNormal { median: 150.0, sigma: 0.8, min: 1, max: 4096 }),
             ("vllm_range:1000:0.5", Distribution::Uniform { min: 500, max: 1500 }),
             (
                 r#"{ kind = "normal", mean = 256, std = 128, max = 512 }"#,

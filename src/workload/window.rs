@@ -90,10 +90,7 @@ impl RunLength<'_> {
                 ("requests", format!("is {requests}, and {few}; raise the rate or ask for fewer requests"))
             }
             _ if warm >= requests as f64 => {
-                let few = format!(
-                    "in which about {} requests arrive, and the run has {requests}",
-                    three_digits(warm)
-                );
+                let few = format!("in which about {} requests arrive, and the run has {requests}", three_digits(warm));
                 let cure = "none would be measured; shorten the warm-up or ask for more requests";
                 ("warmup_s", format!("is {warmup_s} s, {few}: {cure}"))
             }
@@ -125,8 +122,7 @@ impl RunLength<'_> {
             ("horizon_s", format!("is {horizon_s} s, and after {warmup_s} s of warm-up {few}; {cure}"))
         } else if all > MOST_REQUESTS {
             let many = format!("in which about {} requests arrive", three_digits(all));
-            let cure =
-                format!("the most is {}: shorten the run or lower the rate", three_digits(MOST_REQUESTS));
+            let cure = format!("the most is {}: shorten the run or lower the rate", three_digits(MOST_REQUESTS));
             ("horizon_s", format!("is {horizon_s} s, {many}; {cure}"))
         } else {
             return None;

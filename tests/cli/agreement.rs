@@ -20,20 +20,14 @@ fn simulate_and_the_mock_agree_on_median_ttft_and_tpot() {
     assert_eq!(flown["run"]["plan_hash"], simulated["run"]["plan_hash"], "not the same requests");
     assert_eq!(flown["requests"]["completed"], simulated["requests"]["completed"]);
     for metric in ["ttft", "tpot"] {
-        let [virtual_time, real_time] = [simulated, &flown]
-            .map(|summary| summary["latency"][metric]["p50"]["value_ms"].as_f64().unwrap());
+        let [virtual_time, real_time] =
+            [simulated, &flown].map(|summary| summary["latency"][metric]["p50"]["value_ms"].as_f64().unwrap());
         let off = real_time / virtual_time - 1.0;
-        assert!(
-            off.abs() <= SHARE,
-            "{metric}: {virtual_time} ms simulated, {real_time} ms flown, off by {off:.3}"
-        );
+        assert!(off.abs() <= SHARE, "{metric}: {virtual_time} ms simulated, {real_time} ms flown, off by {off:.3}");
     }
 }
 
 fn summary(desk: &Desk, verb: &str, options: &[&str]) -> Value {
-    let out = desk
-        .skyline(&[&[verb], &RUN[..], &["--json", "--allow-invalid"], options].concat())
-        .assert()
-        .success();
+    let out = desk.skyline(&[&[verb], &RUN[..], &["--json", "--allow-invalid"], options].concat()).assert().success();
     serde_json::from_slice(&out.get_output().stdout).unwrap()
 }

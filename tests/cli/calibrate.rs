@@ -110,8 +110,7 @@ fn a_refused_plan_exits_3_and_leaves_nothing_behind() {
 fn a_plan_beyond_the_machine_is_flown_when_that_is_wished() {
     for wish in ["--force", "--no-calibration"] {
         let desk = Desk::new();
-        let typed =
-            ["bench", "quick.toml", "0.001", "--rate", "20000", "--drain", "0s", "--allow-invalid", wish];
+        let typed = ["bench", "quick.toml", "0.001", "--rate", "20000", "--drain", "0s", "--allow-invalid", wish];
         // It is run, and no server keeps up with it, where a busy machine sends anything in a millisecond.
         let code = desk.skyline(&typed).output().unwrap().status.code();
         assert!(matches!(code, Some(0 | 1)), "{wish}: {code:?}");

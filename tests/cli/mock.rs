@@ -41,16 +41,10 @@ fn a_mock_that_is_reached_by_its_address_is_a_mock_in_the_report_and_the_audit()
         let _ = desk.skyline(&run).args(["--allow-invalid", "--out", "results"]).assert();
         let summary = desk.summary();
         assert_eq!(summary["run"]["engine"]["engine"], "mock", "{engine}");
-        assert!(
-            summary["reproduction"]["missing"].as_array().unwrap().is_empty(),
-            "{}",
-            summary["reproduction"]
-        );
+        assert!(summary["reproduction"]["missing"].as_array().unwrap().is_empty(), "{}", summary["reproduction"]);
         let folder = desk.run();
         let audit = ["audit", folder.to_str().unwrap(), "--full"];
-        desk.skyline(&audit)
-            .assert()
-            .stdout(contains("nothing about a real server: Skyline's mock answered"));
+        desk.skyline(&audit).assert().stdout(contains("nothing about a real server: Skyline's mock answered"));
     }
 }
 
@@ -60,12 +54,9 @@ fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
     let mock = mock(&["--ttft", "60s", "--itl", "1ms", "--slots", "4"]);
     let address = mock.url.trim_start_matches("http://").to_owned();
     let padding = "a".repeat(1_000_000);
-    let chat =
-        |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"max_tokens":4,{more}}}"#);
+    let chat = |more: &str| format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"max_tokens":4,{more}}}"#);
     let format = |schema: &str| {
-        chat(&format!(
-            r#""response_format":{{"type":"json_schema","json_schema":{{"name":"a","schema":{schema}}}}}"#
-        ))
+        chat(&format!(r#""response_format":{{"type":"json_schema","json_schema":{{"name":"a","schema":{schema}}}}}"#))
     };
     let nested = (0..7).fold(r#"{"type":"integer"}"#.to_owned(), |items, _| {
         format!(r#"{{"type":"array","minItems":1000,"items":{items}}}"#)
@@ -83,12 +74,9 @@ fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
             open.push(socket);
         }
     };
-    for body in [
-        chat(&format!(r#""stop":["{padding}"]"#)),
-        chat(&format!(r#""x":"{padding}""#)),
-        format(&nested),
-        format(long),
-    ] {
+    for body in
+        [chat(&format!(r#""stop":["{padding}"]"#)), chat(&format!(r#""x":"{padding}""#)), format(&nested), format(long)]
+    {
         send("/v1/chat/completions", &body, 60);
     }
     send("/v1/completions", &format!(r#"{{"prompt":[{}1],"max_tokens":4}}"#, "1,".repeat(100_000)), 60);
@@ -108,12 +96,7 @@ fn the_memory_of_a_mock_is_bounded_whatever_its_clients_send() {
             "are more than 4096 answers",
         ),
         ("/tokenize", words, "400", "has 1900000 tokens, and at most 131072 are listed"),
-        (
-            "/v1/completions",
-            format!(r#"{{"prompt":"{}"}}"#, "a".repeat(5_000_000)),
-            "413",
-            "Payload Too Large",
-        ),
+        ("/v1/completions", format!(r#"{{"prompt":"{}"}}"#, "a".repeat(5_000_000)), "413", "Payload Too Large"),
     ] {
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -163,10 +146,7 @@ fn mistakes_are_answered_with_what_is_right() {
         .assert()
         .code(3)
         .stderr(contains("no/such/folder.ndjson").and(contains("a folder that exists")));
-    desk.skyline(&["mock", "--bind", "localhost"])
-        .assert()
-        .code(2)
-        .stderr(contains("0.0.0.0 lets others in"));
+    desk.skyline(&["mock", "--bind", "localhost"]).assert().code(2).stderr(contains("0.0.0.0 lets others in"));
 }
 
 /// A connection that posts a chat of so many bytes, of which `sent` go out.

@@ -15,12 +15,8 @@ pub(crate) struct MockProcess {
 impl MockProcess {
     /// Starts the binary at `skyline`, and waits until it listens.
     pub(crate) fn start(skyline: &Path, options: &[&str]) -> Self {
-        let mut process = Command::new(skyline)
-            .args(["mock", "--port", "0"])
-            .args(options)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process =
+            Command::new(skyline).args(["mock", "--port", "0"]).args(options).stderr(Stdio::piped()).spawn().unwrap();
         let mut words = BufReader::new(process.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("http://") {

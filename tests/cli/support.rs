@@ -37,8 +37,7 @@ pub(crate) struct Desk {
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Rules that a busy machine breaks.
-pub(crate) const OF_MACHINE: [&str; 4] =
-    ["schedule_lag", "client_starved", "host_stalls", "delivered_arrivals"];
+pub(crate) const OF_MACHINE: [&str; 4] = ["schedule_lag", "client_starved", "host_stalls", "delivered_arrivals"];
 
 /// What a run may be said to be, whatever this machine did to it meanwhile: `valid`, `overloaded` or
 /// `invalid`. Where the client was late, so were the answers: that the server did not keep up may be laid to
@@ -55,27 +54,15 @@ pub(crate) fn outcomes(summary: &Value) -> Vec<&'static str> {
 /// What a run is without regard to these rules.
 fn outcome_without(summary: &Value, rules: &[&str]) -> &'static str {
     let reasons = summary["verdict"]["reasons"].as_array().unwrap();
-    let others: Vec<_> =
-        reasons.iter().filter(|reason| !rules.contains(&reason["rule"].as_str().unwrap())).collect();
+    let others: Vec<_> = reasons.iter().filter(|reason| !rules.contains(&reason["rule"].as_str().unwrap())).collect();
     let mut found = ["invalid", "overloaded"].into_iter();
     found.find(|outcome| others.iter().any(|reason| reason["outcome"] == *outcome)).unwrap_or("valid")
 }
 
 /// The verbs that show a result.
 const WITHOUT_RESULT: [&str; 2] = ["--json-schema", "--example"];
-const SHOWS: [&str; 11] = [
-    "bench",
-    "check",
-    "report",
-    "sweep",
-    "ab",
-    "matrix",
-    "compare",
-    "capacity",
-    "simulate",
-    "calibrate",
-    "merge",
-];
+const SHOWS: [&str; 11] =
+    ["bench", "check", "report", "sweep", "ab", "matrix", "compare", "capacity", "simulate", "calibrate", "merge"];
 
 impl Desk {
     pub(crate) fn new() -> Self {
@@ -113,9 +100,7 @@ impl Desk {
         for name in ["OPENAI_API_KEY", "HF_TOKEN", "NO_COLOR", "COLUMNS"] {
             command.env_remove(name);
         }
-        for (name, _) in
-            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SKYLINE_"))
-        {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SKYLINE_")) {
             command.env_remove(name);
         }
         for proxy in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
@@ -137,10 +122,8 @@ impl Desk {
         let schema = self.skyline(&["report", "--json-schema", of]).assert().code(0);
         let schema: Value = serde_json::from_slice(&schema.get_output().stdout).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
-        let errors: Vec<_> = validator
-            .iter_errors(report)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
+        let errors: Vec<_> =
+            validator.iter_errors(report).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{of}:\n{}", errors.join("\n"));
     }
 
@@ -383,14 +366,11 @@ pub(crate) fn stream_after(prompt_tokens: usize, tokens: usize) -> String {
     for token in 1..=tokens {
         let finish = if token == tokens { "\"length\"" } else { "null" };
         let delta = r#"{"content":" w"}"#;
-        let _ = write!(
-            events,
-            "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
-        );
+        let _ =
+            write!(events, "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n");
     }
     let total = prompt_tokens + tokens;
-    let usage =
-        format!(r#"{{"prompt_tokens":{prompt_tokens},"completion_tokens":{tokens},"total_tokens":{total}}}"#);
+    let usage = format!(r#"{{"prompt_tokens":{prompt_tokens},"completion_tokens":{tokens},"total_tokens":{total}}}"#);
     let _ = write!(events, "data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
     events.push_str("data: [DONE]\n\n");
     answer("200 OK", "text/event-stream", &events)

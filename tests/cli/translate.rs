@@ -9,19 +9,8 @@ use crate::support::{Desk, mock};
 #[test]
 fn a_translation_can_be_pasted_and_says_what_differs() {
     let desk = Desk::new();
-    let command = [
-        "translate",
-        "--",
-        "vllm",
-        "bench",
-        "serve",
-        "--model",
-        "m",
-        "--max-concurrency",
-        "4",
-        "--frob",
-        "x",
-    ];
+    let command =
+        ["translate", "--", "vllm", "bench", "serve", "--model", "m", "--max-concurrency", "4", "--frob", "x"];
     let output = desk.skyline(&command).assert().code(2);
     let [line, words] = [&output.get_output().stdout, &output.get_output().stderr]
         .map(|text| String::from_utf8_lossy(text).into_owned());
@@ -102,8 +91,7 @@ fn desk_with_data() -> Desk {
 /// Runs a command; what went wrong.
 fn problem(words: &[String], url: &str) -> Option<String> {
     let short = shortened(words, url);
-    let output =
-        desk_with_data().skyline(&short.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+    let output = desk_with_data().skyline(&short.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     let failed = |what: &str| Some(format!("{}\n{what}", short.join(" ")));
     // A busy machine may be late enough for OVERLOADED.
     if !matches!(output.status.code(), Some(0 | 1)) {
@@ -111,8 +99,7 @@ fn problem(words: &[String], url: &str) -> Option<String> {
     }
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let (requests, warmup) = (&summary["requests"], &summary["window"]["warmup_requests"]);
-    let completed =
-        requests["completed"].as_u64().zip(warmup.as_u64()).map(|(counted, warmup)| counted + warmup);
+    let completed = requests["completed"].as_u64().zip(warmup.as_u64()).map(|(counted, warmup)| counted + warmup);
     let sound = words[0] == "sweep" || (requests["failed"] == 0 && completed == Some(16));
     if sound { None } else { failed(&requests.to_string()) }
 }

@@ -107,12 +107,7 @@ fn a_few_short_answers_make_a_burst_no_overload() {
     for short in [0, 2] {
         let tokens = |i| if i < short { 20 } else { 900 };
         let (_, found) = run(&trace_of((0..100).map(|i| (moment(i), tokens(i)))), "h100");
-        assert_eq!(
-            found.summary.verdict.outcome,
-            VerdictOutcome::Valid,
-            "{:?}",
-            found.summary.verdict.reasons
-        );
+        assert_eq!(found.summary.verdict.outcome, VerdictOutcome::Valid, "{:?}", found.summary.verdict.reasons);
     }
 }
 

@@ -123,12 +123,7 @@ fn a_piece_that_is_cut_out_of_the_middle_costs_the_lines_that_it_touches() {
     let bytes = STORED.as_bytes();
     // From within line 6 to within line 11: the two ends make one line, and five are lost.
     let cut = [&bytes[..starts[5] + 40], &bytes[starts[10] + 40..]].concat();
-    hold(
-        &cut,
-        &[1, 2, 3],
-        6,
-        &["line 6 was altered, or is another run's", "5 lines are missing before line 7"],
-    );
+    hold(&cut, &[1, 2, 3], 6, &["line 6 was altered, or is another run's", "5 lines are missing before line 7"]);
     // Within one line.
     let cut = [&bytes[..starts[5] + 40], &bytes[starts[5] + 60..]].concat();
     hold(&cut, &[1], 1, &["line 6 was altered, or is another run's"]);
@@ -148,12 +143,7 @@ fn a_block_of_zeros_costs_the_lines_that_it_covers() {
     };
     hold(&zeros(starts[5], starts[7]), &[1], 2, &["2 lines are missing before line 6"]);
     let inside = zeros(starts[5] + 10, starts[7] + 10);
-    hold(
-        &inside,
-        &[1, 2],
-        3,
-        &["line 6 was altered, or is another run's", "2 lines are missing before line 7"],
-    );
+    hold(&inside, &[1, 2], 3, &["line 6 was altered, or is another run's", "2 lines are missing before line 7"]);
     // At its end a log is cut off, as by any crash.
     let log = read(&zeros(starts[12], STORED.len()));
     assert!(log.damage.is_none() && log.footer.is_none());

@@ -16,10 +16,9 @@ fn the_corpus_is_read() {
     ];
     for (target, read, whole) in readers {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let corpus = [&format!("tests/fuzz/corpus/{target}"), whole]
-            .map(|folder| fs::read_dir(root.join(folder)).unwrap());
-        let inputs =
-            corpus.into_iter().flatten().map(|input| input.unwrap().path()).filter(|path| path.is_file());
+        let corpus =
+            [&format!("tests/fuzz/corpus/{target}"), whole].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+        let inputs = corpus.into_iter().flatten().map(|input| input.unwrap().path()).filter(|path| path.is_file());
         let accepted = inputs.filter(|input| read(&fs::read(input).unwrap())).count();
         // Most of what fuzzing gathers is refused in the end; what is not goes all the way.
         assert!(accepted >= 3, "{target}: {accepted}");

@@ -1,11 +1,6 @@
 //! The library against known truths: closed forms, vLLM's own scheduler, servers of known delays, runs of every schema.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on should panic"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on should panic")]
 #![allow(clippy::print_stdout, reason = "measured shares are to be read")]
 
 mod arrivals;

@@ -7,9 +7,7 @@ use skyline::clock::Timestamp;
 use skyline::experiment::{SimulatedRun, VirtualRun};
 use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord, RunLog};
-use skyline::simulator::{
-    AbandonedWork, Admission, AdmissionGroup, Delay, EngineModel, Fleet, SimulatedServer,
-};
+use skyline::simulator::{AbandonedWork, Admission, AdmissionGroup, Delay, EngineModel, Fleet, SimulatedServer};
 use skyline::workload::WorkloadSpec;
 
 use crate::virtual_time::header;
@@ -82,11 +80,9 @@ fn a_cap_of_the_client_is_a_queue_before_the_server_and_counts_in_latency() {
 #[test]
 fn who_still_waits_for_a_slot_at_the_end_was_never_sent() {
     let spec = WorkloadSpec { drain_s: 1.0, ..workload("{ kind = \"constant\", rate_per_s = 10 }", 2.0, "") };
-    let ran =
-        run(&spec, &mut *plain(64, Delay::Constant(1.0), Admission::default()).server().unwrap(), Some(1));
+    let ran = run(&spec, &mut *plain(64, Delay::Constant(1.0), Admission::default()).server().unwrap(), Some(1));
     let censored = |sent: bool| {
-        let of =
-            |record: &&RequestRecord| record.outcome == Outcome::Censored && record.sent.is_some() == sent;
+        let of = |record: &&RequestRecord| record.outcome == Outcome::Censored && record.sent.is_some() == sent;
         ran.records.iter().filter(of).count()
     };
     let completed = ran.records.iter().filter(|record| record.outcome == Outcome::Completed).count();
@@ -131,10 +127,7 @@ fn aftermath(clients: &str, fleet: &Fleet) -> SpikeAftermath {
 #[test]
 fn naive_retries_keep_a_server_down_long_after_the_spike_that_no_retries_recover_from() {
     let naive = aftermath(NAIVE, &unaware(Admission::default()));
-    assert!(
-        naive.recovered == Some(false) && naive.is_amplified() && naive.recovery_s.is_none(),
-        "{naive:?}"
-    );
+    assert!(naive.recovered == Some(false) && naive.is_amplified() && naive.recovery_s.is_none(), "{naive:?}");
     assert!(naive.before.good_share() > Some(0.9), "{:?}", naive.before);
     assert!(naive.after.good_share() < Some(0.05), "{:?}", naive.after);
     // Each request is sent as often as it may be: the server has four times the load that it bore.
@@ -224,8 +217,7 @@ fn lone(clients: &str, fleet: &Fleet) -> (Vec<(AttemptKind, u64, u64, AttemptEnd
 
 #[test]
 fn a_client_gives_up_and_tries_again_after_a_wait_that_doubles() {
-    let clients =
-        "[clients]\ntimeout_s = 2\nretries = 2\nretry_on = [\"timeout\"]\nbackoff_s = 0.5\njitter = \"none\"";
+    let clients = "[clients]\ntimeout_s = 2\nretries = 2\nretry_on = [\"timeout\"]\nbackoff_s = 0.5\njitter = \"none\"";
     let slow = plain(9, Delay::Constant(3.0), Admission::default());
     let (attempts, record) = lone(clients, &slow);
     let timeout = AttemptEnd::Failed(FailureKind::TimeoutTotal);

@@ -7,9 +7,7 @@ use skyline::analysis::summarise;
 use skyline::clock::Timestamp;
 use skyline::experiment::Diagnosis;
 use skyline::random::RandomStream;
-use skyline::record::{
-    Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk,
-};
+use skyline::record::{Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk};
 use skyline::report::{Extras, documents, render};
 
 fn stored(schema: u32) -> RunLog {

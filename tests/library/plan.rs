@@ -149,9 +149,7 @@ fn shards_and_what_is_merged_of_them_hold_to_the_whole_plan() {
         // An older program did not say how far the shards lay apart.
         merged.header.shard_delays_ns.clear();
         merged.header.command[1] = "merge".to_owned();
-        let PlanCheck::Held { unchecked, .. } = check_plan(&merged) else {
-            panic!("{:?}", check_plan(&merged))
-        };
+        let PlanCheck::Held { unchecked, .. } = check_plan(&merged) else { panic!("{:?}", check_plan(&merged)) };
         assert!(unchecked[0].starts_with("the moments"), "{unchecked:?}");
         merged.records[9].class = 1 - merged.records[9].class;
         assert!(differences(&merged)[0].contains("is of class"), "{:?}", differences(&merged));
@@ -159,11 +157,7 @@ fn shards_and_what_is_merged_of_them_hold_to_the_whole_plan() {
     // A shard that sent what was another's.
     let mut log = run_of(&open());
     log.header.shard = Some(Shard { number: 2, of: 3 });
-    assert!(
-        differences(&log).iter().any(|said| said.contains("is not in the plan")),
-        "{:?}",
-        differences(&log)
-    );
+    assert!(differences(&log).iter().any(|said| said.contains("is not in the plan")), "{:?}", differences(&log));
 }
 
 fn each(log: &mut RunLog, change: impl Fn(&mut RequestRecord)) {
@@ -275,14 +269,8 @@ fn a_run_without_its_slowest_requests_is_refused() {
 #[test]
 fn a_run_with_requests_that_count_twice_is_refused() {
     let mut log = run_of(&open());
-    let twice: Vec<_> = log
-        .records
-        .as_slice()
-        .iter()
-        .filter(|record| record.phase == Phase::Measured)
-        .take(10)
-        .cloned()
-        .collect();
+    let twice: Vec<_> =
+        log.records.as_slice().iter().filter(|record| record.phase == Phase::Measured).take(10).cloned().collect();
     log.records.extend(twice);
     is_refused(&log, "has two records");
     renumber(&mut log);
@@ -300,12 +288,7 @@ fn every_part_of_what_was_planned_is_compared() {
         (POISSON, "", |record| record.tenant = Some(0), "another prefix, tenant"),
         (POISSON, "", |record| record.index += 1_000_000, "is not in the plan"),
         (USERS, TURNS, |record| record.output_tokens_asked += 1, "has an answer of"),
-        (
-            USERS,
-            TURNS,
-            |record| record.scheduled = record.scheduled.after(Duration::from_nanos(1)),
-            "scheduled at",
-        ),
+        (USERS, TURNS, |record| record.scheduled = record.scheduled.after(Duration::from_nanos(1)), "scheduled at"),
     ];
     for (arrival, more, change, said) in cases {
         let mut log = run_of(&workload(arrival, more));
@@ -316,8 +299,7 @@ fn every_part_of_what_was_planned_is_compared() {
     }
     // A session whose middle is gone.
     let mut log = run_of(&workload(USERS, TURNS));
-    let gone =
-        log.records.iter().position(|record| record.turn().is_some_and(|turn| turn.number == 3)).unwrap();
+    let gone = log.records.iter().position(|record| record.turn().is_some_and(|turn| turn.number == 3)).unwrap();
     log.records.remove(gone);
     assert!(!differences(&log).is_empty());
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release,
-    RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, WorkKind,
+    EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release, RequestRecord,
+    RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, WorkKind,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -67,11 +67,7 @@ fn schema_2_says_what_it_said() {
     assert_eq!((ttft.n, ttft.min, ttft.max), (6, Figure::Exact(32.350_639), Figure::Exact(32.444_572)));
     let footer = log.footer.unwrap();
     assert_eq!(footer.present_ns, Some(771_249_966));
-    assert_eq!(
-        footer.server.unwrap().generation_tokens,
-        Some(28),
-        "six answers of four tokens, and the warm-up's"
-    );
+    assert_eq!(footer.server.unwrap().generation_tokens, Some(28), "six answers of four tokens, and the warm-up's");
     assert_eq!(footer.client.unwrap().loop_delay.unwrap().n, 188);
 }
 
@@ -152,10 +148,7 @@ fn schema_8_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
     assert!(log.damage.is_none());
     let before = summarise(&log, &[]);
     assert_eq!((before.requests.completed, before.requests.cancelled), (8, 0));
-    assert_eq!(
-        (log.records[1].target, log.records[1].work, &log.records[1].release),
-        (0, WorkKind::Tokens, &None)
-    );
+    assert_eq!((log.records[1].target, log.records[1].work, &log.records[1].release), (0, WorkKind::Tokens, &None));
     let second = EngineFacts { url: "http://10.0.0.8:8000".to_owned(), ..log.header.engine().clone() };
     log.header.engines.push(second);
     let released = Release::After { of: Join::Any(vec![0, 1]), delay_ns: 5_000_000 };
@@ -188,8 +181,7 @@ fn a_header_has_a_server() {
         header["header"]["engines"] = engines;
         serde_json::from_value::<RunHeader>(header["header"].take())
     };
-    let one =
-        serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["header"]["engines"][0].take();
+    let one = serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["header"]["engines"][0].take();
     assert_eq!(header(one.clone()).unwrap(), header(json!([one])).unwrap());
     let refused = header(json!([])).unwrap_err().to_string();
     assert!(refused.contains("a server, or a list of one or more"), "{refused}");
@@ -267,7 +259,8 @@ fn changed(number: usize, change: fn(&mut Value)) -> Result<RunLog, String> {
     let log = RunLog::read(folder.path()).map_err(|error| {
         let said = error.to_string();
         let rest = said.strip_prefix(&format!("{}, line 1: ", path.display())).unwrap_or(&said);
-        let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run";
+        let hint =
+            "\nhint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run";
         rest.strip_suffix(hint).unwrap_or(&said).to_owned()
     })?;
     let Some(said) = log.damage.first.first() else { return Ok(log) };
@@ -284,10 +277,7 @@ fn what_cannot_have_been_is_not_believed() {
             refused(1, |line| line["header"]["plan"]["window_end_ns"] = 400_000_000.into()),
             "the window ends at 0.4 s, before it begins at 0.5 s",
         ),
-        (
-            refused(1, |line| line["header"]["shard"] = json!({"number": 3, "of": 2})),
-            "shard 3 of 2 does not exist",
-        ),
+        (refused(1, |line| line["header"]["shard"] = json!({"number": 3, "of": 2})), "shard 3 of 2 does not exist"),
         (
             refused(1, |line| line["header"]["repeat"] = json!({"number": 0, "of": 2, "first_seed": 1})),
             "repeat 0 of 2 does not exist",
@@ -356,10 +346,7 @@ fn what_cannot_have_been_is_not_believed() {
             refused(9, |line| line["footer"]["ended_ns"] = u64::MAX.into()),
             "the run's end is 18446744073.709553 s, over a year after the beginning",
         ),
-        (
-            refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": 5}})),
-            "request 0 has no answer to count",
-        ),
+        (refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": 5}})), "request 0 has no answer to count"),
         (
             refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": u64::MAX}})),
             "request 0: the number of its tokens is 18446744073709551615, more than can be counted in a run",

@@ -101,8 +101,7 @@ fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u
     for seed in 0..seeds {
         let verdict = run(seed).verdict;
         any += u32::from(verdict.outcome != VerdictOutcome::Valid);
-        let broken: BTreeSet<String> =
-            verdict.reasons.iter().map(|reason| format!("{:?}", reason.rule)).collect();
+        let broken: BTreeSet<String> = verdict.reasons.iter().map(|reason| format!("{:?}", reason.rule)).collect();
         for rule in broken {
             *rules.entry(rule).or_insert(0) += 1;
         }
@@ -123,8 +122,8 @@ fn capacities_are_computed() {
 /// find none that is overloaded.
 #[test]
 fn clean_runs_are_hardly_ever_refused() {
-    let [(rules, a10g), (more, slots)] = Server::BOTH
-        .map(|server| broken(30, |seed| flown(&chat(server.rate(0.5), seed), &server.fleet(seed))));
+    let [(rules, a10g), (more, slots)] =
+        Server::BOTH.map(|server| broken(30, |seed| flown(&chat(server.rate(0.5), seed), &server.fleet(seed))));
     assert!(a10g + slots <= 1, "{a10g} and {slots} of 30 each: {rules:?} {more:?}");
 }
 
@@ -247,16 +246,13 @@ fn the_three_outcomes_are_as_often_as_the_guide_says() {
     let mut wrong = Vec::new();
     for server in [Server::Engine, Server::Slots, Server::Large] {
         println!("{server:?}: {:.3} requests/s", server.rate(1.0));
-        let horizons: &[f64] =
-            if matches!(server, Server::Large) { &[35.0, 65.0] } else { &[35.0, 65.0, 305.0] };
+        let horizons: &[f64] = if matches!(server, Server::Large) { &[35.0, 65.0] } else { &[35.0, 65.0, 305.0] };
         let only: Option<f64> = std::env::var("HORIZON").ok().map(|horizon| horizon.parse().unwrap());
         let chosen = horizons.iter().filter(|horizon| only.is_none_or(|only| (only - **horizon).abs() < 0.5));
         for (&horizon_s, load) in chosen.flat_map(|horizon| LOADS.map(|load| (horizon, load))) {
             let outcomes = Outcomes::new(server, horizon_s, load, seeds(runs));
             let Outcomes { growing, unclear, steady } = outcomes;
-            println!(
-                "{server:?} {load} for {horizon_s} s: {growing} growing, {unclear} cannot tell, {steady} steady"
-            );
+            println!("{server:?} {load} for {horizon_s} s: {growing} growing, {unclear} cannot tell, {steady} steady");
             let right = match load {
                 0.5 => share(growing) <= 0.01 && share(steady) >= if horizon_s > 60.0 { 0.95 } else { 0.8 },
                 0.8..=0.9 => share(growing) <= 0.02,

@@ -7,9 +7,7 @@ use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
 use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
-use skyline::record::{
-    FailureKind, LogLine, Outcome, PartKind, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter,
-};
+use skyline::record::{FailureKind, LogLine, Outcome, PartKind, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Extent, Extras, Style, documents, render};
 use skyline::simulator::{
     BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
@@ -39,8 +37,7 @@ slo = {{ ttft_ms = 100 }}
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
 fn plain(slots: usize, ttft: f64, gap: f64) -> Fleet {
-    let engine =
-        EngineModel::Plain { slots, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
+    let engine = EngineModel::Plain { slots, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
 }
 
@@ -81,13 +78,9 @@ fn every_moment_on_a_server_of_constant_delays_is_exact() {
         assert_eq!((usage.prompt_tokens, usage.completion_tokens, record.output_tokens), (10, 5, 5));
     }
     let summary = simulated(&spec, &mut *plain(64, 30.0, 7.0).server().unwrap());
-    for (metric, value) in [
-        (Metric::Ttft, 30.0),
-        (Metric::Tpot, 7.0),
-        (Metric::Itl, 7.0),
-        (Metric::E2e, 58.0),
-        (Metric::ScheduleLag, 0.0),
-    ] {
+    for (metric, value) in
+        [(Metric::Ttft, 30.0), (Metric::Tpot, 7.0), (Metric::Itl, 7.0), (Metric::E2e, 58.0), (Metric::ScheduleLag, 0.0)]
+    {
         let row = summary.latency.row(metric).unwrap();
         assert_eq!((row.min, row.max), (Figure::Exact(value), Figure::Exact(value)), "{metric}");
     }
@@ -176,17 +169,10 @@ fn a_stored_run_reads_back_and_reports_identically() {
     writer.finish(log.footer.as_ref().unwrap()).unwrap();
     let read = RunLog::read(folder.path()).unwrap();
     assert_eq!(read, log);
-    let said = render::text(
-        &documents::run(&summarise(&log, &[]), Extras::default(), None),
-        Style::PLAIN,
-        Extent::Full,
-    );
+    let said =
+        render::text(&documents::run(&summarise(&log, &[]), Extras::default(), None), Style::PLAIN, Extent::Full);
     assert_eq!(
-        render::text(
-            &documents::run(&summarise(&read, &[]), Extras::default(), None),
-            Style::PLAIN,
-            Extent::Full
-        ),
+        render::text(&documents::run(&summarise(&read, &[]), Extras::default(), None), Style::PLAIN, Extent::Full),
         said
     );
     assert!(said.contains("simulator, in virtual time") && said.contains("slots 4"), "{said}");
@@ -215,10 +201,8 @@ fn the_bottleneck_follows_the_evidence() {
     config.limits.max_num_seqs = 8;
     assert_eq!(limit(10.0, &few_seats).limit, Limit::BatchSlots);
 
-    let over_pcie = Deployment {
-        tensor_parallel: 8,
-        ..Deployment::new("l4".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
-    };
+    let over_pcie =
+        Deployment { tensor_parallel: 8, ..Deployment::new("l4".parse().unwrap(), "llama-3.1-8b".parse().unwrap()) };
     let config = BatchingConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
     let over_pcie = Fleet::of_one(EngineModel::Batching(Box::new(config)), 0);
     let shares = limit(1.0, &over_pcie).evidence;
@@ -276,8 +260,7 @@ fn the_hardware_that_a_workload_recommends_carries_its_load() {
 
 #[test]
 fn bursts_are_phases_of_the_load() {
-    let arrival =
-        "{ kind = \"bursts\", base_rate_per_s = 10, burst_rate_per_s = 50, base_s = 30, burst_s = 2 }";
+    let arrival = "{ kind = \"bursts\", base_rate_per_s = 10, burst_rate_per_s = 50, base_s = 30, burst_s = 2 }";
     let text = format!(
         "name = \"burst\"\nhorizon_s = 640\nwarmup_s = 0\nseed = 3\narrival = {arrival}\n[[classes]]\n\
          name = \"tick\"\ninput_tokens = {{ kind = \"constant\", value = 10 }}\n\

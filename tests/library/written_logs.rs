@@ -7,9 +7,8 @@ use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::record::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Counter, Failure, FailureKind, FinishReason, Gauge,
-    LateStamps, LogLine, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, RunLogError,
-    RunLogWriter, ServerTime, SharedPrefix, TimeHistogram, TokenChunk, TokenSource, Turn, UnendedRequest,
-    Usage, Validity,
+    LateStamps, LogLine, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter,
+    ServerTime, SharedPrefix, TimeHistogram, TokenChunk, TokenSource, Turn, UnendedRequest, Usage, Validity,
 };
 use skyline::workload::{Conversation, Distribution, Priority, ThinkTime};
 
@@ -71,21 +70,18 @@ fn moments() -> impl Strategy<Value = Moments> {
     let optional = || prop::option::of(moment());
     let other = [optional(), optional(), optional(), optional(), optional()];
     // In order more often than not.
-    (moment(), moment(), other, moment(), prop::bool::weighted(0.8)).prop_map(
-        |(a, b, mut other, c, ordered)| {
-            let mut all = [a, b, c];
-            if ordered {
-                all.sort_unstable();
-                other.iter_mut().flatten().for_each(|at| *at = (*at).clamp(all[1], all[2]));
-            }
-            (all[0], all[1], other, all[2])
-        },
-    )
+    (moment(), moment(), other, moment(), prop::bool::weighted(0.8)).prop_map(|(a, b, mut other, c, ordered)| {
+        let mut all = [a, b, c];
+        if ordered {
+            all.sort_unstable();
+            other.iter_mut().flatten().for_each(|at| *at = (*at).clamp(all[1], all[2]));
+        }
+        (all[0], all[1], other, all[2])
+    })
 }
 
 fn record() -> impl Strategy<Value = RequestRecord> {
-    let plan =
-        (0..40_u64, prop::bool::weighted(0.95), prop::option::weighted(0.1, (0..3_u32, 0..40_u32)), 0..6_u32);
+    let plan = (0..40_u64, prop::bool::weighted(0.95), prop::option::weighted(0.1, (0..3_u32, 0..40_u32)), 0..6_u32);
     let answer = (chunks(), outcome(), prop::option::of(usage()), tokens(), any::<bool>(), any::<String>());
     (plan, moments(), answer, any::<bool>()).prop_map(|(plan, moments, answer, flag)| {
         let (index, of_plan, prefix, number) = plan;
@@ -94,8 +90,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         let (chunks, outcome, usage, output_tokens, chunks_counted, word) = answer;
         let mut late_stamps = LateStamps::default();
         late_stamps.add(chunks.len(), std::time::Duration::from_nanos(output_tokens));
-        let turn =
-            flag.then_some(Turn { session: index, number, of: Some(6), begun: 0, history_tokens: number });
+        let turn = flag.then_some(Turn { session: index, number, of: Some(6), begun: 0, history_tokens: number });
         RequestRecord {
             index: turn.map_or(index, |turn| Turn::index_of(turn.session, turn.number)),
             phase: if of_plan { Phase::Measured } else { Phase::Cooldown },
@@ -133,20 +128,15 @@ fn value() -> impl Strategy<Value = f64> {
 }
 
 fn reading() -> impl Strategy<Value = Reading> {
-    (0..2_u16, moment(), moment(), value(), value(), value()).prop_map(
-        |(source, asked, answered, a, b, c)| Reading {
-            source,
-            asked,
-            answered,
-            gauges: BTreeMap::from([(Gauge::Running, a), (Gauge::KvUsage, b)]),
-            counters: BTreeMap::from([(Counter::EnergyJ, b), (Counter::PromptTokens, c)]),
-            histograms: BTreeMap::from([(
-                ServerTime::Ttft,
-                TimeHistogram { count: a, sum_s: b, buckets: vec![(c, a)] },
-            )]),
-            ..Reading::default()
-        },
-    )
+    (0..2_u16, moment(), moment(), value(), value(), value()).prop_map(|(source, asked, answered, a, b, c)| Reading {
+        source,
+        asked,
+        answered,
+        gauges: BTreeMap::from([(Gauge::Running, a), (Gauge::KvUsage, b)]),
+        counters: BTreeMap::from([(Counter::EnergyJ, b), (Counter::PromptTokens, c)]),
+        histograms: BTreeMap::from([(ServerTime::Ttft, TimeHistogram { count: a, sum_s: b, buckets: vec![(c, a)] })]),
+        ..Reading::default()
+    })
 }
 
 fn check() -> impl Strategy<Value = CheckRecord> {
@@ -235,15 +225,11 @@ fn counts_that_are_too_large_are_left_out() {
     let sound = RunLog::read(&stored).unwrap().records.remove(0);
     let usage = |completion_tokens| Usage { completion_tokens, ..sound.usage.unwrap() };
     let with = |usage: Usage| {
-        RequestRecord { usage: Some(usage), output_tokens: usage.completion_tokens, ..sound.clone() }
-            .possible()
+        RequestRecord { usage: Some(usage), output_tokens: usage.completion_tokens, ..sound.clone() }.possible()
     };
     assert_eq!(with(usage(Usage::MOST)).output_tokens, Usage::MOST);
     let left = with(usage(Usage::MOST + 1));
-    assert_eq!(
-        (left.usage, left.output_tokens, left.output_tokens_source),
-        (None, 4, TokenSource::ChunkCounts)
-    );
+    assert_eq!((left.usage, left.output_tokens, left.output_tokens_source), (None, 4, TokenSource::ChunkCounts));
     assert_eq!(left.outcome, Outcome::Completed);
 }
 

@@ -4,28 +4,28 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 14_411),
-    ("arrivals", 360),
-    ("calibration", 618),
-    ("cli", 7_066),
-    ("clock", 475),
-    ("engine", 9_185),
-    ("experiment", 13_777),
-    ("foreign", 1_863),
-    ("generator", 5_394),
+    ("analysis", 14_018),
+    ("arrivals", 356),
+    ("calibration", 609),
+    ("cli", 6_871),
+    ("clock", 469),
+    ("engine", 8_943),
+    ("experiment", 13_416),
+    ("foreign", 1_821),
+    ("generator", 5_234),
     ("guide", 87),
-    ("live", 1_829),
+    ("live", 1_804),
     ("main", 4),
-    ("mock", 2_991),
+    ("mock", 2_906),
     ("random", 190),
-    ("record", 3_637),
-    ("report", 11_880),
-    ("runner", 2_763),
-    ("session", 5_863),
-    ("simulator", 2_409),
-    ("telemetry", 618),
+    ("record", 3_563),
+    ("report", 11_488),
+    ("runner", 2_696),
+    ("session", 5_698),
+    ("simulator", 2_392),
+    ("telemetry", 599),
     ("units", 144),
-    ("workload", 4_653),
+    ("workload", 4_535),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
@@ -49,15 +49,15 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 50;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 47;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 78;
+pub(crate) const WIDE_LINES: usize = 74;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.
-pub(crate) const FOLDERS_OF_TESTS: usize = 37;
+pub(crate) const FOLDERS_OF_TESTS: usize = 18;
 /// Folders of one room that need each other in a circle.
 pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
 /// `told`, and forms of *fly*, in all of `src`.

@@ -76,13 +76,7 @@ impl Graph {
         Some(found)
     }
 
-    fn follow(
-        &self,
-        from: usize,
-        segments: &[String],
-        name: Option<&str>,
-        through: &mut Vec<usize>,
-    ) -> Option<usize> {
+    fn follow(&self, from: usize, segments: &[String], name: Option<&str>, through: &mut Vec<usize>) -> Option<usize> {
         let mut module = self.files[from].module.clone();
         let mut rest = segments;
         match segments.first()?.as_str() {

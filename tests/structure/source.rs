@@ -32,9 +32,8 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
 
 fn lex(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
-    let word = |at: usize| {
-        bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte > 127)
-    };
+    let word =
+        |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte > 127);
     let (mut tokens, mut at, mut line) = (Vec::new(), 0, 1);
     while at < bytes.len() {
         let begin = at;
@@ -125,8 +124,8 @@ fn mark_tests(tokens: &mut [Token]) {
         };
         let close = closing(tokens, open);
         let words: Vec<&str> = tokens[open + 1..close].iter().map(|token| token.text.as_str()).collect();
-        let tests = words.starts_with(&["cfg", "(", "test", ")"])
-            || words.starts_with(&["cfg", "(", "all", "(", "test", ","]);
+        let tests =
+            words.starts_with(&["cfg", "(", "test", ")"]) || words.starts_with(&["cfg", "(", "all", "(", "test", ","]);
         let end = match (tests, inner) {
             (false, _) => close,
             (true, true) => tokens.len() - 1,
@@ -182,9 +181,7 @@ pub(crate) fn paths(tokens: &[Token]) -> Vec<Path> {
             at = tree(tokens, at + 1, &[], exported, &mut found);
         } else if is_word(token) && tokens.get(at + 1).is_some_and(|next| next.text == "::") {
             let mut segments = vec![token.text.clone()];
-            while tokens.get(at + 1).is_some_and(|next| next.text == "::")
-                && tokens.get(at + 2).is_some_and(is_word)
-            {
+            while tokens.get(at + 1).is_some_and(|next| next.text == "::") && tokens.get(at + 2).is_some_and(is_word) {
                 segments.push(tokens[at + 2].text.clone());
                 at += 2;
             }

@@ -43,10 +43,8 @@ impl ConstantArrivals {
     /// The test of a plan: every beat exact.
     pub(super) fn planned_check(&self) -> Check {
         let (off, bar) = (self.off_max_ms, PLANNED_MS);
-        let sentence = format!(
-            "planned arrivals are off the constant interval by up to {} ms; limit: 1 µs",
-            three_digits(off)
-        );
+        let sentence =
+            format!("planned arrivals are off the constant interval by up to {} ms; limit: 1 µs", three_digits(off));
         let statistic = "largest distance from the constant interval, ms";
         cured(within(Measure::new(Rule::PlannedArrivals, statistic), off, bar, sentence))
     }

@@ -52,8 +52,7 @@ impl ClassArrivals {
 
     /// The tests of its plan and of its delivery, each said of this class.
     pub(super) fn checks(&self) -> Vec<Check> {
-        let said =
-            |check: Check| Check { sentence: format!("of {}: {}", self.class, check.sentence), ..check };
+        let said = |check: Check| Check { sentence: format!("of {}: {}", self.class, check.sentence), ..check };
         let checks = checks(&self.arrival, self.planned.as_ref(), self.delivered.as_ref());
         checks.into_iter().flatten().map(said).collect()
     }
@@ -80,13 +79,14 @@ pub(super) fn sequences(
 ) -> (ArrivalSequence, ArrivalSequence) {
     let on_time = on_time(until, moments.iter().filter(|moment| moment.0 < until).count());
     let planned: Vec<_> = moments.iter().map(|moment| moment.0).collect();
-    let delivered: Vec<_> =
-        moments
-            .iter()
-            .map(|&(planned, delivered)| {
+    let delivered: Vec<_> = moments
+        .iter()
+        .map(
+            |&(planned, delivered)| {
                 if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
-            })
-            .collect();
+            },
+        )
+        .collect();
     let of = |moments| ArrivalSequence::new(pattern, hidden, until, moments);
     let sequence = of(&planned);
     let delivery = if delivered == planned { sequence.clone() } else { of(&delivered) };
@@ -108,8 +108,7 @@ mod tests {
 
     /// The plan of a workload until 60 s.
     fn plan(workload: &WorkloadSpec) -> Vec<(u16, Timestamp)> {
-        let arrivals =
-            Arrivals::from_workload(workload).map(|arrival| (arrival.source as u16, arrival.moment));
+        let arrivals = Arrivals::from_workload(workload).map(|arrival| (arrival.source as u16, arrival.moment));
         arrivals.take_while(|(_, moment)| moment.as_secs_f64() < 60.0).collect()
     }
 
@@ -133,12 +132,9 @@ mod tests {
             assert_eq!(failed(&workload, &requests), [""; 0], "seed {seed}");
             let figures = ArrivalFigures::of_plan(&workload, Timestamp::from_secs_f64(60.0), &requests);
             let whole = figures.planned.unwrap();
-            let by_class: Vec<_> =
-                figures.classes.iter().map(|class| class.planned.as_ref().unwrap()).collect();
+            let by_class: Vec<_> = figures.classes.iter().map(|class| class.planned.as_ref().unwrap()).collect();
             assert_eq!(by_class.iter().map(|class| class.arrivals).sum::<u64>(), whole.arrivals);
-            assert!(
-                by_class[0].constant_arrivals.is_some() && by_class[2].fit.is_some() && whole.fit.is_none()
-            );
+            assert!(by_class[0].constant_arrivals.is_some() && by_class[2].fit.is_some() && whole.fit.is_none());
             assert!(by_class[1].count_dispersion.unwrap() > 3.0, "bursts show in the counts");
         }
     }

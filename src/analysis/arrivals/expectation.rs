@@ -29,12 +29,7 @@ pub(super) struct ExpectedArrivals {
 
 impl ExpectedArrivals {
     /// Of arrivals in order, each in seconds and with its place in the plan, over a stretch of `span_s` seconds.
-    pub(super) fn new(
-        pattern: &ArrivalPattern,
-        hidden: &LatentStates,
-        span_s: f64,
-        arrivals: &[(f64, usize)],
-    ) -> Self {
+    pub(super) fn new(pattern: &ArrivalPattern, hidden: &LatentStates, span_s: f64, arrivals: &[(f64, usize)]) -> Self {
         let seconds = || arrivals.iter().map(|arrival| arrival.0);
         let mut clock = Clock::new();
         match (hidden, pattern.gaps(), pattern.clients()) {
@@ -50,12 +45,7 @@ impl ExpectedArrivals {
                     }
                 }
                 for ((rate_per_s, form), seconds) in clients.into_iter().zip(by_client) {
-                    clock.renewal(
-                        seconds,
-                        span_s,
-                        DeclaredGaps { rate_per_s, form },
-                        DeclaredGaps::hazard_of_rest,
-                    );
+                    clock.renewal(seconds, span_s, DeclaredGaps { rate_per_s, form }, DeclaredGaps::hazard_of_rest);
                 }
             }
             (LatentStates::States(path), ..) => clock.along(path.clone(), seconds(), span_s),
@@ -203,50 +193,22 @@ mod tests {
         (
             0.25,
             0.01,
-            [
-                0.283_124_163_032_368_54,
-                0.008_059_361_304_658_164,
-                0.699_927_102_316_116_7,
-                0.005_767_991_336_300_593,
-            ],
+            [0.283_124_163_032_368_54, 0.008_059_361_304_658_164, 0.699_927_102_316_116_7, 0.005_767_991_336_300_593],
         ),
         (
             0.25,
             3.0,
-            [
-                2.301_950_427_281_925,
-                1.255_783_725_345_984_7,
-                2.912_950_630_243_940_5,
-                0.405_375_724_014_693_63,
-            ],
+            [2.301_950_427_281_925, 1.255_783_725_345_984_7, 2.912_950_630_243_940_5, 0.405_375_724_014_693_63],
         ),
         (0.5, 0.5, [0.735_011_129_837_084_6, 0.386_925_998_477_289_37, 1.0, 0.306_852_819_440_054_66]),
-        (
-            0.5,
-            3.0,
-            [
-                2.485_732_790_986_079_4,
-                1.953_114_655_334_832_4,
-                2.449_489_742_783_178,
-                1.211_263_423_320_845_5,
-            ],
-        ),
+        (0.5, 3.0, [2.485_732_790_986_079_4, 1.953_114_655_334_832_4, 2.449_489_742_783_178, 1.211_263_423_320_845_5]),
         (1.0, 0.5, [0.5, 0.5, 0.5, 0.5]),
         (
             4.0,
             0.5,
-            [
-                0.154_173_309_501_669_24,
-                0.656_265_253_298_905_5,
-                0.042_185_611_831_948_51,
-                0.684_842_550_606_119_4,
-            ],
+            [0.154_173_309_501_669_24, 0.656_265_253_298_905_5, 0.042_185_611_831_948_51, 0.684_842_550_606_119_4],
         ),
-        (
-            4.0,
-            3.0,
-            [6.078_421_580_356_184, 7.229_315_375_534_335, 54.672_552_934_205_02, 58.974_985_676_709_51],
-        ),
+        (4.0, 3.0, [6.078_421_580_356_184, 7.229_315_375_534_335, 54.672_552_934_205_02, 58.974_985_676_709_51]),
     ];
 
     #[test]
@@ -257,10 +219,7 @@ mod tests {
                 .map(|gaps| [gaps.hazard(seconds / 2.0), gaps.hazard_of_rest(seconds / 2.0)]);
             let found = [gamma[0], gamma[1], weibull[0], weibull[1]];
             let near = |(found, expected): (&f64, f64)| (found - expected).abs() < 1e-7 * expected.max(1.0);
-            assert!(
-                found.iter().zip(expected).all(near),
-                "{shape} at {seconds}: {found:?}, not {expected:?}"
-            );
+            assert!(found.iter().zip(expected).all(near), "{shape} at {seconds}: {found:?}, not {expected:?}");
         }
         let gaps = DeclaredGaps { rate_per_s: 1.0, form: GapForm::Gamma(4.0) };
         assert_eq!((gaps.hazard(0.0), gaps.hazard_of_rest(0.0), gaps.hazard(1e6)), (0.0, 0.0, MOST));

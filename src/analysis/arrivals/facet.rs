@@ -78,8 +78,7 @@ impl Allowance {
 
 impl Facet {
     /// The plainest first.
-    pub(super) const ALL: [Self; 5] =
-        [Self::Count, Self::Spread, Self::Gaps, Self::Neighbours, Self::Landing];
+    pub(super) const ALL: [Self; 5] = [Self::Count, Self::Spread, Self::Gaps, Self::Neighbours, Self::Landing];
 
     fn statistic(self) -> &'static str {
         match self {
@@ -139,10 +138,8 @@ fn gaps(pattern: &ArrivalPattern, measure: Measure, fit: &ArrivalFit, allowance:
             percent(deviation)
         ),
     };
-    let sentence = format!(
-        "Anderson–Darling A² of the {which} gaps against the declared {} {found}",
-        process_name(pattern)
-    );
+    let sentence =
+        format!("Anderson–Darling A² of the {which} gaps against the declared {} {found}", process_name(pattern));
     within(measure, (value / critical).min(deviation / SMALL_DEVIATION), 1.0, sentence)
 }
 
@@ -176,12 +173,7 @@ fn spread(measure: Measure, fit: &ArrivalFit, allowance: Allowance) -> Check {
     judged(measure, value < low || value > high, [value, critical], sentence)
 }
 
-fn count(
-    pattern: &ArrivalPattern,
-    measure: Measure,
-    sequence: &ArrivalSequence,
-    allowance: Allowance,
-) -> Check {
+fn count(pattern: &ArrivalPattern, measure: Measure, sequence: &ArrivalSequence, allowance: Allowance) -> Check {
     let expected = sequence.expected;
     let critical = (allowance.z(Facet::Count) * libm::sqrt(expected)).max(SMALL_COUNT * expected);
     let value = sequence.arrivals as f64 - expected;
@@ -207,9 +199,8 @@ fn landing(
     allowance: Allowance,
 ) -> Check {
     let half_root_of_two_pi = libm::sqrt(std::f64::consts::FRAC_PI_2);
-    let critical = allowance.alpha(Facet::Landing)
-        * half_root_of_two_pi
-        * deviation_of(pattern, sequence.arrivals as f64);
+    let critical =
+        allowance.alpha(Facet::Landing) * half_root_of_two_pi * deviation_of(pattern, sequence.arrivals as f64);
     let value = fit.last_arrival_offset;
     let sentence = format!(
         "the last {} arrival is {} arrivals from the moment at which {} are expected; limit: {} at least, within which \

@@ -74,10 +74,8 @@ impl ArrivalFigures {
         if workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);
         }
-        let departures: Vec<_> = requests
-            .iter()
-            .map(|&(class, planned)| Departure { class, planned, delivered: planned })
-            .collect();
+        let departures: Vec<_> =
+            requests.iter().map(|&(class, planned)| Departure { class, planned, delivered: planned }).collect();
         let figures = Self::of_departures(workload, until, departures);
         let classes = figures.classes.into_iter().map(|class| ClassArrivals { delivered: None, ..class });
         Self { delivered: None, shift: None, classes: classes.collect(), ..figures }
@@ -86,8 +84,7 @@ impl ArrivalFigures {
     /// Of all requests of a workload in the order of its plan, as far as they are before `until`.
     fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: Vec<Departure>) -> Self {
         let classes = ClassArrivals::new(workload, until, &departures);
-        let moments: Vec<_> =
-            departures.into_iter().map(|request| (request.planned, request.delivered)).collect();
+        let moments: Vec<_> = departures.into_iter().map(|request| (request.planned, request.delivered)).collect();
         let stream = RandomStream::named(workload.seed, "arrivals");
         let hidden = LatentStates::new(&workload.arrival, stream, moments.len());
         Self { classes, ..Self::of_delivery(&workload.arrival, &hidden, until, &moments) }

@@ -72,9 +72,7 @@ pub(super) fn adjective(rule: Rule) -> &'static str {
 /// The check of a test that `failed` or not, by a value beside its limit.
 pub(super) fn judged(measure: Measure, failed: bool, of: [f64; 2], sentence: String) -> Check {
     let cure = match measure.rule {
-        Rule::PlannedArrivals => {
-            "use another --seed: the plan of this one is very unlikely under the declared process"
-        }
+        Rule::PlannedArrivals => "use another --seed: the plan of this one is very unlikely under the declared process",
         _ => "requests were not dispatched as planned: free up CPU on this machine, or lower the rate",
     };
     measure.judged(failed, of, sentence, cure)

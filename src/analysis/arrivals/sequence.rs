@@ -6,8 +6,7 @@ use super::beats::ConstantArrivals;
 use super::expectation::ExpectedArrivals;
 use super::law::GapLaw;
 use crate::analysis::statistics::{
-    anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean,
-    uniform_distance, variance,
+    anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean, uniform_distance, variance,
 };
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
@@ -70,15 +69,9 @@ pub struct ArrivalFit {
 impl ArrivalSequence {
     /// Looks at the `moments` before `until`, in the order of the plan, of a sequence that should come from
     /// `pattern`, which hides `hidden`.
-    pub fn new(
-        pattern: &ArrivalPattern,
-        hidden: &LatentStates,
-        until: Timestamp,
-        moments: &[Timestamp],
-    ) -> Self {
+    pub fn new(pattern: &ArrivalPattern, hidden: &LatentStates, until: Timestamp, moments: &[Timestamp]) -> Self {
         let places = moments.iter().zip(0..).filter(|(moment, _)| **moment < until);
-        let mut arrivals: Vec<(f64, usize)> =
-            places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();
+        let mut arrivals: Vec<(f64, usize)> = places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();
         arrivals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let law = GapLaw::from_pattern(pattern);
         let span_s = until.as_secs_f64();

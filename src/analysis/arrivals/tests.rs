@@ -94,8 +94,7 @@ fn waiting_under_a_cap_is_no_fault_of_the_delivery() {
     let mut log = poisson_run(60, |_| 0);
     log.header.limits.max_concurrency = Some(1);
     for record in &mut log.records {
-        record.admitted =
-            Some(Timestamp::from_nanos(record.dispatched.as_nanos() + record.index * 1_000_000_000));
+        record.admitted = Some(Timestamp::from_nanos(record.dispatched.as_nanos() + record.index * 1_000_000_000));
         record.ended = record.admitted.unwrap();
     }
     assert!(failed(&log).is_empty());
@@ -136,9 +135,7 @@ fn what_cannot_be_told_is_not_tested() {
     let mut shard = poisson_run(60, |_| 0);
     shard.records.retain(|record| record.index % 4 == 1);
     shard.header.shard = Some(Shard { number: 2, of: 4 });
-    for (log, words) in
-        [(cut_off, "cut off"), (shard, "merge the logs"), (poisson_run(4, |_| 0), "at least 50")]
-    {
+    for (log, words) in [(cut_off, "cut off"), (shard, "merge the logs"), (poisson_run(4, |_| 0), "at least 50")] {
         let outcomes = outcomes(&log);
         assert_eq!(outcomes.len(), 2);
         for (outcome, rule) in outcomes.iter().zip([Rule::PlannedArrivals, Rule::DeliveredArrivals]) {
@@ -158,10 +155,8 @@ fn what_was_lost_or_doubled_is_no_reason_not_to_test() {
     doubled.records.push(again);
     for log in [lost, doubled] {
         let outcomes: Vec<_> = checks(&log).into_iter().map(|check| (check.rule, check.outcome)).collect();
-        let expected = [
-            (Rule::PlannedArrivals, CheckOutcome::NotTested),
-            (Rule::DeliveredArrivals, CheckOutcome::Failed),
-        ];
+        let expected =
+            [(Rule::PlannedArrivals, CheckOutcome::NotTested), (Rule::DeliveredArrivals, CheckOutcome::Failed)];
         assert_eq!(outcomes, expected);
     }
 }
@@ -171,9 +166,7 @@ fn a_metronome_has_beats_and_no_chance() {
     let pattern = ArrivalPattern::Constant { rate_per_s: 10.0 };
     let until = Timestamp::from_secs_f64(60.0);
     let beats = |off_ns: u64| -> Vec<_> {
-        (1..600)
-            .map(|k| Timestamp::from_nanos(k * 100_000_000 + if k % 50 == 0 { off_ns } else { 0 }))
-            .collect()
+        (1..600).map(|k| Timestamp::from_nanos(k * 100_000_000 + if k % 50 == 0 { off_ns } else { 0 })).collect()
     };
     let planned = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(0));
     assert!(planned.fit.is_none() && planned.constant_arrivals.unwrap().interval_ms == 100.0);
@@ -182,25 +175,22 @@ fn a_metronome_has_beats_and_no_chance() {
     for (off_ms, planned, delivered) in
         [(5, CheckOutcome::Failed, CheckOutcome::Passed), (15, CheckOutcome::Failed, CheckOutcome::Failed)]
     {
-        let sequence =
-            ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(off_ms * 1_000_000));
+        let sequence = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(off_ms * 1_000_000));
         assert_eq!(sequence.planned_checks(&pattern)[0].outcome, planned, "{off_ms} ms");
         assert_eq!(sequence.delivered_checks(&pattern, None)[0].outcome, delivered, "{off_ms} ms");
     }
     // Half of them missing.
     let halved: Vec<_> = beats(0).into_iter().step_by(2).collect();
-    let checks = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &halved)
-        .delivered_checks(&pattern, None);
-    assert!(
-        checks.iter().all(|check| check.outcome == CheckOutcome::Failed && check.cure.contains("machine"))
-    );
+    let checks =
+        ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &halved).delivered_checks(&pattern, None);
+    assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Failed && check.cure.contains("machine")));
 }
 
 #[test]
 fn a_metronome_that_is_stopped_when_a_beat_is_due_has_its_beats() {
     let stopped_at = |released: u64, until_ms: u64| {
-        let records = (1..=released)
-            .map(|k| record(k - 1).sent_at(k * 100, k * 100, k * 100).paced(k * 100, 1, 1).build());
+        let records =
+            (1..=released).map(|k| record(k - 1).sent_at(k * 100, k * 100, k * 100).paced(k * 100, 1, 1).build());
         let mut log = run(20_000, records.collect());
         log.header.workload.arrival = ArrivalPattern::Constant { rate_per_s: 10.0 };
         let footer = log.footer.as_mut().unwrap();
@@ -235,7 +225,6 @@ fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
     };
     let unusual = (0..1_000).find(accused).unwrap();
     let delivery: Vec<_> = moments(unusual).into_iter().map(|moment| (moment, moment)).collect();
-    let checks =
-        ArrivalFigures::of_delivery(&pattern, &LatentStates::Nothing, until, &delivery).checks(&pattern);
+    let checks = ArrivalFigures::of_delivery(&pattern, &LatentStates::Nothing, until, &delivery).checks(&pattern);
     assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Passed), "seed {unusual}");
 }

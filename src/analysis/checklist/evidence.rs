@@ -191,11 +191,7 @@ impl LengthRange {
             return format!("{} each", counted(max as u64, "token"));
         }
         let [p50, p95] = [p50, p95].map(|tokens| crate::units::count(tokens as u64));
-        format!(
-            "{} to {} (p50 {p50}, p95 {p95})",
-            crate::units::count(min as u64),
-            counted(max as u64, "token")
-        )
+        format!("{} to {} (p50 {p50}, p95 {p95})", crate::units::count(min as u64), counted(max as u64, "token"))
     }
 }
 

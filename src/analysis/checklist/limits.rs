@@ -32,10 +32,8 @@ fn holds(holds: bool) -> Option<Vec<RuleFact>> {
 
 /// Limits beside which there are no others.
 const RULES_OUT: &[Row] = &[
-    when(|of| holds(of.source == ResultSource::Simulation))
-        .says("nothing about a server: a simulation measures none"),
-    when(|of| holds(of.source == ResultSource::Smoke))
-        .says("nothing about speed: a smoke run judges no latency"),
+    when(|of| holds(of.source == ResultSource::Simulation)).says("nothing about a server: a simulation measures none"),
+    when(|of| holds(of.source == ResultSource::Smoke)).says("nothing about speed: a smoke run judges no latency"),
     when(|of| {
         let measured = !matches!(of.source, ResultSource::Simulation | ResultSource::Smoke);
         let invalid = measured && of.outcome == Some(VerdictOutcome::Invalid);
@@ -45,8 +43,7 @@ const RULES_OUT: &[Row] = &[
 ];
 
 const RULES: &[Row] = &[
-    when(|of| holds(of.source == ResultSource::Mock))
-        .says("nothing about a real server: Skyline's mock answered"),
+    when(|of| holds(of.source == ResultSource::Mock)).says("nothing about a real server: Skyline's mock answered"),
     when(|of| holds(of.outcome == Some(VerdictOutcome::Overloaded)))
         .says("no latency: the server did not keep up, and latencies grow with the length of the run"),
     when(|of| holds(of.load == Some(LoadForm::Closed))).says("no saturation: closed loop"),
@@ -57,8 +54,7 @@ const RULES: &[Row] = &[
     when(|of| holds(of.error_rate().is_none())).says("no error rate: failures are not reported"),
     when(|of| Some(facts![of.error_rate().filter(|rate| *rate > FAILED)?]))
         .says("no latency of all requests: the latencies leave out the {%} that failed"),
-    when(|of| holds(of.samples().is_none()))
-        .says("no firm percentile: the number of samples is not reported"),
+    when(|of| holds(of.samples().is_none())).says("no firm percentile: the number of samples is not reported"),
     // The percentiles from the first one on that has too few samples.
     when(|of| {
         let (samples, worth) = of.samples()?;
@@ -97,8 +93,7 @@ const RULES: &[Row] = &[
     when(|of| holds(of.traffics == Some(1))).says("nothing about noisy neighbours: one class of one tenant"),
     when(|of| holds(of.prefix_cache.is_none()))
         .says("no cold or warm figure: the state of the prefix cache is not reported"),
-    when(|of| holds(of.judged_answers.is_none()))
-        .says("nothing about quality: no check of answers is reported"),
+    when(|of| holds(of.judged_answers.is_none())).says("nothing about quality: no check of answers is reported"),
     when(|of| holds(of.judged_answers?.0 == 0)).says("nothing about quality: no answer was judged"),
     when(|of| holds(of.hardware.is_none() && of.source != ResultSource::Mock))
         .says("not comparable: hardware not reported"),

@@ -41,9 +41,7 @@ impl Evidence {
         let facts = &summary.reproduction;
         let exporter = facts.reported.iter().find(|fact| fact.name == Fact::Hardware);
         let counts_gpus = match exporter {
-            Some(fact) if matches!(fact.source, FactSource::Exporter | FactSource::Nvml) => {
-                CountsGpus::InName
-            }
+            Some(fact) if matches!(fact.source, FactSource::Exporter | FactSource::Nvml) => CountsGpus::InName,
             _ => CountsGpus::Apart,
         };
         let engine = match source {
@@ -151,9 +149,7 @@ fn shape(pattern: &ArrivalPattern) -> ArrivalShape {
         ArrivalPattern::Gamma { burstiness, .. } => ArrivalShape::of_gamma(*burstiness),
         ArrivalPattern::Weibull { shape, .. } if *shape > NEARLY_EVEN_WEIBULL => ArrivalShape::Even,
         ArrivalPattern::Users { .. } => ArrivalShape::Closed,
-        ArrivalPattern::Trace(trace)
-            if trace.found.as_ref().is_some_and(|found| found.ends_s < AT_ONCE_S) =>
-        {
+        ArrivalPattern::Trace(trace) if trace.found.as_ref().is_some_and(|found| found.ends_s < AT_ONCE_S) => {
             ArrivalShape::AtOnce
         }
         ArrivalPattern::ByClass { classes } => {
@@ -178,11 +174,7 @@ fn prefix_cache(log: &RunLog, summary: &Summary) -> Option<String> {
     let hits = summary.cache_hits.map(|MeasuredHits { rate, source }| {
         let expected = summary.prefix_cache.as_ref().map_or_else(String::new, |cache| {
             let [least, most] = [cache.expected_least, cache.expected_most].map(percent);
-            if least == most {
-                format!(", expected {least}")
-            } else {
-                format!(", expected {least} to {most}")
-            }
+            if least == most { format!(", expected {least}") } else { format!(", expected {least} to {most}") }
         });
         let cold = if rate == 0.0 { "cold: " } else { "" };
         format!("{cold}hit rate {} by {}{expected}", percent(rate), source.name())

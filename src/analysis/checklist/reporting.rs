@@ -22,9 +22,7 @@ pub(super) fn quality_gate(evidence: &Evidence) -> Found {
             format!("none of {} passed", counted(judged, "judged answer")),
             "read the answers that failed: another model, precision or chat template may be served",
         ),
-        Some((judged, passed)) => {
-            met(format!("{} of {} passed", count(passed), counted(judged, "judged answer")))
-        }
+        Some((judged, passed)) => met(format!("{} of {} passed", count(passed), counted(judged, "judged answer"))),
     }
 }
 
@@ -33,10 +31,7 @@ pub(super) fn errors(evidence: &Evidence) -> Found {
         return not_reported("no request was measured", "let the run finish");
     }
     let (Some(failed), Some(rate)) = (evidence.failed, evidence.error_rate()) else {
-        return not_reported(
-            "failed and refused requests are not counted",
-            "store the failures with the result",
-        );
+        return not_reported("failed and refused requests are not counted", "store the failures with the result");
     };
     let sent = counted(evidence.sent.unwrap_or_default(), "request");
     let sentence = format!("{} of {sent} failed ({})", count(failed), percent(rate));
@@ -86,12 +81,9 @@ pub(super) fn both_phases(evidence: &Evidence) -> Found {
     if missing.is_empty() {
         return met(known.join(", "));
     }
-    let shown =
-        if known.is_empty() { "nothing of it".to_owned() } else { format!("only {}", known.join(", ")) };
+    let shown = if known.is_empty() { "nothing of it".to_owned() } else { format!("only {}", known.join(", ")) };
     let cure = match evidence.streamed {
-        Some(true) if known.is_empty() => {
-            "run for longer, at a load that the server answers: no answer was complete"
-        }
+        Some(true) if known.is_empty() => "run for longer, at a load that the server answers: no answer was complete",
         Some(true) => {
             "ask for answers of several tokens, and let nothing before the server gather them: they were streamed"
         }
@@ -109,8 +101,7 @@ pub(super) fn hardware(evidence: &Evidence) -> Found {
         (None, CountsGpus::Apart) => not_reported(format!("{named}; how many is not reported"), "--gpus N"),
         (Some(gpus), CountsGpus::Apart) if gpus > 0 => {
             let each = evidence.output_tokens_per_s.map(|rate| rate / gpus as f64);
-            let each =
-                each.map_or(String::new(), |each| format!(": {} output tokens/s each", three_digits(each)));
+            let each = each.map_or(String::new(), |each| format!(": {} output tokens/s each", three_digits(each)));
             met(format!("{named}{each}"))
         }
         _ => met(named),
@@ -119,8 +110,7 @@ pub(super) fn hardware(evidence: &Evidence) -> Found {
 
 pub(super) fn serving(evidence: &Evidence) -> Found {
     let missing: Vec<_> = evidence.unreported().collect();
-    let known =
-        evidence.serving.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+    let known = evidence.serving.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
     let known = known.collect::<Vec<_>>().join(", ");
     if missing.is_empty() && !known.is_empty() {
         return met(known);

@@ -19,22 +19,15 @@ pub(super) fn strongest(evidence: &Evidence) -> Option<String> {
         return None;
     }
     let overloaded = evidence.outcome == Some(VerdictOutcome::Overloaded);
-    let flow = tokens.map_or("an unreported throughput".to_owned(), |rate| {
-        format!("{} output tokens/s", three_digits(rate))
-    });
+    let flow =
+        tokens.map_or("an unreported throughput".to_owned(), |rate| format!("{} output tokens/s", three_digits(rate)));
     let bound = if overloaded {
         None
     } else {
         evidence.main_latency().and_then(|latency| bound(latency, evidence.joined_runs))
     };
     let bound = bound.unwrap_or_else(|| " without a latency".to_owned());
-    let parts = [
-        Some(format!("{flow}{bound}")),
-        traffic(evidence),
-        failed(evidence),
-        served(evidence),
-        how(evidence),
-    ];
+    let parts = [Some(format!("{flow}{bound}")), traffic(evidence), failed(evidence), served(evidence), how(evidence)];
     let sentence = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let sentence = match &evidence.capacity {
         Some(capacity) => format!("{capacity}; at the highest load that passed: {sentence}"),
@@ -53,11 +46,9 @@ pub(super) fn strongest(evidence: &Evidence) -> Option<String> {
 /// The tail of a latency: below the upper end of its interval where there is one, else about its value.
 fn bound(latency: &LatencyEvidence, joined_runs: u64) -> Option<String> {
     let known = |quantile: &Quantile| latency.percentile(*quantile);
-    let firm =
-        |percentile: &&PercentileEvidence| latency.n.is_some_and(|n| n >= percentile.quantile.plenty());
+    let firm = |percentile: &&PercentileEvidence| latency.n.is_some_and(|n| n >= percentile.quantile.plenty());
     let bounded = |percentile: &&PercentileEvidence| percentile.interval.1.is_some() && firm(percentile);
-    let of =
-        |is: &dyn Fn(&&PercentileEvidence) -> bool| STRONGEST.iter().filter_map(known).find(|one| is(one));
+    let of = |is: &dyn Fn(&&PercentileEvidence) -> bool| STRONGEST.iter().filter_map(known).find(|one| is(one));
     // The number of samples may not be known: the figure is then the tool's word.
     let chosen = of(&bounded).or_else(|| of(&firm)).or_else(|| known(&Quantile::P50))?;
     let name = format!("{} {}", chosen.quantile, latency.metric.title());
@@ -67,8 +58,7 @@ fn bound(latency: &LatencyEvidence, joined_runs: u64) -> Option<String> {
     Some(match chosen.interval {
         (low, Some(high)) => {
             let high = ms(rounded_up(high));
-            let interval =
-                low.map_or(format!("up to {high}"), |low| format!("{} to {high}", three_digits(low)));
+            let interval = low.map_or(format!("up to {high}"), |low| format!("{} to {high}", three_digits(low)));
             format!(" at {name} < {high} ({n}, 95 % interval {interval})")
         }
         (_, None) => format!(" at {name} of about {} ({n}, no interval)", ms(chosen.value_ms)),
@@ -129,8 +119,7 @@ mod tests {
 
     #[test]
     fn a_bound_is_never_rounded_down() {
-        let shown =
-            [393.6, 394.0, 1_234.2, 0.012_31, 9.999, 12.345].map(|value| three_digits(rounded_up(value)));
+        let shown = [393.6, 394.0, 1_234.2, 0.012_31, 9.999, 12.345].map(|value| three_digits(rounded_up(value)));
         assert_eq!(shown, ["394", "394", "1,235", "0.0124", "10.0", "12.4"]);
     }
 }

@@ -85,11 +85,7 @@ use Status::{Met, Missed as NotMet, Undecided as NotReported};
 #[test]
 fn a_result_that_does_all_meets_all() {
     let checklist = Checklist::from_evidence(&whole()).unwrap();
-    assert_eq!(
-        (checklist.met, checklist.items.len(), checklist.open().count()),
-        (15, 15, 0),
-        "{checklist:?}"
-    );
+    assert_eq!((checklist.met, checklist.items.len(), checklist.open().count()), (15, 15, 0), "{checklist:?}");
 }
 
 #[test]
@@ -128,12 +124,7 @@ fn the_server_is_warm_and_the_window_long_enough() {
     };
     is(Rule::WarmUp, Met, "50 requests in 5 s before the window", |_| {});
     is(Rule::WarmUp, Met, "9 requests in 30 s", warm(9, 30.0));
-    is(
-        Rule::WarmUp,
-        NotMet,
-        "49 requests in 5 s before the window; limit: 50 requests, or 30 s",
-        warm(49, 5.0),
-    );
+    is(Rule::WarmUp, NotMet, "49 requests in 5 s before the window; limit: 50 requests, or 30 s", warm(49, 5.0));
     is(Rule::WarmUp, NotMet, "0 requests before the window", warm(0, 0.0));
     is(Rule::WarmUp, NotReported, "not reported", |of| of.warm_up = None);
     is(Rule::Window, Met, "2 min and 1,197 samples", |_| {});
@@ -143,8 +134,7 @@ fn the_server_is_warm_and_the_window_long_enough() {
         of.latencies[0].n = Some(500);
     };
     is(Rule::Window, NotMet, "1 min and 500 samples; p99 needs 1,000 independent samples; limit: 1 min", few);
-    let timed =
-        "1 min and 500 samples; p99 needs 1,000 independent samples, about 2 min at this rate; limit: 1 min";
+    let timed = "1 min and 500 samples; p99 needs 1,000 independent samples, about 2 min at this rate; limit: 1 min";
     is(Rule::Window, NotMet, timed, |of| {
         few(of);
         of.window_for_p99_s = Some(120.0);
@@ -242,9 +232,7 @@ fn the_strongest_sentence_is_what_the_data_bears() {
     let closed = sentence(|of| of.load = Some(LoadForm::Closed)).unwrap();
     assert!(closed.starts_with("In a closed loop, whose rate the server sets"), "{closed}");
     let overloaded = sentence(|of| of.outcome = Some(VerdictOutcome::Overloaded)).unwrap();
-    assert!(
-        overloaded.starts_with("While the server did not keep up: 1,280 output tokens/s without a latency")
-    );
+    assert!(overloaded.starts_with("While the server did not keep up: 1,280 output tokens/s without a latency"));
     for bears_none in [
         sentence(|of| of.outcome = Some(VerdictOutcome::Invalid)),
         sentence(|of| of.source = ResultSource::Simulation),
@@ -270,18 +258,12 @@ fn what_cannot_be_concluded_has_its_reason() {
     has(|of| of.loads = 1, "no capacity: one load only");
     has(|of| of.latencies[0].n = Some(300), "no p99: 300 samples, and p99 needs 1,000 independent samples");
     has(|of| of.latencies[0].n = Some(700), "no p99: 700 samples, and p99 needs 1,000 independent samples");
-    has(
-        |of| of.latencies[0].n = Some(19),
-        "no p90, p95, p99: 19 samples, and p90 needs 64 independent samples",
-    );
+    has(|of| of.latencies[0].n = Some(19), "no p90, p95, p99: 19 samples, and p90 needs 64 independent samples");
     has(|of| of.load = Some(LoadForm::Closed), "no saturation: closed loop");
     has(|of| of.hardware = None, "not comparable: hardware not reported");
     has(|of| of.serving[1].1 = None, "not repeatable: precision not reported");
     has(|of| of.runs = 1, "no variance: one run");
-    has(
-        |of| of.failed = Some(120),
-        "no latency of all requests: the latencies leave out the 10 % that failed",
-    );
+    has(|of| of.failed = Some(120), "no latency of all requests: the latencies leave out the 10 % that failed");
     has(|of| of.source = ResultSource::Mock, "nothing about a real server: Skyline's mock answered");
     let invalid = limits(|of| {
         (of.outcome, of.reason) = (Some(VerdictOutcome::Invalid), Some("it sent late".to_owned()));
@@ -293,8 +275,7 @@ fn what_cannot_be_concluded_has_its_reason() {
 /// tenant, no checks.
 #[test]
 fn a_valid_run_that_measures_little_meets_little() {
-    let records =
-        (0..60).map(|i| record(i).sent_at(i * 100, i * 100, i * 100 + 1).paced(i * 100 + 50, 10, 11));
+    let records = (0..60).map(|i| record(i).sent_at(i * 100, i * 100, i * 100 + 1).paced(i * 100 + 50, 10, 11));
     let mut log = run(6_000, records.map(|built| built.usage(100, 11).build()).collect());
     let summary = summarise(&log, &[]);
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Valid, "{:?}", summary.verdict.reasons);

@@ -52,9 +52,7 @@ pub(super) fn arrivals(evidence: &Evidence) -> Found {
     match (arrivals.shape, arrivals.fault) {
         (ArrivalShape::LikeTraffic, None) => met(words),
         (ArrivalShape::LikeTraffic, Some(fault)) => not_met(format!("{words}: {fault}"), AT_RANDOM),
-        (ArrivalShape::Even, _) => {
-            not_met(format!("{words}: even gaps form no queue, random ones do"), AT_RANDOM)
-        }
+        (ArrivalShape::Even, _) => not_met(format!("{words}: even gaps form no queue, random ones do"), AT_RANDOM),
         (ArrivalShape::AtOnce, _) => {
             not_met(format!("{words}: latencies are those of one queue"), "--rate R spreads them")
         }
@@ -67,8 +65,7 @@ pub(super) fn arrivals(evidence: &Evidence) -> Found {
 pub(super) fn open_loop(evidence: &Evidence) -> Found {
     const OPEN: &str = "--rate R sends requests at their moments, whatever the server does";
     if let Some(cap) = evidence.uncounted_cap {
-        let sentence =
-            format!("at most {} in flight, and the wait for a slot counts in no latency", count(cap));
+        let sentence = format!("at most {} in flight, and the wait for a slot counts in no latency", count(cap));
         return not_met(sentence, "leave the cap out, or use a tool that counts the wait");
     }
     match evidence.load {
@@ -92,11 +89,7 @@ pub(super) fn warm_up(evidence: &Evidence) -> Found {
     let lasted = lasted.map_or(String::new(), |lasted| format!(" in {}", seconds(lasted)));
     let sentence = format!("{}{lasted} before the window", counted(warm_up.requests, "request"));
     let is_long = warm_up.seconds.is_some_and(|lasted| lasted >= length_s) && warm_up.requests > 0;
-    if warm_up.requests >= requests || is_long {
-        met(sentence)
-    } else {
-        not_met(format!("{sentence}; {limit}"), CURE)
-    }
+    if warm_up.requests >= requests || is_long { met(sentence) } else { not_met(format!("{sentence}; {limit}"), CURE) }
 }
 
 pub(super) fn window(evidence: &Evidence) -> Found {

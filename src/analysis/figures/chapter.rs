@@ -51,17 +51,13 @@ fn chapter() -> String {
         );
         for metric in Metric::ALL.iter().filter(|metric| metric.kind() == kind) {
             let info = metric.info();
-            assert_eq!(
-                matches!(info.samples, Samples::PerGap),
-                matches!(metric, Metric::Itl | Metric::ChunkGap)
-            );
+            assert_eq!(matches!(info.samples, Samples::PerGap), matches!(metric, Metric::Itl | Metric::ChunkGap));
             let better = match (kind, info.better) {
                 (FigureKind::Share, Direction::Less) => "; less is better",
                 (FigureKind::Share, Direction::More) => "; more is better",
                 _ => "",
             };
-            let field =
-                if info.field == info.key { String::new() } else { format!(", in files `{}`", info.field) };
+            let field = if info.field == info.key { String::new() } else { format!(", in files `{}`", info.field) };
             let parts = if info.of_parts { "✓" } else { "" };
             let (key, meaning, formula, unit) = (info.key, info.meaning, info.formula, info.unit.sign());
             let _ = writeln!(text, "| `{key}`{field} | {meaning}{better} | {formula} | {unit} | {parts} |");
@@ -72,14 +68,11 @@ fn chapter() -> String {
     );
     let log = run(0, Vec::new());
     for alias in Alias::all(&Observed::from_log(&log)) {
-        let here = alias
-            .same_as
-            .map_or_else(|| "none: see `aliases` in the JSON".to_owned(), |metric| format!("`{metric}`"));
+        let here =
+            alias.same_as.map_or_else(|| "none: see `aliases` in the JSON".to_owned(), |metric| format!("`{metric}`"));
         let _ = writeln!(text, "| {} | `{}` | {} | {here} |", alias.tool, alias.name, alias.formula);
     }
-    text.push_str(
-        "\n`skyline guide other-tools` says what a file of another tool holds, and what can\nbe compared.\n",
-    );
+    text.push_str("\n`skyline guide other-tools` says what a file of another tool holds, and what can\nbe compared.\n");
     text
 }
 

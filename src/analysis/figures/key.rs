@@ -255,9 +255,7 @@ impl FigureKey {
                     Err(format!("`{figure}` is a distribution; say which part of it, such as `p95 {metric}`"))
                 }
                 Some(metric) => Ok(Self::from_metric(metric)),
-                None => {
-                    Err(format!("`{figure}` is not a figure of a run{}", meant(&lower).unwrap_or_default()))
-                }
+                None => Err(format!("`{figure}` is not a figure of a run{}", meant(&lower).unwrap_or_default())),
             };
         };
         let known = Statistic::ALL.into_iter().find(|known| known.to_string() == statistic);

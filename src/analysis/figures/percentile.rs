@@ -145,11 +145,7 @@ impl Sample {
     /// for an empty sample.
     pub fn share_at_most(&self, value: f64) -> f64 {
         let all = self.len();
-        if all == 0 {
-            0.0
-        } else {
-            (self.exact.at_most(value) + at_most(&self.least, value)) as f64 / all as f64
-        }
+        if all == 0 { 0.0 } else { (self.exact.at_most(value) + at_most(&self.least, value)) as f64 / all as f64 }
     }
 
     /// Arithmetic mean; `None` when there is no sample or one is censored.
@@ -187,11 +183,7 @@ impl Sample {
     fn at_rank(&self, others: &[f64], rank: f64) -> Option<f64> {
         let low = self.at(others, rank as u64)?;
         let share = rank.fract();
-        if share == 0.0 {
-            Some(low)
-        } else {
-            Some(interpolate(low, self.at(others, rank as u64 + 1)?, share))
-        }
+        if share == 0.0 { Some(low) } else { Some(interpolate(low, self.at(others, rank as u64 + 1)?, share)) }
     }
 
     /// The sample of rank `rank`, counted from 0, of the exact ones and these `others`; `None` past the end.

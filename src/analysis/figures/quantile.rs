@@ -154,15 +154,9 @@ mod tests {
         }
         assert_eq!(Quantile::ALL.map(|usual| usual.to_string()), ["p50", "p90", "p95", "p99", "p99.9"]);
         assert_eq!(Quantile::ALL.map(Quantile::fraction), [0.5, 0.9, 0.95, 0.99, 0.999]);
-        assert_eq!(
-            Quantile::ALL.map(|usual| Quantile::from_percent(usual.fraction() * 100.0)),
-            Quantile::ALL
-        );
+        assert_eq!(Quantile::ALL.map(|usual| Quantile::from_percent(usual.fraction() * 100.0)), Quantile::ALL);
         let asked = Quantile::from_percent(99.5);
-        assert_eq!(
-            (asked.is_usual(), asked.to_string(), asked.fraction()),
-            (false, "p99.5".to_owned(), 0.995)
-        );
+        assert_eq!((asked.is_usual(), asked.to_string(), asked.fraction()), (false, "p99.5".to_owned(), 0.995));
         assert_eq!(Quantile::from_percent(0.5).mark(500), asked.mark(500), "a tail is a tail");
         assert_eq!(Quantile::from_percent(99.95).fraction(), 0.9995);
     }

@@ -88,12 +88,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
     FigureInfo {
         field: "completed_requests_per_s",
         meaning: "requests whose answer was complete in the window",
-        ..rate(
-            "request_rate",
-            "requests",
-            FigureUnit::RequestsPerSecond,
-            "answers completed in the window / window",
-        )
+        ..rate("request_rate", "requests", FigureUnit::RequestsPerSecond, "answers completed in the window / window")
     },
     FigureInfo {
         meaning: "prompt tokens of the requests whose first token arrived in the window and that did not fail",
@@ -157,12 +152,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
     },
     FigureInfo {
         meaning: "answer tokens of a complete answer, on average",
-        ..rate(
-            "output_tokens_per_answer",
-            "tokens per answer",
-            FigureUnit::Tokens,
-            "answer tokens / complete answers",
-        )
+        ..rate("output_tokens_per_answer", "tokens per answer", FigureUnit::Tokens, "answer tokens / complete answers")
     },
     FigureInfo {
         better: Direction::Less,

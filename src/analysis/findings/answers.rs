@@ -17,9 +17,8 @@ pub(super) const RULES: &[FindingRow] = &[
     // if the server does the same work there.
     when(Kind::WorseUnderLoad, "prompts", &[], |run| {
         let checks = run.quality.as_ref()?.checks.iter();
-        let worse = checks.filter(|check| {
-            check.before.passed > 0 && check.before.unmet == 0 && check.under_load.unmet > 0
-        });
+        let worse =
+            checks.filter(|check| check.before.passed > 0 && check.before.unmet == 0 && check.under_load.unmet > 0);
         let worse = worse.map(|check| {
             let under = &check.under_load;
             let failed = facts![check.name.as_str(), under.unmet, under.passed + under.unmet];
@@ -78,14 +77,11 @@ fn wrong_forms(run: &Summary) -> Option<Vec<RuleFact>> {
         })
     };
     let wrong: Vec<_> = classes.iter().filter_map(said).collect();
-    let is_of_arguments = |fault: &FormFault| {
-        matches!(fault.fault, ShapeFault::ArgumentsNotOfSchema | ShapeFault::ArgumentsNotJson)
-    };
+    let is_of_arguments =
+        |fault: &FormFault| matches!(fault.fault, ShapeFault::ArgumentsNotOfSchema | ShapeFault::ArgumentsNotJson);
     let off_schema = classes.iter().any(|class| class.lax_tools && class.faults.iter().any(is_of_arguments));
     let (what, cure) = match (classes.iter().any(|class| class.invalid > 0), off_schema) {
-        (false, _) => {
-            ("answers were cut off before they could have the requested form (limit:", "raise output_tokens")
-        }
+        (false, _) => ("answers were cut off before they could have the requested form (limit:", "raise output_tokens"),
         (true, true) => (
             INVALID,
             "set strict = true in the tools: vLLM and OpenAI hold the arguments of a call to its schema only then; if \

@@ -213,13 +213,11 @@ fn warm_up(run: &Summary) -> Option<Vec<RuleFact>> {
 fn drift(run: &Summary) -> Option<Vec<RuleFact>> {
     let state = run.steady_state.filter(|state| state.unsettled.is_none())?;
     let latency = if run.run.engine.streamed { "the time to first token" } else { "the time to the answer" };
-    let [present, slow] = [&state.present, &state.latency_ms]
-        .map(|trend| trend.least_share().is_some_and(|share| share > DRIFT_BAR));
+    let [present, slow] =
+        [&state.present, &state.latency_ms].map(|trend| trend.least_share().is_some_and(|share| share > DRIFT_BAR));
     let (grew, [from, to], other) = match (present, slow) {
         (true, false) => ("the requests waiting or in flight", state.present.ends.map(three_digits), latency),
-        (false, true) => {
-            (latency, state.latency_ms.ends.map(|ms| seconds(ms / 1e3)), "the number of requests present")
-        }
+        (false, true) => (latency, state.latency_ms.ends.map(|ms| seconds(ms / 1e3)), "the number of requests present"),
         (true, true) | (false, false) => return None,
     };
     Some(facts![run.window.length_s(), grew, from, to, DRIFT_BAR, other])

@@ -25,8 +25,7 @@ const CONNECTION_BAR: f64 = 0.01;
 /// This client opens a connection for each request by itself, since idle ones hold threads of this server.
 const CLOSED_BY_CLIENT: EngineKind = EngineKind::Llamacpp;
 /// Lateness of the client, which takes its own delay for that of the network.
-const LATE: [Suppressor; 4] =
-    [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];
+const LATE: [Suppressor; 4] = [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];
 
 pub(super) const RULES: &[FindingRow] = &[
     when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke], |run| {
@@ -39,8 +38,7 @@ pub(super) const RULES: &[FindingRow] = &[
          the latency; limit: {%}",
     ),
     when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke, Advice(Kind::ColdConnections)], |run| {
-        over_bar(run, run.requests.opened_connection)
-            .filter(|_| run.run.engine.kind() != Some(CLOSED_BY_CLIENT))
+        over_bar(run, run.requests.opened_connection).filter(|_| run.run.engine.kind() != Some(CLOSED_BY_CLIENT))
     })
     .says(
         "{request} ({%}) had to open a connection first, because none was ready: many came at once, or the last ones \
@@ -68,15 +66,11 @@ pub(super) const RULES: &[FindingRow] = &[
         let cure = in_words_of(&run.run.engine, cure);
         (usage > FULL && preemptions > 0.0).then(|| facts![usage, preemptions.round(), FULL, cure])
     })
-    .says(
-        "the KV cache was up to {%} full and {request} preempted, to be computed again later; limit: {%}",
-    ),
+    .says("the KV cache was up to {%} full and {request} preempted, to be computed again later; limit: {%}"),
     // Milder: the limit is part of how the device is set up.
     when(Kind::PowerCapped, "server", &[], devices::power_capped)
         .says("device {} was held at its power limit in {%} of the window{}{}")
-        .cure(
-            "keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster",
-        ),
+        .cure("keep the power limit the same where runs are compared; a higher one (nvidia-smi -pl) may be faster"),
     // Then either the energy or the money is not of what served.
     when(Kind::OtherDevices, "server", &[], |run| {
         let devices = run.server.as_ref()?.energy?.devices;
@@ -139,8 +133,8 @@ fn outside_server(run: &Summary) -> Option<Vec<RuleFact>> {
     let ttft = run.server.as_ref()?.accounts?.ttft?;
     // A client that comes late to its own sockets takes its own delay for that of the network.
     let (delivery, client) = (&run.delivery, run.client.as_ref());
-    let reads_late = client.is_some_and(ClientLoad::reads_late)
-        || (delivery.tpot_withheld && delivery.may_be_of_client(client));
+    let reads_late =
+        client.is_some_and(ClientLoad::reads_late) || (delivery.tpot_withheld && delivery.may_be_of_client(client));
     let far = ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS;
     // Attempts in vain, and the waits after them, lie outside of it by nature.
     let once = run.attempts.as_ref().is_none_or(|found| found.attempts <= found.requests);
@@ -154,7 +148,6 @@ fn outside_server(run: &Summary) -> Option<Vec<RuleFact>> {
         "run the client on the server's machine: what stays is the server's own HTTP front end (it reads, tokenizes \
          and sends outside of that count), what goes is the network or a proxy"
     };
-    (far && once && ttft.same_requests && !reads_late).then(|| {
-        facts![ttft.outside_ms, ttft.outside_share, ttft.server_ms, ttft.client_ms, OUTSIDE_BAR, cure]
-    })
+    (far && once && ttft.same_requests && !reads_late)
+        .then(|| facts![ttft.outside_ms, ttft.outside_share, ttft.server_ms, ttft.client_ms, OUTSIDE_BAR, cure])
 }

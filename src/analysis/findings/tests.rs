@@ -7,8 +7,8 @@ use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{
-    ClientFacts, Delays, Failure, FailureKind, LostConnection, Phase, RequestRecord, ServerCounters,
-    SharedPrefix, StampSource,
+    ClientFacts, Delays, Failure, FailureKind, LostConnection, Phase, RequestRecord, ServerCounters, SharedPrefix,
+    StampSource,
 };
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
@@ -45,10 +45,7 @@ fn what_drifts_alone_is_told() {
     // Steady, but for a trifle that makes no straight line.
     let steady = |i: u64| 500 + i % 7;
     let level = minute(steady, |_| 2_000);
-    assert_eq!(
-        [FindingKind::Drift, FindingKind::NotSettled].map(|kind| sentence(&level, kind)),
-        [None, None]
-    );
+    assert_eq!([FindingKind::Drift, FindingKind::NotSettled].map(|kind| sentence(&level, kind)), [None, None]);
     // First tokens come later and later, in answers of the same length.
     let said = sentence(&minute(|i| 300 + i + i % 7, |_| 2_000), FindingKind::Drift).unwrap();
     assert!(
@@ -59,10 +56,7 @@ fn what_drifts_alone_is_told() {
     );
     // Answers become longer, first tokens do not: 10 are there at first and 16 at last.
     let said = sentence(&minute(steady, |i| 1_000 + i + i % 7), FindingKind::Drift).unwrap();
-    assert!(
-        said.contains("the requests waiting or in flight grew from ") && said.contains("not settled"),
-        "{said}"
-    );
+    assert!(said.contains("the requests waiting or in flight grew from ") && said.contains("not settled"), "{said}");
     // Both, and that is an overload.
     let both = minute(|i| 300 + i * 8, |i| 1_000 + i * 8);
     assert!(both.verdict.is_overloaded());
@@ -73,9 +67,7 @@ fn what_drifts_alone_is_told() {
 fn a_window_that_never_settles_is_told() {
     let said = sentence(&minute(|i| 500 + i % 7, |_| 90_000), FindingKind::NotSettled).unwrap();
     assert!(
-        said.starts_with(
-            "the whole window of 1 min looks like warm-up: 150 requests present in its first half"
-        ),
+        said.starts_with("the whole window of 1 min looks like warm-up: 150 requests present in its first half"),
         "{said}"
     );
 }
@@ -94,8 +86,7 @@ fn a_warm_up_is_advised_that_leaves_something_of_the_run() {
         });
         let mut log = run(length, records.collect());
         let ramp_s = 64.0 * pause as f64 / 1e3;
-        log.header.workload.arrival =
-            ArrivalPattern::Users { users: 64, think_time_s: ThinkTime::default(), ramp_s };
+        log.header.workload.arrival = ArrivalPattern::Users { users: 64, think_time_s: ThinkTime::default(), ramp_s };
         let findings = summarise(&log, &[]).findings;
         let found = findings.into_iter().find(|finding| finding.kind == FindingKind::WarmUp).unwrap();
         assert!(found.sentence.contains("(MSER-5); 64 users begin over "), "{}", found.sentence);
@@ -125,8 +116,7 @@ fn one_is_said_as_one() {
 #[test]
 fn who_closes_connections_is_blamed_for_it() {
     let found = |engine: &str, kind, mark: fn(&mut RequestRecord)| {
-        let records =
-            (0..50).map(|i| record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 9, 1, 1).build());
+        let records = (0..50).map(|i| record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 9, 1, 1).build());
         let mut log = run(1_000, records.collect());
         log.header.engines[0].engine = engine.to_owned();
         mark(&mut log.records[7]);
@@ -177,8 +167,7 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
         sentence(&summarise(&log, &[]), FindingKind::UnevenArrivals)
     };
     // 8 s at 2/s and 2 s at 20/s: 5.6/s over whole periods, (3 × 16 + 2 × 40) / 28 = 4.57/s until 28 s.
-    let bursts =
-        ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
+    let bursts = ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
     assert_eq!(advice(bursts.clone(), 30_000), None);
     let said = advice(bursts, 28_000).unwrap();
     assert!(said.contains("4.57 requests/s, and the pattern's mean is 5.60; limit: 10 %"), "{said}");
@@ -193,9 +182,7 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
     let spikes = ArrivalPattern::Spikes { base_rate_per_s: 5.0, spikes: vec![spike] };
     assert_eq!(advice(spikes.clone(), 15_000), None);
     assert!(
-        advice(spikes, 14_000)
-            .unwrap()
-            .contains("the spike from 10 s to 15 s is not completely inside the window")
+        advice(spikes, 14_000).unwrap().contains("the spike from 10 s to 15 s is not completely inside the window")
     );
 }
 
@@ -211,9 +198,8 @@ fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
             ArrivalPattern::Stages { stages: vec![ramp] },
         ];
         log.header.workload.arrival = ArrivalPattern::ByClass { classes };
-        log.header.workload.classes = ["chat", "nightly", "growing"]
-            .map(|name| class(name, &[(Priority::High, Slo::default())]))
-            .into();
+        log.header.workload.classes =
+            ["chat", "nightly", "growing"].map(|name| class(name, &[(Priority::High, Slo::default())])).into();
         sentence(&summarise(&log, &[]), FindingKind::UnevenArrivals)
     };
     let said = advice(60_000).unwrap();
@@ -275,14 +261,10 @@ fn a_cache_that_does_not_do_as_planned_is_told() {
     });
     let mut log = run(1_000, records.collect());
     let tokens = Distribution::Constant { value: 48 };
-    log.header.workload.classes[0].shared_prefix =
-        Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
+    log.header.workload.classes[0].shared_prefix = Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
     let mut advice = |hits| {
-        let counters = ServerCounters {
-            cache_queries: Some(1_000),
-            cache_hits: Some(hits),
-            ..ServerCounters::default()
-        };
+        let counters =
+            ServerCounters { cache_queries: Some(1_000), cache_hits: Some(hits), ..ServerCounters::default() };
         log.footer.as_mut().unwrap().server = Some(counters);
         let summary = summarise(&log, &[]);
         (sentence(&summary, FindingKind::LostPrefixes), sentence(&summary, FindingKind::WarmCache))
@@ -340,10 +322,7 @@ fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
     assert_eq!(advice(&answered), None);
     answered.count(13);
     let (sentence, cure) = advice(&answered).unwrap();
-    assert!(
-        sentence.contains("30 % longer than requested (13 tokens for 10, by the tokenizer)"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("30 % longer than requested (13 tokens for 10, by the tokenizer)"), "{sentence}");
     assert!(cure.starts_with("check that the tokenizer"), "{cure}");
 }
 
@@ -356,10 +335,8 @@ fn gathered(late_ms: u64) -> Summary {
     }
     let mut log = run(60_000, records);
     log.header.stamps = StampSource::ReadReturned;
-    let delay =
-        Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: late_ms * 1_000_000, max_ns: late_ms * 1_000_000 };
-    log.footer.as_mut().unwrap().client =
-        Some(ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() });
+    let delay = Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: late_ms * 1_000_000, max_ns: late_ms * 1_000_000 };
+    log.footer.as_mut().unwrap().client = Some(ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() });
     summarise(&log, &[])
 }
 
@@ -385,10 +362,7 @@ fn prompts_counted_far_above_what_was_planned_are_named_with_what_may_explain_it
         sentence.starts_with("the server counts 50,000 tokens in the median prompt, and 100 were planned"),
         "{sentence}"
     );
-    assert!(
-        cure.contains("a system prompt or tools that a gateway adds") && !cure.contains("--tokenizer"),
-        "{cure}"
-    );
+    assert!(cure.contains("a system prompt or tools that a gateway adds") && !cure.contains("--tokenizer"), "{cure}");
     // Twice as many, but not by a thousand; a thousand more, which the template is.
     for (tokens, template, is_far) in [(900, None, false), (1_101, None, true), (1_150, Some(1_000), false)] {
         let far = said(tokens, template).is_some_and(|(sentence, _)| sentence.contains("median prompt"));

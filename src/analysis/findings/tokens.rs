@@ -215,9 +215,7 @@ fn merged_reads(run: &Summary) -> Option<Vec<RuleFact>> {
         return None;
     }
     let (what, limit) = match (delivery.tpot_withheld, delivery.itl_withheld) {
-        (true, _) if delivery.ttft_doubtful => {
-            ("TPOT and ITL are withheld, and TTFT may be late: ", GATHERED_BAR)
-        }
+        (true, _) if delivery.ttft_doubtful => ("TPOT and ITL are withheld, and TTFT may be late: ", GATHERED_BAR),
         (true, _) => ("TPOT and ITL are withheld: ", GATHERED_BAR),
         (false, true) => ("ITL is withheld: ", TOGETHER_BAR),
         (false, false) => ("", MERGED_BAR),

@@ -19,12 +19,10 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Vec<RuleFact>> {
 
 /// The first class whose arrivals do not fit the window, and the names of the others.
 fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<(String, String)> {
-    let mut found =
-        names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
+    let mut found = names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
     let (first, (sentence, cure)) = found.next()?;
     let others: Vec<_> = found.map(|(name, _)| format!("\"{name}\"")).collect();
-    let others =
-        if others.is_empty() { String::new() } else { format!("; the same holds for {}", others.join(", ")) };
+    let others = if others.is_empty() { String::new() } else { format!("; the same holds for {}", others.join(", ")) };
     Some((format!("of the class \"{first}\": {sentence}{others}"), cure))
 }
 
@@ -46,8 +44,7 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<(String, String)>
         _ => return None,
     };
     let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
-    let (here, whole) =
-        (arrival.expected_between(window.start_s, window.end_s) / length, arrival.mean_rate_per_s());
+    let (here, whole) = (arrival.expected_between(window.start_s, window.end_s) / length, arrival.mean_rate_per_s());
     if (here - whole).abs() <= whole * UNEVEN_BAR {
         return None;
     }
@@ -95,8 +92,7 @@ fn untypical(length_s: f64, found: &TraceFindings, apart: String) -> (String, St
 /// A part of a trace, its head mostly, that is not like the trace.
 fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -> Option<(String, String)> {
     let length = Some(window.length_s()).filter(|&length| length > 0.0 && window.end_s < found.ends_s)?;
-    let (here, whole) =
-        (arrival.expected_between(window.start_s, window.end_s), found.mean_rate_per_s() * length);
+    let (here, whole) = (arrival.expected_between(window.start_s, window.end_s), found.mean_rate_per_s() * length);
     if (here - whole).abs() <= (whole * TRACE_BAR).max(SURE * whole.sqrt()) {
         return None;
     }

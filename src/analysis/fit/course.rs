@@ -72,8 +72,7 @@ fn cuts(counts: &[u64], penalty: f64, dispersion: f64) -> Vec<usize> {
     // The least cost of the first `to` bins, and where their last stretch begins.
     let mut best = vec![(-penalty, 0)];
     for to in 1..=counts.len() {
-        let ways =
-            best.iter().enumerate().map(|(from, (before, _))| (before + cost(from, to) + penalty, from));
+        let ways = best.iter().enumerate().map(|(from, (before, _))| (before + cost(from, to) + penalty, from));
         let least = ways.min_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or((0.0, 0));
         best.push(least);
     }

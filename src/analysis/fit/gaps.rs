@@ -55,8 +55,7 @@ pub struct GapFit {
 pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
     let gaps = gaps.get(..MOST).unwrap_or(gaps);
     let cv = mean(gaps).zip(variance(gaps)).map(|(mean, variance)| libm::sqrt(variance) / mean);
-    let untold =
-        GapFit { law: FittedGapLaw::Exponential, n: gaps.len() as u64, cv, distance: None, coarse: None };
+    let untold = GapFit { law: FittedGapLaw::Exponential, n: gaps.len() as u64, cv, distance: None, coarse: None };
     let Some(mean_gap) = mean(gaps).filter(|mean| gaps.len() >= FEWEST && *mean > 0.0) else { return untold };
     if cv.is_some_and(|cv| cv < METRONOME_CV) {
         return GapFit { law: FittedGapLaw::Constant, ..untold };
@@ -94,8 +93,7 @@ impl Fitted {
 
     fn gamma(gaps: &[f64]) -> Self {
         let n = gaps.len() as f64;
-        let (mean, log_mean) =
-            (gaps.iter().sum::<f64>() / n, gaps.iter().map(|gap| libm::log(*gap)).sum::<f64>() / n);
+        let (mean, log_mean) = (gaps.iter().sum::<f64>() / n, gaps.iter().map(|gap| libm::log(*gap)).sum::<f64>() / n);
         let spread = libm::log(mean) - log_mean;
         let shape = falling_root(|shape| libm::log(shape) - digamma(shape) - spread);
         let scale = mean / shape;

@@ -189,14 +189,9 @@ fn laws(observed: &ObservedLengths, cells: &[Cell]) -> Vec<(Distribution, usize)
         min,
         max,
     };
-    let exponential =
-        |[log_mean, _]: [f64; 2]| Distribution::Exponential { mean: libm::exp(log_mean), min, max };
+    let exponential = |[log_mean, _]: [f64; 2]| Distribution::Exponential { mean: libm::exp(log_mean), min, max };
     let likeliest = |start: [f64; 2], step: [f64; 2], law: &dyn Fn([f64; 2]) -> Distribution| {
-        law(least(
-            start,
-            step,
-            |point| if is_allowed(&law(point)) { cost(&law(point)) } else { f64::INFINITY },
-        ))
+        law(least(start, step, |point| if is_allowed(&law(point)) { cost(&law(point)) } else { f64::INFINITY }))
     };
     let excess = (mean - f64::from(min)).max(0.5);
     [
@@ -234,9 +229,8 @@ fn bic(law: &Distribution, parameters: usize, cells: &[Cell], n: u64) -> f64 {
 /// Mean and standard deviation of what `of` makes of the counts.
 fn moments(observed: &ObservedLengths, of: impl Fn(u32) -> f64) -> (f64, f64) {
     let n = observed.n as f64;
-    let sum = |of: &dyn Fn(u32) -> f64| {
-        observed.times.iter().map(|(count, times)| *times as f64 * of(*count)).sum::<f64>()
-    };
+    let sum =
+        |of: &dyn Fn(u32) -> f64| observed.times.iter().map(|(count, times)| *times as f64 * of(*count)).sum::<f64>();
     let mean = sum(&of) / n;
     let variance = sum(&|count| (of(count) - mean).powi(2)) / n;
     (mean, libm::sqrt(variance))
@@ -332,8 +326,7 @@ impl ObservedLengths {
             let mut left = *times as f64;
             while left > 1e-9 {
                 let place = ((met / slice + 1e-9) as usize).min(slices - 1);
-                let room =
-                    if place == slices - 1 { left } else { ((place + 1) as f64 * slice - met).min(left) };
+                let room = if place == slices - 1 { left } else { ((place + 1) as f64 * slice - met).min(left) };
                 if let Some(sum) = sums.get_mut(place) {
                     *sum += f64::from(*count) * room;
                 }

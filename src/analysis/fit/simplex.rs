@@ -50,8 +50,7 @@ mod tests {
         // Rosenbrock's function, least at (1, 1), from his own starting point.
         let found = least([-1.2, 1.0], [0.5, 0.5], |[x, y]| (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2));
         assert!(found.iter().all(|x| (x - 1.0).abs() < 1e-3), "{found:?}");
-        let walled =
-            least([3.0, 3.0], [1.0, 1.0], |[x, y]| if x < 1.0 { f64::INFINITY } else { x * x + y * y });
+        let walled = least([3.0, 3.0], [1.0, 1.0], |[x, y]| if x < 1.0 { f64::INFINITY } else { x * x + y * y });
         assert!((walled[0] - 1.0).abs() < 1e-2 && walled[1].abs() < 1e-2, "{walled:?}");
     }
 }

@@ -26,8 +26,7 @@ fn assert_near(found: f64, expected: f64, error: f64, what: &str) {
 #[test]
 fn truncated_laws_have_scipys_parameters() {
     let (low, high) = (20.0_f64.ln(), 2_000.0_f64.ln());
-    let counts: Vec<u32> =
-        uniforms().map(|u| bell(300.0_f64.ln(), 0.8, low, high, u).exp().round() as u32).collect();
+    let counts: Vec<u32> = uniforms().map(|u| bell(300.0_f64.ln(), 0.8, low, high, u).exp().round() as u32).collect();
     let fit = fit_lengths(&counts).unwrap();
     let Distribution::LogNormal { median, sigma, min, max } = fit.distribution else { panic!("{fit:?}") };
     assert_eq!((min, max), (23, 1_971));
@@ -86,9 +85,7 @@ fn what_no_law_describes_becomes_a_table_with_its_mean() {
 /// scipy 1.17.1: `gamma.fit(x, floc=0)`, and `kstest` of what they give.
 #[test]
 fn gaps_have_scipys_shapes() {
-    for (shape, expected, distance) in
-        [(0.4, 0.400_771_577, 0.001_216_355), (3.0, 3.007_899_281, 0.001_184_498)]
-    {
+    for (shape, expected, distance) in [(0.4, 0.400_771_577, 0.001_216_355), (3.0, 3.007_899_281, 0.001_184_498)] {
         let law = Gamma::new(shape, 1.0).unwrap();
         let gaps: Vec<f64> = uniforms().map(|u| law.inverse_cdf(u)).collect();
         let fit = fit_gaps(&gaps, 1e-9);

@@ -40,8 +40,7 @@ impl LatencyCurve {
     }
 
     fn through(n: u64, point: impl Fn(f64) -> Option<(f64, f64)>) -> Option<Self> {
-        let mut shares: Vec<f64> =
-            (0..EVEN).map(|step| f64::from(step) / f64::from(EVEN)).chain(TAIL).collect();
+        let mut shares: Vec<f64> = (0..EVEN).map(|step| f64::from(step) / f64::from(EVEN)).chain(TAIL).collect();
         shares.sort_unstable_by(f64::total_cmp);
         let points: Vec<_> = shares.into_iter().map_while(point).collect();
         (!points.is_empty()).then_some(Self { n, points })
@@ -84,8 +83,7 @@ impl GapHistogram {
     /// Counts the gaps of a run; `None` where there are none.
     pub fn from_log(log: &RunLog) -> Option<Self> {
         // They grow as they must, so that no gap is out of their range.
-        let mut gaps =
-            Self { tiny: 0, whole: Histogram::new(DIGITS).ok()?, open: Histogram::new(DIGITS).ok()? };
+        let mut gaps = Self { tiny: 0, whole: Histogram::new(DIGITS).ok()?, open: Histogram::new(DIGITS).ok()? };
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         for record in measured {
             let Some(answer) = Received::from_record(&record) else { continue };
@@ -182,17 +180,13 @@ mod tests {
             // By hand: rank 180 × share, counted from the first, which is 1 ms.
             assert!((ms - (180.0 * share + 1.0)).abs() < 1e-9, "{share}: {ms}");
         }
-        assert!(
-            curve.points.is_sorted_by(|a, b| a.0 < b.0)
-                && curve.points.iter().any(|(share, _)| *share == 0.99)
-        );
+        assert!(curve.points.is_sorted_by(|a, b| a.0 < b.0) && curve.points.iter().any(|(share, _)| *share == 0.99));
         assert_eq!(curve.points.last(), Some(&(1.0, 181.0)));
     }
 
     #[test]
     fn it_ends_where_nothing_more_is_known() {
-        let mut records: Vec<_> =
-            (0..90).map(|i| record(i).sent_at(i, i, i).paced(i + 50, 10, 2).build()).collect();
+        let mut records: Vec<_> = (0..90).map(|i| record(i).sent_at(i, i, i).paced(i + 50, 10, 2).build()).collect();
         records.extend((90..100).map(|i| record(i).sent_at(i, i, i).censored(900).build()));
         let curve = LatencyCurve::new(&run(1_000, records), Metric::Ttft).unwrap();
         let (last, _) = curve.points.last().unwrap();
@@ -206,8 +200,7 @@ mod tests {
     fn that_of_gaps_ends_before_those_that_were_cut_off() {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
         let cut = record(0).sent_at(0, 0, 0).paced(100, 10, 10).asked(100).failed(2_190, silent);
-        let curve =
-            LatencyCurve::of_gaps(&GapHistogram::from_log(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
+        let curve = LatencyCurve::of_gaps(&GapHistogram::from_log(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
         let (last, ms) = *curve.points.last().unwrap();
         assert_eq!(curve.n, 10);
         assert!((0.89..=0.9).contains(&last) && (ms - 10.0).abs() < 0.1, "{last} {ms}");
@@ -241,8 +234,7 @@ mod tests {
 
     #[test]
     fn gaps_far_apart_have_wide_bars_and_no_gaps_have_none() {
-        let log =
-            run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&[(1, 1), (1, 1), (90_000, 1)]).build()]);
+        let log = run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&[(1, 1), (1, 1), (90_000, 1)]).build()]);
         let bars = GapHistogram::from_log(&log).unwrap().bars();
         assert_eq!(bars.len(), 2);
         assert_eq!(bars[0], GapBar { from_ms: 0.0, to_ms: 0.01, count: 1 });

@@ -69,8 +69,7 @@ impl<'a> Received<'a> {
     pub(crate) fn from_record(record: &'a RequestRecord) -> Option<Self> {
         let cut_off = record.outcome.is_cut_off();
         let waited_until = (cut_off && !text_is_whole(record)).then_some(record.ended);
-        (record.outcome == Outcome::Completed || cut_off)
-            .then_some(Self { chunks: &record.chunks, waited_until })
+        (record.outcome == Outcome::Completed || cut_off).then_some(Self { chunks: &record.chunks, waited_until })
     }
 
     /// The silence in which it was cut off, where that is a stall already, by the median of its other gaps.
@@ -105,9 +104,10 @@ impl<'a> Received<'a> {
 
     /// Those of its gaps per token that a token ended.
     pub(crate) fn whole_token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
-        self.chunks.gaps().filter(|(chunk, _)| chunk.tokens > 0).filter_map(|(chunk, gap)| {
-            Some((millis(gap?.since_token) / f64::from(chunk.tokens), chunk.tokens))
-        })
+        self.chunks
+            .gaps()
+            .filter(|(chunk, _)| chunk.tokens > 0)
+            .filter_map(|(chunk, gap)| Some((millis(gap?.since_token) / f64::from(chunk.tokens), chunk.tokens)))
     }
 
     /// The least that the gap per token can be in which it was cut off, milliseconds.
@@ -144,8 +144,7 @@ impl Gaps {
         let shortest = nanos(SHORTEST_STALL);
         let closed = self.scratch.iter().any(|&gap| gap > shortest);
         let bar = if closed { stall_bar(&mut self.scratch) } else { u64::MAX };
-        let closed =
-            self.scratch.iter().filter(|&&gap| gap > bar).map(|&gap| millis(Duration::from_nanos(gap)));
+        let closed = self.scratch.iter().filter(|&&gap| gap > bar).map(|&gap| millis(Duration::from_nanos(gap)));
         let before = self.stalls.count;
         for length in closed.chain(open.map(|open| open.chunk)) {
             self.stalls.count += 1;
@@ -293,8 +292,7 @@ mod tests {
         // Two choices, each of a token in 20 ms; the second one's come a millisecond after the first one's.
         let chunk = |(at, choice)| TokenChunk { at: ms(at), tokens: 1, choice };
         let mut answer = record(0).chunks(&[]).build();
-        answer.chunks =
-            [(100, 0), (101, 1), (120, 0), (121, 1), (140, 0), (141, 1)].map(chunk).into_iter().collect();
+        answer.chunks = [(100, 0), (101, 1), (120, 0), (121, 1), (140, 0), (141, 1)].map(chunk).into_iter().collect();
         let mut gaps = Gaps::default();
         gaps.add(Received::from_record(&answer).unwrap());
         let (chunk, token, _) = gaps.finish();

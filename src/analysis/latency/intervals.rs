@@ -4,9 +4,7 @@ use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::requests::stays::Occupancy;
-use crate::analysis::statistics::{
-    CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann,
-};
+use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann};
 
 /// Fewer requests do not tell whether neighbours are alike.
 const FEWEST_ALIKE: usize = 20;
@@ -218,10 +216,8 @@ impl Percentile {
         }
         let (low, high) = effective.shares_around(p, CONFIDENCE);
         // Far out on a side an end is of few samples; on the side of the many it needs none beyond.
-        let (low, high) = (
-            low.filter(|_| p >= 0.5 || effective.resolves(p)),
-            high.filter(|_| p <= 0.5 || effective.resolves(p)),
-        );
+        let (low, high) =
+            (low.filter(|_| p >= 0.5 || effective.resolves(p)), high.filter(|_| p <= 0.5 || effective.resolves(p)));
         let at = |share: Option<f64>| sample.quantile(share?);
         self.interval = (at(low).map(Figure::at_least), at(high).and_then(Figure::at_most));
         let whole = self.interval.0.is_some() && self.interval.1.is_some();
@@ -279,9 +275,7 @@ mod tests {
     fn shown_and_covered(seeds: u64, n: usize, memory: f64) -> (u32, u32) {
         let (mut shown, mut covered) = (0, 0);
         for seed in 0..seeds {
-            if let (Some(low), Some(high)) =
-                row(&requests(seed, n, memory)).percentile(Quantile::P50).interval
-            {
+            if let (Some(low), Some(high)) = row(&requests(seed, n, memory)).percentile(Quantile::P50).interval {
                 shown += 1;
                 covered += u32::from(low <= 100.0 && 100.0 <= high);
             }
@@ -356,8 +350,7 @@ mod tests {
     /// Independent requests with a log-normal latency: the density at the p95 gives 429 for ±10 %.
     #[test]
     fn the_requests_for_a_tenth_follow_from_the_density() {
-        let needed =
-            |seed| row(&requests(seed, 4_000, 0.0)).percentile(Quantile::P95).requests_for_ten_percent;
+        let needed = |seed| row(&requests(seed, 4_000, 0.0)).percentile(Quantile::P95).requests_for_ten_percent;
         let mean = (0..40).map(|seed| needed(seed).unwrap() as f64).sum::<f64>() / 40.0;
         assert!((400.0..800.0).contains(&mean), "{mean}");
     }

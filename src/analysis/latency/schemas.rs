@@ -114,8 +114,7 @@ impl JsonSchema for LatencyTable {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let row = generator.subschema_for::<Option<LatencyRow>>();
         let names = Metric::LATENCIES.map(Metric::name);
-        let rows: Map<String, Value> =
-            names.iter().map(|name| ((*name).to_owned(), row.clone().to_value())).collect();
+        let rows: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), row.clone().to_value())).collect();
         json_schema!({
             "description": "Every latency by its name, milliseconds; null where it has no sample.",
             "type": "object",

@@ -40,8 +40,7 @@ impl LatencyTable {
     pub(crate) fn of_run(observed: &Observed<'_>) -> (Self, Stalls) {
         let capped = observed.log.header.limits.is_capped();
         // Where no answer reasoned first, none that is cut off was about to.
-        let reasoned =
-            observed.requests.iter().any(|request| request.latency().ttfa.and_then(Figure::exact).is_some());
+        let reasoned = observed.requests.iter().any(|request| request.latency().ttfa.and_then(Figure::exact).is_some());
         let asked = &observed.log.header.percentiles;
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
@@ -55,10 +54,8 @@ impl LatencyTable {
         if observed.delivery.itl_withheld {
             stalls = Stalls::default();
         }
-        let of_tokens: SamplesOf =
-            |answer, take| answer.token_gaps().for_each(|(gap, tokens)| take(gap, tokens));
-        let of_chunks: SamplesOf =
-            |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
+        let of_tokens: SamplesOf = |answer, take| answer.token_gaps().for_each(|(gap, tokens)| take(gap, tokens));
+        let of_chunks: SamplesOf = |answer, take| answer.chunk_gaps().for_each(|(gap, times)| take(gap, times));
         let in_flight = observed.in_flight_of(observed.requests.iter());
         let of_itl = LazyCell::new(|| of_answers(&itl, asked, answers(), of_tokens, in_flight));
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
@@ -87,8 +84,7 @@ impl LatencyTable {
     }
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
-        let mut rows: Vec<_> =
-            metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
+        let mut rows: Vec<_> = metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
         // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
         let of = |metric| rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row.correlation_times);
         if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
@@ -120,10 +116,7 @@ impl LatencyRow {
 /// Latencies of the requests that had no end when the log was cut off: each is at least nothing.
 fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = (Figure, u32)> {
     let has_one = matches!(metric, Metric::Ttft | Metric::TtftFromSend | Metric::E2e | Metric::E2eFromSend);
-    std::iter::repeat_n(
-        (Figure::AtLeast(0.0), 0),
-        if has_one { observed.window.in_flight as usize } else { 0 },
-    )
+    std::iter::repeat_n((Figure::AtLeast(0.0), 0), if has_one { observed.window.in_flight as usize } else { 0 })
 }
 
 /// The memory of a latency that each request has one of.
@@ -162,8 +155,7 @@ fn row_and_values(
     asked: &[f64],
     in_flight: Option<Occupancy>,
 ) -> Option<(LatencyRow, Vec<f64>)> {
-    let (figures, found): (Vec<Figure>, Vec<f64>) =
-        figures.map(|(figure, found)| (figure, f64::from(found))).unzip();
+    let (figures, found): (Vec<Figure>, Vec<f64>) = figures.map(|(figure, found)| (figure, f64::from(found))).unzip();
     let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
     let sample = figures.into_iter().collect();
     let mut row = LatencyRow::new(&sample, asked)?;

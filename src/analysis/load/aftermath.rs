@@ -91,8 +91,7 @@ impl SpikeAftermath {
     /// Whether clients send clearly more for each request after the spike than before it: what keeps up a
     /// metastable failure.
     pub fn is_amplified(&self) -> bool {
-        let [before, after] =
-            [&self.before, &self.after].map(|stretch| stretch.amplification().unwrap_or(1.0));
+        let [before, after] = [&self.before, &self.after].map(|stretch| stretch.amplification().unwrap_or(1.0));
         after > AMPLIFIED * before
     }
 
@@ -185,21 +184,14 @@ impl Moments {
         let step_s = round_up(shortest_s);
         let parts = (length_s / step_s).ceil().max(1.0) as u32;
         let at = |place: u32| (from_s + f64::from(place) * step_s).min(to_s);
-        (0..parts)
-            .map(|place| self.stretch(at(place), at(place + 1)))
-            .filter(|part| part.length_s() > 0.0)
-            .collect()
+        (0..parts).map(|place| self.stretch(at(place), at(place + 1))).filter(|part| part.length_s() > 0.0).collect()
     }
 }
 
 /// The next of 1, 2 and 5 times a power of ten.
 fn round_up(seconds: f64) -> f64 {
     let power = 10_f64.powf(seconds.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|step| step * power)
-        .find(|step| *step >= seconds)
-        .unwrap_or(seconds)
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= seconds).unwrap_or(seconds)
 }
 
 #[cfg(test)]
@@ -233,10 +225,8 @@ mod tests {
                 end: AttemptEnd::Failed(reason),
                 discarded_tokens: 0,
             };
-            let mut failed = RequestRecord {
-                outcome: Outcome::Failed(Failure::new(reason, "late").into()),
-                ..answered.clone()
-            };
+            let mut failed =
+                RequestRecord { outcome: Outcome::Failed(Failure::new(reason, "late").into()), ..answered.clone() };
             failed.set_attempts(vec![attempt(AttemptKind::First), attempt(AttemptKind::Retry)]);
             failed
         });
@@ -262,10 +252,7 @@ mod tests {
 
         let summary = summarise(&log(60), &[]);
         let down = summary.aftermath.as_ref().unwrap();
-        assert_eq!(
-            (down.recovered, down.recovery_s, down.after.good_share()),
-            (Some(false), None, Some(0.0))
-        );
+        assert_eq!((down.recovered, down.recovery_s, down.after.good_share()), (Some(false), None, Some(0.0)));
         assert!(down.is_amplified() && !back.is_amplified());
         let finding = summary.findings.iter().find(|finding| finding.kind.topic() == "overload").unwrap();
         assert!(finding.sentence.contains("0 of 10.0 requests/s end well at the end, 10.0 of 10.0 before"));
@@ -325,15 +312,13 @@ mod tests {
             summarise(&log, &[]).aftermath.map(|found| (found.spike.from_s, found.spike.to_s))
         };
         assert_eq!(spike(spikes(10.0, 5.0)), Some((10.0, 15.0)));
-        let of_class = ArrivalPattern::ByClass {
-            classes: vec![ArrivalPattern::Poisson { rate_per_s: 3.0 }, spikes(10.0, 5.0)],
-        };
+        let of_class =
+            ArrivalPattern::ByClass { classes: vec![ArrivalPattern::Poisson { rate_per_s: 3.0 }, spikes(10.0, 5.0)] };
         assert_eq!(spike(of_class), Some((10.0, 15.0)));
         let up = RateStage { duration_s: 9.0, from_rate_per_s: 1.0, to_rate_per_s: 5.0 };
         let once = vec![level(10.0, 1.0), up, level(3.0, 5.0), level(6.0, 1.0)];
         assert_eq!(spike(stages(once)), Some((10.0, 22.0)));
-        let twice =
-            vec![level(10.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
+        let twice = vec![level(10.0, 2.0), level(3.0, 4.0), level(2.0, 1.0), level(4.0, 9.0), level(6.0, 2.0)];
         assert_eq!(spike(stages(twice)), None);
         assert_eq!(spike(stages(vec![level(10.0, 1.0), up])), None);
         assert_eq!(spike(ArrivalPattern::Poisson { rate_per_s: 3.0 }), None);

@@ -73,11 +73,7 @@ pub struct RetriedFailure {
 
 impl AttemptFigures {
     /// `None` where every client sent each request once, as clients do by default.
-    pub(crate) fn new(
-        observed: &Observed<'_>,
-        offered_requests_per_s: Option<f64>,
-        slo: &Attainment,
-    ) -> Option<Self> {
+    pub(crate) fn new(observed: &Observed<'_>, offered_requests_per_s: Option<f64>, slo: &Attainment) -> Option<Self> {
         let WorkloadSpec { clients, seed, .. } = &observed.log.header.workload;
         let (clients, seed) = (clients.as_ref()?, *seed);
         if !clients.sends_again() {
@@ -96,12 +92,10 @@ impl AttemptFigures {
             at_once += u64::from(record.first_end() == Some(AttemptEnd::Answered));
         }
         let per_request = |count: u64| (found.requests > 0).then(|| count as f64 / found.requests as f64);
-        (found.amplification, found.first_attempt_success) =
-            (per_request(found.attempts), per_request(at_once));
+        (found.amplification, found.first_attempt_success) = (per_request(found.attempts), per_request(at_once));
         let mut kinds: Vec<(FailureKind, u64)> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, retries)| std::cmp::Reverse(*retries));
-        let retried =
-            |(kind, retries): (FailureKind, u64)| RetriedFailure { kind: kind.to_string(), retries };
+        let retried = |(kind, retries): (FailureKind, u64)| RetriedFailure { kind: kind.to_string(), retries };
         found.retried_failures = kinds.into_iter().map(retried).collect();
         Some(found)
     }
@@ -150,14 +144,11 @@ fn asked_waits(observed: &Observed<'_>, policy: &RetryPolicy) -> Option<AskedWai
     for record in observed.requests.iter().map(Measured::record) {
         let attempts = record.attempts();
         let next = |place: usize| attempts[place..].iter().find(|attempt| attempt.kind == AttemptKind::Retry);
-        let sent_again =
-            attempts.iter().enumerate().filter(|(_, attempt)| attempt.kind != AttemptKind::Hedge);
+        let sent_again = attempts.iter().enumerate().filter(|(_, attempt)| attempt.kind != AttemptKind::Hedge);
         for ((place, failed), number) in sent_again.zip(1..) {
             let over = next(place + 1).map(|retry| retry.begun);
-            let cut_off =
-                || matches!(record.outcome, Outcome::Cancelled | Outcome::Censored).then_some(record.ended);
-            let Some(over) = over.or_else(cut_off).filter(|_| matches!(failed.end, AttemptEnd::Failed(_)))
-            else {
+            let cut_off = || matches!(record.outcome, Outcome::Cancelled | Outcome::Censored).then_some(record.ended);
+            let Some(over) = over.or_else(cut_off).filter(|_| matches!(failed.end, AttemptEnd::Failed(_))) else {
                 continue;
             };
             let wait = over.since(failed.ended);
@@ -207,10 +198,8 @@ mod tests {
         let late = Attempt { discarded_tokens: 5, ..attempt(First, 1, 100, timed_out) };
         let third = [late, attempt(Retry, 200, 300, BUSY), attempt(Retry, 800, 920, Answered)];
         let hedged = [attempt(First, 2, 900, Cancelled), attempt(Hedge, 500, 920, Answered)];
-        let refused = record(3)
-            .sent_at(3, 3, 3)
-            .failed(1_500, Failure::new(FailureKind::HttpStatus(429), "busy"))
-            .build();
+        let refused =
+            record(3).sent_at(3, 3, 3).failed(1_500, Failure::new(FailureKind::HttpStatus(429), "busy")).build();
         let failed = [attempt(First, 3, 4, BUSY), attempt(Retry, 1_400, 1_500, BUSY)];
         let mut log = run(
             1_000,
@@ -224,16 +213,11 @@ mod tests {
         assert_eq!((found.first_attempt_success, found.retries), (Some(0.25), 3));
         assert_eq!((found.retried_requests, found.recovered_requests), (2, 1));
         assert_eq!((found.hedges, found.hedges_won, found.discarded_output_tokens), (1, 1, 5));
-        let retried: Vec<_> =
-            found.retried_failures.iter().map(|kind| (kind.kind.as_str(), kind.retries)).collect();
+        let retried: Vec<_> = found.retried_failures.iter().map(|kind| (kind.kind.as_str(), kind.retries)).collect();
         assert_eq!(retried, [("http 429", 2), ("timeout in total", 1)]);
         // The last retry began after the window.
         assert_eq!((found.offered_requests_per_s, found.attempts_per_s), (Some(4.0), Some(7.0)));
         assert_eq!(found.goodput_per_s, Some(3.0));
-        assert_eq!(
-            found.asked_waits,
-            Some(AskedWaits { waits: 1, longest_s: 1.396 }),
-            "the client's own is under 1 s"
-        );
+        assert_eq!(found.asked_waits, Some(AskedWaits { waits: 1, longest_s: 1.396 }), "the client's own is under 1 s");
     }
 }

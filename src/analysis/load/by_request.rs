@@ -34,9 +34,8 @@ impl FigureKey {
             metric => request.latency().get(metric),
         };
         let workload = &log.header.workload;
-        let meant = |request: &&Measured<'_>| {
-            self.part.as_ref().is_none_or(|part| part.has(workload, &request.record()))
-        };
+        let meant =
+            |request: &&Measured<'_>| self.part.as_ref().is_none_or(|part| part.has(workload, &request.record()));
         let is_rate = self.kind() == FigureKind::Rate;
         let requests = observed.requests.iter().chain(observed.others.iter().filter(|_| is_rate));
         requests.filter(meant).filter_map(|request| Some((request.record().index, of(request)?))).collect()

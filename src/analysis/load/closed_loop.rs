@@ -55,8 +55,7 @@ impl ClosedLoop {
         for record in observed.log.records.iter() {
             accounted += part(window, record.scheduled, record.ended);
             // As completed requests are counted, so that the two rates agree.
-            if record.outcome != Outcome::Censored
-                && observed.counts_answer(answered(&record).unwrap_or(record.ended))
+            if record.outcome != Outcome::Censored && observed.counts_answer(answered(&record).unwrap_or(record.ended))
             {
                 ended += 1.0;
             }

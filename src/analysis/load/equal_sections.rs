@@ -61,10 +61,7 @@ impl EqualSections {
     }
 
     /// What was measured of requests due in each section, beside the section's middle; without empty sections.
-    pub(super) fn grouped(
-        &self,
-        of_requests: impl Iterator<Item = (Timestamp, f64)>,
-    ) -> Vec<(f64, Vec<f64>)> {
+    pub(super) fn grouped(&self, of_requests: impl Iterator<Item = (Timestamp, f64)>) -> Vec<(f64, Vec<f64>)> {
         let mut groups: Vec<_> = (0..).map(|i| (self.middle_of(i), Vec::new())).take(self.sections).collect();
         for (moment, value) in of_requests {
             if let Some(group) = self.section_of(moment).and_then(|section| groups.get_mut(section)) {
@@ -81,8 +78,7 @@ impl EqualSections {
         let log = observed.log;
         let start_s = self.start.as_secs_f64();
         let planned = log.header.workload.arrival.expected_between(start_s, start_s + self.length_s());
-        if planned > 0.0 && log.header.shard.is_none() && log.records.iter().all(|record| record.is_opener())
-        {
+        if planned > 0.0 && log.header.shard.is_none() && log.records.iter().all(|record| record.is_opener()) {
             return planned;
         }
         let came = |at| self.section_of(at).is_some_and(|section| section < self.sections);
@@ -95,11 +91,7 @@ impl EqualSections {
     }
 
     /// A quantity that each request has from a moment on until it ends, averaged over the time of each section.
-    pub(super) fn levels(
-        &self,
-        observed: &Observed<'_>,
-        of: impl Fn(&RequestRecord) -> (Timestamp, f64),
-    ) -> Vec<f64> {
+    pub(super) fn levels(&self, observed: &Observed<'_>, of: impl Fn(&RequestRecord) -> (Timestamp, f64)) -> Vec<f64> {
         let (width, sections) = (self.each_s, self.sections);
         // Time in the sections that a request enters or leaves in, and how much more is there for whole ones.
         let (mut parts, mut steps) = (vec![0.0; sections], vec![0.0; sections + 1]);

@@ -40,8 +40,7 @@ impl Movement {
     ) -> Option<Self> {
         let means: Vec<f64> = sections.clone().filter_map(mean).collect();
         let freedom = |values: &[f64]| values.len() as f64 - 1.0;
-        let squares: f64 =
-            sections.clone().filter_map(|values| Some(variance(values)? * freedom(values))).sum();
+        let squares: f64 = sections.clone().filter_map(|values| Some(variance(values)? * freedom(values))).sum();
         let within = squares / sections.clone().map(freedom).sum::<f64>().max(1.0);
         let of_mean = within * mean(&sections.map(|values| 1.0 / values.len() as f64).collect::<Vec<_>>())?;
         let n = means.len() as f64;
@@ -53,8 +52,7 @@ impl Movement {
         let longer = std::iter::successors(Some(2.0), |times| Some(times * 2.0)).take(DOUBLINGS);
         let overload_std_ms = limit(1.0, means.len());
         let tells = |times: &f64| std_ms < limit(*times, SECTIONS);
-        let times =
-            if std_ms < overload_std_ms { 1.0 } else { longer.clone().find(tells).or(longer.last())? };
+        let times = if std_ms < overload_std_ms { 1.0 } else { longer.clone().find(tells).or(longer.last())? };
         Some(Self { std_ms, overload_std_ms, telling_window_s: length_s * times })
     }
 
@@ -93,18 +91,12 @@ mod tests {
             Movement::new(sections.iter().map(<[f64; 2]>::as_slice), 100.0, 400.0, 1.0).unwrap()
         };
         let calm = moved(1_600.0, 0.0);
-        assert!(
-            (calm.std_ms - 800.0).abs() < 1e-9 && (calm.overload_std_ms - 815.0).abs() < 1e-9,
-            "{calm:?}"
-        );
+        assert!((calm.std_ms - 800.0).abs() < 1e-9 && (calm.overload_std_ms - 815.0).abs() < 1e-9, "{calm:?}");
         assert!(calm.is_steady() && (calm.telling_window_s - 100.0).abs() < 1e-9, "{calm:?}");
         // In 400 s the walk is 10 s and its drift two steps: 0.209 of 10 s. In 200 s it is √2 steps: 0.182 of 7.07 s.
         for (apart, window) in [(1_640.0, 200.0), (2_600.0, 400.0), (4_100.0, 400.0), (4_200.0, 800.0)] {
             let moved = moved(apart, 0.0);
-            assert!(
-                !moved.is_steady() && (moved.telling_window_s - window).abs() < 1e-9,
-                "{apart}: {moved:?}"
-            );
+            assert!(!moved.is_steady() && (moved.telling_window_s - window).abs() < 1e-9, "{apart}: {moved:?}");
         }
         // Two requests a section, 600 ms from its mean: 2 · 600² within, half of which is in the variance of the means.
         let noisy = moved(1_600.0, 600.0);

@@ -37,10 +37,8 @@ impl InFlight {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.is_capped();
         let window = (observed.start, observed.answers_end);
-        let in_flight = TimeAverage::new(
-            records.iter().filter_map(|record| time_in_flight(observed.log, &record)),
-            window,
-        )?;
+        let in_flight =
+            TimeAverage::new(records.iter().filter_map(|record| time_in_flight(observed.log, &record)), window)?;
         let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
         let waits = records.iter().map(|record| (record.dispatched, until(&record)));
         Some(Self {
@@ -79,10 +77,7 @@ pub(crate) fn levels(
 
 impl TimeAverage {
     /// Of what lasted `from … to` each; `None` for an empty stretch.
-    fn new(
-        stays: impl Iterator<Item = (Timestamp, Timestamp)>,
-        (start, end): (Timestamp, Timestamp),
-    ) -> Option<Self> {
+    fn new(stays: impl Iterator<Item = (Timestamp, Timestamp)>, (start, end): (Timestamp, Timestamp)) -> Option<Self> {
         let length = end.since(start).as_secs_f64();
         let mut spent = 0.0;
         let inside = stays.map(|(from, to)| (from.max(start), to.min(end))).inspect(|(from, to)| {
@@ -141,9 +136,7 @@ impl Rates {
         let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
         let cached = |tokens| flow.cache_counted.then(|| observed.answers_per_second(tokens)).flatten();
         Self {
-            offered_requests_per_s: observed
-                .per_second(observed.due() as f64 - flow.later)
-                .filter(|_| offered),
+            offered_requests_per_s: observed.per_second(observed.due() as f64 - flow.later).filter(|_| offered),
             achieved_requests_per_s: if offered {
                 observed.per_second(flow.released)
             } else {
@@ -155,9 +148,7 @@ impl Rates {
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
             output_tokens_per_s,
             arrived_output_tokens_per_s: known(flow.arrived),
-            output_tokens_per_s_per_gpu: output_tokens_per_s
-                .zip(gpus)
-                .map(|(rate, gpus)| rate / f64::from(gpus)),
+            output_tokens_per_s_per_gpu: output_tokens_per_s.zip(gpus).map(|(rate, gpus)| rate / f64::from(gpus)),
         }
     }
 }

@@ -77,8 +77,7 @@ impl Served {
 pub(super) fn first_stay(observed: &Observed<'_>) -> Option<(Duration, f64)> {
     let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
     let stay = |record: &RequestRecord| record.ended.since(record.dispatched);
-    let mut stays: Vec<_> =
-        records.map(|record| (record.scheduled, stay(&record), record.output_tokens)).collect();
+    let mut stays: Vec<_> = records.map(|record| (record.scheduled, stay(&record), record.output_tokens)).collect();
     stays.sort_unstable();
     stays.truncate(FEWEST_NEW.max(stays.len() / NEW));
     let tokens = stays.iter().map(|stay| stay.2).sum::<u64>() as f64 / stays.len() as f64;

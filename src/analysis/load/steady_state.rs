@@ -7,9 +7,7 @@ use crate::analysis::load::equal_sections::{EqualSections, FEWEST};
 use crate::analysis::load::movement::{Movement, least_dispersion};
 use crate::analysis::load::work::Work;
 use crate::analysis::requests::observed::Observed;
-use crate::analysis::statistics::{
-    CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance,
-};
+use crate::analysis::statistics::{CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance};
 use crate::clock::Timestamp;
 use crate::workload::RateProfile;
 
@@ -133,8 +131,7 @@ impl SteadyState {
             return None;
         }
         let levels = stretch.present(observed);
-        let present: Vec<_> =
-            (0..).zip(&levels).map(|(section, level)| (stretch.middle_of(section), *level)).collect();
+        let present: Vec<_> = (0..).zip(&levels).map(|(section, level)| (stretch.middle_of(section), *level)).collect();
         let means = |groups: &[(f64, Vec<f64>)]| -> Vec<_> {
             groups.iter().filter_map(|(middle, values)| Some((*middle, mean(values)?))).collect()
         };
@@ -147,12 +144,7 @@ impl SteadyState {
             present: Trend::new(&present, length_s)?,
             latency_ms: Trend::new(&means(&first_tokens), length_s)?,
             answer_ms: Trend::new(&means(&answers), length_s)?,
-            movement: Movement::new(
-                answers.iter().map(|group| group.1.as_slice()),
-                length_s,
-                expected,
-                irregular,
-            )?,
+            movement: Movement::new(answers.iter().map(|group| group.1.as_slice()), length_s, expected, irregular)?,
             work: Work::in_sections(observed, &stretch, &levels)?,
             beginning,
             unsettled,
@@ -256,9 +248,8 @@ mod tests {
     #[test]
     fn a_window_that_begins_empty_is_told_and_a_full_one_is_not() {
         // 100 requests a second that stay 2 s: 200 are there, after 2 s.
-        let records: Vec<_> = (0..2_000)
-            .map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 2_000, 1, 1).build())
-            .collect();
+        let records: Vec<_> =
+            (0..2_000).map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 2_000, 1, 1).build()).collect();
         let mut log = run(20_000, records);
         let found = truncated(&Observed::from_log(&log)).0.unwrap();
         assert!((1.0..=2.5).contains(&found.length_s) && found.present < 150.0, "{found:?}");

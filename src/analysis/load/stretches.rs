@@ -157,9 +157,7 @@ impl LoadTimeline {
 /// The pattern of bursts, spikes or stages, if there is one and no more.
 pub(crate) fn changing(arrival: &ArrivalPattern) -> Option<&ArrivalPattern> {
     match arrival {
-        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => {
-            Some(arrival)
-        }
+        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => Some(arrival),
         ArrivalPattern::ByClass { classes } => {
             let mut changing = classes.iter().filter_map(changing);
             changing.next().filter(|_| changing.next().is_none())
@@ -190,12 +188,8 @@ mod tests {
     #[test]
     fn bursts_are_followed_by_a_stretch_of_their_length() {
         use PhaseOfLoad::{AfterBurst, Base, Burst};
-        let periods = ArrivalPattern::Bursts {
-            base_rate_per_s: 2.0,
-            burst_rate_per_s: 20.0,
-            base_s: 8.0,
-            burst_s: 2.0,
-        };
+        let periods =
+            ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
         let found = course(periods, 25.0);
         assert_eq!(
             stretches(&found),
@@ -253,12 +247,8 @@ mod tests {
     #[test]
     fn other_loads_have_no_phases_and_one_class_with_bursts_has_them() {
         let poisson = ArrivalPattern::Poisson { rate_per_s: 2.0 };
-        let periods = ArrivalPattern::Bursts {
-            base_rate_per_s: 2.0,
-            burst_rate_per_s: 20.0,
-            base_s: 8.0,
-            burst_s: 2.0,
-        };
+        let periods =
+            ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
         assert_eq!(course(poisson.clone(), 60.0), LoadTimeline::default());
         let classes = vec![poisson, periods.clone()];
         assert_eq!(course(ArrivalPattern::ByClass { classes }, 60.0), course(periods.clone(), 60.0));

@@ -44,16 +44,11 @@ pub(crate) struct Work {
 
 impl Work {
     /// Work done in the last two thirds of these sections, each with so many requests present.
-    pub(super) fn in_sections(
-        observed: &Observed<'_>,
-        sections: &EqualSections,
-        present: &[f64],
-    ) -> Option<Self> {
+    pub(super) fn in_sections(observed: &Observed<'_>, sections: &EqualSections, present: &[f64]) -> Option<Self> {
         let tokens = |record: &RequestRecord| record.output_tokens.max(1) as f64;
         let done = sections.levels(observed, |record| {
             let began = record.chunks.first_at().filter(|first| *first < record.ended);
-            let began =
-                began.unwrap_or(Timestamp::from_nanos(record.ended.as_nanos().saturating_sub(INSTANT)));
+            let began = began.unwrap_or(Timestamp::from_nanos(record.ended.as_nanos().saturating_sub(INSTANT)));
             (began, tokens(record) / record.ended.since(began).as_secs_f64())
         });
         // Not of the load before and after, much of which is cut off.

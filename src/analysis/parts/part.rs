@@ -77,8 +77,7 @@ impl Part {
         let all = requests.len() as u64;
         let share = |wanted| (all > 0).then(|| count(wanted) as f64 / all as f64);
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
-        let prompts: Vec<_> =
-            requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
+        let prompts: Vec<_> = requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
         let cached = requests.iter().filter_map(|request| Some(request.record().usage?.cached()? as f64));
         Self {
             kind,
@@ -128,13 +127,8 @@ impl<'a> Division<'a> {
     }
 
     /// Requests by something that is named in a list, and that a request may lack.
-    fn listed(
-        kind: PartKind,
-        names: Vec<&'a str>,
-        place: impl Fn(&RequestRecord) -> Option<u16> + 'a,
-    ) -> Self {
-        let after_none =
-            move |record: &RequestRecord| Some(place(record).map_or(0, |place| usize::from(place) + 1));
+    fn listed(kind: PartKind, names: Vec<&'a str>, place: impl Fn(&RequestRecord) -> Option<u16> + 'a) -> Self {
+        let after_none = move |record: &RequestRecord| Some(place(record).map_or(0, |place| usize::from(place) + 1));
         let name = move |place: usize| match place.checked_sub(1).and_then(|place| names.get(place)) {
             Some(name) => (*name).to_owned(),
             None => format!("no {}", kind.name()),
@@ -171,8 +165,7 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         None => format!("class {place}"),
     };
     let priorities = [Priority::High, Priority::Medium, Priority::Low];
-    let priority =
-        move |record: &RequestRecord| priorities.iter().position(|priority| *priority == record.priority);
+    let priority = move |record: &RequestRecord| priorities.iter().position(|priority| *priority == record.priority);
     let mut all = vec![
         Division::new(PartKind::Class, |record| Some(record.class.into()), class),
         Division::new(PartKind::Priority, priority, move |place| priorities[place].to_string()),

@@ -24,10 +24,7 @@ pub fn answers_end<R: Deref<Target = RequestRecord>, I: Iterator<Item = R>>(
 ) -> Timestamp {
     if counted {
         let own = records().filter(|record| record.phase == Phase::Measured);
-        return own
-            .map(|record| record.ended)
-            .max()
-            .map_or(start, |last| last.after(Duration::from_nanos(1)));
+        return own.map(|record| record.ended).max().map_or(start, |last| last.after(Duration::from_nanos(1)));
     }
     let (mut inside, mut after, mut last) = (0_u64, 0_u64, end);
     for record in records() {

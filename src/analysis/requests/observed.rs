@@ -124,17 +124,14 @@ impl<'a> Observed<'a> {
             None => end_of_cut_off_log(log),
         };
 
-        let places =
-            log.records.places_by(|record| (record.phase == Phase::Measured).then_some(record.index));
+        let places = log.records.places_by(|record| (record.phase == Phase::Measured).then_some(record.index));
         // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
         // that left a record was lost, what would have come after it was never due.
-        let account =
-            |phase, planned, come| Account::new(log, phase, planned, if cut_short { come } else { planned });
+        let account = |phase, planned, come| Account::new(log, phase, planned, if cut_short { come } else { planned });
         let window = account(Phase::Measured, plan.measured_requests, come(log));
         let delivery = StreamDelivery::from_log(log);
         let all = &log.records;
-        let mut requests: Vec<_> =
-            places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
+        let mut requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
         let (found, occupancy) = stays::occupancy(log, &requests.iter().map(Measured::record));
         requests.iter_mut().zip(&found).for_each(|(request, found)| request.found = *found);
         let (start, counted) = (plan.window_start, log.header.workload.requests.is_some());
@@ -162,10 +159,7 @@ impl<'a> Observed<'a> {
     }
 
     /// Memory of the number in flight over the time of a group of `requests`, in the order of the schedule.
-    pub(crate) fn in_flight_of<'r>(
-        &self,
-        requests: impl Iterator<Item = &'r Measured<'a>>,
-    ) -> Option<Occupancy>
+    pub(crate) fn in_flight_of<'r>(&self, requests: impl Iterator<Item = &'r Measured<'a>>) -> Option<Occupancy>
     where
         'a: 'r,
     {
@@ -342,23 +336,14 @@ pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
 /// measured, as TTFT of answers that are not streamed.
-pub fn of_request(
-    log: &RunLog,
-    delivery: &StreamDelivery,
-    record: &RequestRecord,
-) -> (RequestLatency, Option<bool>) {
+pub fn of_request(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
     let form = LoadForm::from_workload(&log.header.workload);
     let latency = Came::new(log, delivery.tpot_withheld).latency(record, form);
     (latency, slo_of(log, delivery, record).is_met())
 }
 
 /// What the record at `place` of `records` tells of a run with this log.
-pub(crate) fn measure<'a>(
-    log: &RunLog,
-    delivery: &StreamDelivery,
-    records: &'a Records,
-    place: u32,
-) -> Measured<'a> {
+pub(crate) fn measure<'a>(log: &RunLog, delivery: &StreamDelivery, records: &'a Records, place: u32) -> Measured<'a> {
     let slo = slo_of(log, delivery, &records.at(place as usize));
     let form = LoadForm::from_workload(&log.header.workload);
     let came = Came::new(log, delivery.tpot_withheld);
@@ -387,4 +372,14 @@ fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> Sl
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Which requests a run is about.
+
+    use super::*;
+
+    #[test]
+    fn what_analysis_holds_of_each_request_is_small() {
+        assert!(size_of::<RequestRecord>() <= 320, "{}", size_of::<RequestRecord>());
+        assert!(size_of::<Measured<'_>>() <= 24, "{}", size_of::<Measured<'_>>());
+    }
+}

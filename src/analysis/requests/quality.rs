@@ -236,9 +236,7 @@ impl AnswerForms {
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let judged = |place: usize| {
             let records = observed.requests.iter().map(Measured::record);
-            records
-                .filter(move |record| usize::from(record.class) == place)
-                .filter_map(|record| record.validity)
+            records.filter(move |record| usize::from(record.class) == place).filter_map(|record| record.validity)
         };
         let classes = observed.log.header.workload.classes.iter().enumerate();
         let by_class: Vec<_> = classes
@@ -275,8 +273,7 @@ impl ClassForms {
         }
         let invalid = faults.values().sum();
         let (interval_low, interval_high) = share_interval(valid, valid + invalid).unzip();
-        let mut faults: Vec<_> =
-            faults.into_iter().map(|(fault, count)| FormFault { fault, count }).collect();
+        let mut faults: Vec<_> = faults.into_iter().map(|(fault, count)| FormFault { fault, count }).collect();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
         Self {
             valid,

@@ -73,9 +73,8 @@ impl Scatter {
     /// the others evenly in order of arrival.
     pub fn from_log(log: &RunLog) -> Self {
         let metric = if log.header.engine().streamed { Metric::Ttft } else { Metric::E2e };
-        let mut places = log
-            .records
-            .places_by(|record| dot(log, record, metric).map(|_| (record.scheduled, record.index)));
+        let mut places =
+            log.records.places_by(|record| dot(log, record, metric).map(|_| (record.scheduled, record.index)));
         let of = places.len();
         let dots = |places: &[u32]| {
             log.records.in_places(places).filter_map(|record| dot(log, &record, metric)).collect::<Vec<_>>()
@@ -117,9 +116,9 @@ impl<'a> SampledRequests<'a> {
     /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the
     /// others evenly in order of arrival.
     pub fn from_log(log: &'a RunLog) -> Self {
-        let mut places = log.records.places_by(|record| {
-            (record.phase == Phase::Measured).then_some((record.scheduled, record.index))
-        });
+        let mut places = log
+            .records
+            .places_by(|record| (record.phase == Phase::Measured).then_some((record.scheduled, record.index)));
         let of = places.len();
         if of > LANES[0] {
             let took = |record: &RequestRecord| end_of(record).since(record.scheduled).as_secs_f64();
@@ -141,11 +140,7 @@ fn end_of(record: &RequestRecord) -> Timestamp {
 
 /// `most` of the `places`: the `slowest`, so many evenly of those in trouble, and the others evenly. The `facts` of each
 /// are how long it took and whether it is in trouble.
-fn picked(
-    places: &[u32],
-    [most, slowest, troubled]: [usize; 3],
-    facts: impl Iterator<Item = (f64, bool)>,
-) -> Vec<u32> {
+fn picked(places: &[u32], [most, slowest, troubled]: [usize; 3], facts: impl Iterator<Item = (f64, bool)>) -> Vec<u32> {
     let (took, is_troubled): (Vec<f64>, Vec<bool>) = facts.unzip();
     let of = places.len();
     let mut picked: Vec<usize> = (0..of).collect();
@@ -232,18 +227,14 @@ mod tests {
         assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
         let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, RequestState::Failed(_))).count();
         assert_eq!(failed, 20, "every failure has room");
-        assert!(
-            scatter.dots.windows(2).all(|two| two[0].scheduled_s < two[1].scheduled_s),
-            "in order, no doubles"
-        );
+        assert!(scatter.dots.windows(2).all(|two| two[0].scheduled_s < two[1].scheduled_s), "in order, no doubles");
         let apart = scatter.dots.windows(2).map(|two| two[1].scheduled_s - two[0].scheduled_s);
         assert!(apart.fold(0.0, f64::max) < 0.012, "no stretch is left out");
 
         let lanes = SampledRequests::from_log(&log);
         assert_eq!((lanes.records.len(), lanes.of), (LANES[0], 20_000));
         assert!(lanes.records.iter().any(|record| record.index == 7_777));
-        let failed: Vec<_> =
-            lanes.records.iter().filter(|record| record.outcome != Outcome::Completed).collect();
+        let failed: Vec<_> = lanes.records.iter().filter(|record| record.outcome != Outcome::Completed).collect();
         assert!(failed.len() >= LANES[2], "{}", failed.len());
         assert!(failed[0].index < 3_000 && failed[failed.len() - 1].index > 17_000, "evenly among them");
     }
@@ -252,8 +243,7 @@ mod tests {
     fn a_single_failure_among_many_is_shown_phase_by_phase() {
         let records = (0..5_000).map(|i| {
             let built = record(i).sent_at(i, i, i).paced(i + 40, 1, 2);
-            if i == 3_333 { built.failed(i + 41, Failure::new(FailureKind::Reset, "peer")) } else { built }
-                .build()
+            if i == 3_333 { built.failed(i + 41, Failure::new(FailureKind::Reset, "peer")) } else { built }.build()
         });
         let log = run(5_000, records.collect());
         assert!(SampledRequests::from_log(&log).records.iter().any(|record| record.index == 3_333));

@@ -106,12 +106,7 @@ fn sessions(log: &RunLog) -> BTreeMap<u64, (Timestamp, Timestamp)> {
 /// rule out, 99 % one-sided with Poisson counts. A queue that falls by d a request is a reflected random walk
 /// with the relaxation time 2σ²/d², σ² = 2 (Abate and Whitt, *Advances in Applied Probability* 19, 1987,
 /// 560–598).
-fn slowest(
-    sent: &[Timestamp],
-    ended: &[Timestamp],
-    found: &[u32],
-    (begins, ends): (Timestamp, Timestamp),
-) -> f64 {
+fn slowest(sent: &[Timestamp], ended: &[Timestamp], found: &[u32], (begins, ends): (Timestamp, Timestamp)) -> f64 {
     let mut sorted = found.to_vec();
     sorted.sort_unstable();
     let many = sorted.get(sorted.len() * 3 / 4).map_or(1, |many| (*many).max(1));
@@ -158,9 +153,6 @@ mod tests {
         let (fast, slow) = (of(100), of(220));
         assert!((fast - 4.0 / (4.714 * 4.714)).abs() < 0.03, "{fast}");
         assert!(slow > 5.0 * fast, "{slow}");
-        assert_eq!(
-            slowest(&[], &[], &[], (Timestamp::from_nanos(0), Timestamp::from_nanos(0))),
-            MOST_REMEMBERED
-        );
+        assert_eq!(slowest(&[], &[], &[], (Timestamp::from_nanos(0), Timestamp::from_nanos(0))), MOST_REMEMBERED);
     }
 }

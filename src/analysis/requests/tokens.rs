@@ -116,8 +116,7 @@ impl ImpossibleUsage {
             all.prompt_tokens = all.prompt_tokens.max(usage.prompt_tokens);
             all.requested_prompt_tokens = all.requested_prompt_tokens.max(record.input_tokens_asked.into());
             all.completion_tokens = all.completion_tokens.max(usage.completion_tokens);
-            all.requested_completion_tokens =
-                all.requested_completion_tokens.max(record.output_tokens_asked.into());
+            all.requested_completion_tokens = all.requested_completion_tokens.max(record.output_tokens_asked.into());
         }
         (all.answers > 0).then_some(all)
     }
@@ -125,8 +124,7 @@ impl ImpossibleUsage {
     /// Sentence about what was found, of answers with these oddities.
     pub(crate) fn sentence(&self, odd: &[OddAnswers]) -> String {
         let unread = odd.iter().filter(|odd| odd.kind == OddityKind::Unread).flat_map(|odd| &odd.what);
-        let none: Vec<_> =
-            unread.filter(|what| what.starts_with("usage")).map(|what| format!("`{what}`")).collect();
+        let none: Vec<_> = unread.filter(|what| what.starts_with("usage")).map(|what| format!("`{what}`")).collect();
         let counts = if none.is_empty() {
             format!(
                 "up to {} prompt tokens ({} requested) and {} answer tokens ({} requested)",
@@ -186,8 +184,7 @@ impl TokenAccount {
         let template_tokens = header.prompts.template_tokens;
         let impossible_usage = ImpossibleUsage::from_observed(observed);
         let mut account = Self { template_tokens, impossible_usage, ..Self::default() };
-        let [mut asked_prompts, mut prompts, mut asked_answers, mut answers] =
-            [const { LengthCounts::new() }; 4];
+        let [mut asked_prompts, mut prompts, mut asked_answers, mut answers] = [const { LengthCounts::new() }; 4];
         for record in observed.requests.iter().map(Measured::record) {
             account.chunks += record.chunks.len() as u64;
             account.merged_reads += u64::from(record.merged_reads);
@@ -298,13 +295,10 @@ mod tests {
             let priority = crate::workload::Priority::High;
             record(index).class(class, priority).paced(100, 10, 2).usage(prompt_tokens, 2).build()
         };
-        let mut log = run(
-            1_000,
-            vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)],
-        );
+        let mut log =
+            run(1_000, vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)]);
         // A first turn is a prompt like any other.
-        log.records[0].turn =
-            Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 }.into());
+        log.records[0].turn = Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 }.into());
         let mut ids = log.header.workload.classes[0].clone();
         ids.prompt = PromptSource::RandomTokens { vocabulary: Some(9) };
         log.header.workload.classes.push(ids);
@@ -318,8 +312,7 @@ mod tests {
         assert_eq!((account.input.requested_tokens, account.input.received_tokens), (422, 436));
         assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
         // A later turn is not.
-        log.records[0].turn =
-            Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 }.into());
+        log.records[0].turn = Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 }.into());
         assert_eq!(
             TokenAccount::from_observed(&Observed::from_log(&log)).made,
             MadePrompts { requests: 3, exact: 1, most_off: 11 }

@@ -102,9 +102,7 @@ impl UnitCosts {
             per_million_output_tokens: per(rates.output_tokens_per_s).map(|one| one * 1e6),
             per_answer: per(rates.completed_requests_per_s),
             per_acceptable_answer: per(acceptable_per_s),
-            per_acceptable_answer_at_least: acceptable_per_s
-                .filter(|&rate| rate == 0.0)
-                .map(|_| per_s * length_s),
+            per_acceptable_answer_at_least: acceptable_per_s.filter(|&rate| rate == 0.0).map(|_| per_s * length_s),
         }
     }
 }

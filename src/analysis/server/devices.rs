@@ -97,17 +97,15 @@ pub(super) fn of(
     window: (f64, f64),
     sent_s: Option<f64>,
 ) -> Vec<DeviceSummary> {
-    let before = readings
-        .iter()
-        .rev()
-        .find(|reading| sent_s.is_some_and(|sent| reading.answered.as_secs_f64() <= sent));
+    let before =
+        readings.iter().rev().find(|reading| sent_s.is_some_and(|sent| reading.answered.as_secs_f64() <= sent));
     let names: BTreeSet<&String> = readings.iter().flat_map(|reading| reading.devices.keys()).collect();
     let span = Span::new(readings, window);
     let summary = |name: &String| {
         let gauge = |gauge: Gauge| {
-            let values = readings.iter().filter_map(|reading| {
-                Some((reading.moment_s(), *reading.devices.get(name)?.gauges.get(&gauge)?))
-            });
+            let values = readings
+                .iter()
+                .filter_map(|reading| Some((reading.moment_s(), *reading.devices.get(name)?.gauges.get(&gauge)?)));
             Track::from_points(values)?.over(window)
         };
         let idle = || {
@@ -116,8 +114,7 @@ pub(super) fn of(
             let utilisation = gauge(Gauge::Utilisation);
             Some(IdleDevice { utilisation, memory_used_bytes: gauge(Gauge::MemoryUsedBytes) })
         };
-        let throttled =
-            Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, gauge(*reason)?.mean)));
+        let throttled = Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, gauge(*reason)?.mean)));
         let whole = name.split_once(' ').map(|(whole, _)| whole.to_owned());
         DeviceSummary {
             device: name.clone(),
@@ -146,12 +143,12 @@ pub(super) fn of(
 
 /// Mean power by a counter that moves in steps: only where it has just moved is it known how far it is.
 fn power_by_energy(span: &Span<'_>, name: &str, window: (f64, f64)) -> Option<f64> {
-    let reported = span.between.iter().filter_map(|reading| {
-        Some((reading.moment_s(), *reading.devices.get(name)?.counters.get(&Counter::EnergyJ)?))
-    });
+    let reported = span
+        .between
+        .iter()
+        .filter_map(|reading| Some((reading.moment_s(), *reading.devices.get(name)?.counters.get(&Counter::EnergyJ)?)));
     let reported: Vec<_> = reported.collect();
-    let moved: Vec<_> =
-        reported.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| pair[1]).collect();
+    let moved: Vec<_> = reported.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| pair[1]).collect();
     // A counter that went back was started anew with its driver.
     let grew = reported.windows(2).all(|pair| pair[1].1 >= pair[0].1);
     let (first, last) = (moved.first()?, moved.last()?);
@@ -211,8 +208,7 @@ impl EnergyUse {
             let powers = whole().map(power).collect::<Option<Vec<f64>>>()?;
             (!powers.is_empty()).then(|| powers.into_iter().sum::<f64>())
         };
-        let by_counters =
-            all(&|device| device.power_by_energy_w).map(|power| (power, EnergySource::Counters));
+        let by_counters = all(&|device| device.power_by_energy_w).map(|power| (power, EnergySource::Counters));
         let read = |device: &DeviceSummary| {
             device.power_w.filter(|power| power.covered_s >= COVERED * length).map(|power| power.mean)
         };

@@ -7,8 +7,7 @@ use serde::Serialize;
 use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::clock::Timestamp;
 use crate::record::{
-    CheckResult, Counter, Outcome, PageKind, RecordRef, RequestRecord, RunLog, ServerTime, TimeHistogram,
-    TokenCounting,
+    CheckResult, Counter, Outcome, PageKind, RecordRef, RequestRecord, RunLog, ServerTime, TimeHistogram, TokenCounting,
 };
 
 /// What a server's histogram shows of the times between two readings.
@@ -198,9 +197,8 @@ impl BothAccounts {
             let completed = record.outcome == Outcome::Completed;
             record.chunks.last_at().or(record.whole_answer).filter(|_| completed)
         };
-        let count = |counter: Counter, client: u64| {
-            counters.get(&counter).map(|&server| CountBeside { client, server })
-        };
+        let count =
+            |counter: Counter, client: u64| counters.get(&counter).map(|&server| CountBeside { client, server });
         let ended = log.records.iter().filter(|record| record.outcome == Outcome::Completed);
         let ended = ended.filter(|record| inside(record.ended)).count() as u64;
         // Answers of which several chunks share a count are spread over them alike on both sides.
@@ -298,8 +296,7 @@ mod tests {
         assert!((p50.ms - 0.014).abs() < 1e-9 && (p50.to_ms.unwrap() - 0.028).abs() < 1e-9, "{p50:?}");
         assert!(p99.to_ms.unwrap() < 1.4 + 1e-9, "{p99:?}");
         // Where the sum is nothing, so is each.
-        let none =
-            TimeSummary::from_histogram(&histogram(100.0, 0.0, &[(0.3, 100.0), (0.5, 100.0)])).unwrap();
+        let none = TimeSummary::from_histogram(&histogram(100.0, 0.0, &[(0.3, 100.0), (0.5, 100.0)])).unwrap();
         let zero = Some(BucketQuantile { ms: 0.0, from_ms: 0.0, to_ms: Some(0.0) });
         assert_eq!((none.p50, none.p99), (zero, zero));
     }
@@ -310,8 +307,7 @@ mod tests {
     #[test]
     fn a_bucket_begins_where_the_sum_lets_it() {
         let quantiles = |buckets: &[(f64, f64)]| {
-            let times =
-                TimeSummary::from_histogram(&histogram(buckets.last().unwrap().1, 0.999, buckets)).unwrap();
+            let times = TimeSummary::from_histogram(&histogram(buckets.last().unwrap().1, 0.999, buckets)).unwrap();
             [times.p50, times.p99].map(Option::unwrap)
         };
         let [p50, p99] = quantiles(&[(0.01, 100.0), (0.02, 100.0)]);
@@ -322,14 +318,12 @@ mod tests {
         assert!((p50.from_ms - low).abs() < 1e-9 && p50.to_ms == Some(10.0), "{p50:?} {low}");
         // Of times that are all as long as their bucket reaches each is so long.
         let [p50, p99] = [0.1 * 3.0, 0.3].map(|end| {
-            let times =
-                TimeSummary::from_histogram(&histogram(3.0, 3.0 * (0.1 * 3.0), &[(end, 3.0)])).unwrap();
+            let times = TimeSummary::from_histogram(&histogram(3.0, 3.0 * (0.1 * 3.0), &[(end, 3.0)])).unwrap();
             times.p50.unwrap()
         });
         assert!((p50.from_ms - 300.0).abs() < 1e-9 && (p99.from_ms - 300.0).abs() < 1e-9, "{p50:?} {p99:?}");
         // Times beyond the last bucket may be as long as they like.
-        let open =
-            TimeSummary::from_histogram(&histogram(110.0, 5.0, &[(0.01, 100.0)])).unwrap().p50.unwrap();
+        let open = TimeSummary::from_histogram(&histogram(110.0, 5.0, &[(0.01, 100.0)])).unwrap().p50.unwrap();
         assert_eq!((open.from_ms, open.to_ms), (0.0, Some(10.0)));
     }
 

@@ -83,9 +83,8 @@ fn went_back(span: &Span<'_>) -> Option<WentBack> {
     // A total that was small is soon there again after a new start; those of another server are all there in
     // one reading.
     let again = soon.any(|reading| {
-        let is_back = |(counter, before): &(Counter, f64)| {
-            reading.counters.get(counter).is_some_and(|now| now >= before)
-        };
+        let is_back =
+            |(counter, before): &(Counter, f64)| reading.counters.get(counter).is_some_and(|now| now >= before);
         fallen.iter().all(is_back)
     });
     Some(if again { WentBack::AndForth } else { WentBack::Once })
@@ -133,8 +132,7 @@ mod tests {
 
     #[test]
     fn a_small_total_is_soon_there_again_after_a_new_start() {
-        let reported =
-            [(90_000.0, 2.0), (90_500.0, 2.0), (10.0, 0.0), (90.0, 1.0), (170.0, 2.0), (250.0, 3.0)];
+        let reported = [(90_000.0, 2.0), (90_500.0, 2.0), (10.0, 0.0), (90.0, 1.0), (170.0, 2.0), (250.0, 3.0)];
         let mut readings = readings(&(0..).zip(reported.map(|(tokens, _)| tokens)).collect::<Vec<_>>());
         for (reading, (_, preemptions)) in readings.iter_mut().zip(reported) {
             reading.counters.insert(Counter::Preemptions, preemptions);

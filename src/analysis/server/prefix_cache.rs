@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::reported::ServerSide;
-use crate::record::{
-    Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage,
-};
+use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage};
 use crate::workload::SharedPrefixes;
 
 /// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
@@ -84,16 +82,13 @@ impl PrefixCacheFigures {
         }
         let classes = &log.header.workload.classes;
         let block_tokens = log.header.engine().cache_block_tokens.filter(|&tokens| tokens > 0);
-        let (shortest, longest) =
-            block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
+        let (shortest, longest) = block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
         let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
-        let places =
-            log.records.places_by(|record| was_looked_up(record).then_some((record.scheduled, record.index)));
+        let places = log.records.places_by(|record| was_looked_up(record).then_some((record.scheduled, record.index)));
         let sent = log.records.in_places(&places);
         let template = template_tokens(sent.clone());
         if !classes.iter().any(|class| class.shared_prefix.is_some() || class.conversation.is_some()) {
-            let share =
-                log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
+            let share = log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
             return Self::of_trace(share, &sent, template, block_tokens, measured);
         }
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
@@ -198,17 +193,12 @@ fn was_looked_up(record: &RequestRecord) -> bool {
 /// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found:
 /// all but the last, as it was asked for and with all that a template may have put between. `None` for other
 /// requests.
-fn said_before(
-    record: &RequestRecord,
-    template: u64,
-    reported: &HashMap<u64, (u64, Usage)>,
-) -> Option<(u64, u64)> {
+fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, (u64, Usage)>) -> Option<(u64, u64)> {
     let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
     let index = Turn::index_of(turn.session, turn.number.saturating_sub(1));
     let before = reported.get(&turn.session).filter(|before| before.0 == index);
-    let reported =
-        before.map_or(asked + template, |(_, usage)| usage.prompt_tokens + usage.completion_tokens);
+    let reported = before.map_or(asked + template, |(_, usage)| usage.prompt_tokens + usage.completion_tokens);
     Some((asked - 1, reported.max(asked) - 1))
 }
 
@@ -236,8 +226,7 @@ impl MeasuredHits {
     /// By the server's counters over the run, else by those on its pages, else by the usage of answers; `None` where
     /// nothing reports hits.
     pub(crate) fn new(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
-        let of =
-            |hits: f64, all: f64, source| (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source });
+        let of = |hits: f64, all: f64, source| (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source });
         let counters = log.footer.as_ref().and_then(|footer| footer.server);
         if let Some((hits, queries)) =
             counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
@@ -254,8 +243,7 @@ impl MeasuredHits {
         let usages = || log.records.iter().filter_map(|record| record.usage);
         // Servers leave the field out where nothing was found; one that never has it does not tell.
         usages().find(|usage| usage.cached().is_some())?;
-        let counted =
-            |usage: Usage| Some((usage.cached_tokens.map_or(Some(0), |_| usage.cached())?, usage.prompt()?));
+        let counted = |usage: Usage| Some((usage.cached_tokens.map_or(Some(0), |_| usage.cached())?, usage.prompt()?));
         let found = usages().filter_map(counted);
         let (hits, all) = found.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
         of(hits as f64, all as f64, HitSource::Usage)

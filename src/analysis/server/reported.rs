@@ -73,8 +73,8 @@ impl ServerSide {
         let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
         let (counters, times) = (rises(whole, kind_of), times(whole));
         let alone = log.header.shard.is_none();
-        let accounts = (alone && !whole.is_empty())
-            .then(|| BothAccounts::new(log, &counters, &times, Span::common(whole)));
+        let accounts =
+            (alone && !whole.is_empty()).then(|| BothAccounts::new(log, &counters, &times, Span::common(whole)));
         // Golden prompts, prefixes that are warmed and a warm-up keep the devices busy before the first request.
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0)
             || log.header.warming_requests.is_some()
@@ -136,9 +136,7 @@ fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, Gaug
     let summary = |gauge: Gauge| {
         let track = |readings: &Vec<&Reading>| {
             Track::from_points(
-                readings
-                    .iter()
-                    .filter_map(|reading| Some((reading.moment_s(), *reading.gauges.get(&gauge)?))),
+                readings.iter().filter_map(|reading| Some((reading.moment_s(), *reading.gauges.get(&gauge)?))),
             )
         };
         let tracks: Vec<_> = engines.iter().filter_map(track).collect();

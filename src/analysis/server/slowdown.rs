@@ -35,9 +35,7 @@ pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<(String, String)> 
         Gauge::HwPowerBrakeSlowdown => {
             "look at the machine's power supply, which asked the device to slow down, and run again"
         }
-        _ => {
-            "look at the device's temperature and power (nvidia-smi -q -d PERFORMANCE), and run again without that"
-        }
+        _ => "look at the device's temperature and power (nvidia-smi -q -d PERFORMANCE), and run again without that",
     };
     Some((words, cure.into()))
 }

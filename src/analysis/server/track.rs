@@ -122,9 +122,7 @@ impl Track {
     pub(super) fn at(&self, at: f64) -> f64 {
         let next = self.0.partition_point(|point| point.0 < at);
         match (next.checked_sub(1).and_then(|before| self.0.get(before)), self.0.get(next)) {
-            (Some(before), Some(after)) => {
-                before.1 + (after.1 - before.1) * (at - before.0) / (after.0 - before.0)
-            }
+            (Some(before), Some(after)) => before.1 + (after.1 - before.1) * (at - before.0) / (after.0 - before.0),
             (Some(known), None) | (None, Some(known)) => known.1,
             (None, None) => f64::NAN,
         }
@@ -143,11 +141,7 @@ impl Track {
         let points: Vec<_> = [ends[0]].into_iter().chain(inside).chain([ends[1]]).collect();
         let area = |pair: &[(f64, f64)]| (pair[1].0 - pair[0].0) * f64::midpoint(pair[0].1, pair[1].1);
         Some(GaugeSummary {
-            mean: if covered_s > 0.0 {
-                points.windows(2).map(area).sum::<f64>() / covered_s
-            } else {
-                ends[0].1
-            },
+            mean: if covered_s > 0.0 { points.windows(2).map(area).sum::<f64>() / covered_s } else { ends[0].1 },
             min: points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min),
             max: points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max),
             last: ends[1].1,
@@ -261,8 +255,7 @@ mod tests {
     /// Read every 2 s, asked by seconds: none of them is empty.
     #[test]
     fn between_readings_it_goes_straight() {
-        let readings =
-            vec![reading(0, 1_000, 2.0, &[]), reading(0, 3_000, 6.0, &[]), reading(0, 5_000, 6.0, &[])];
+        let readings = vec![reading(0, 1_000, 2.0, &[]), reading(0, 3_000, 6.0, &[]), reading(0, 5_000, 6.0, &[])];
         let gauge = followed(readings, Gauge::Running).unwrap();
         let by_second: Vec<_> = (0..7).map(|s| gauge.over((f64::from(s), f64::from(s + 1)))).collect();
         // Of the first second the reading at its end alone is known, of the fifth the one at its beginning.
@@ -280,10 +273,7 @@ mod tests {
             reading(0, 6_000, 1.0, &[]),
         ];
         let gauge = followed(readings, Gauge::Running).unwrap();
-        assert_eq!(
-            (gauge.over((0.0, 1.0)), gauge.over((2.0, 4.0)), gauge.over((5.0, 6.0))),
-            (None, Some(16.0), None)
-        );
+        assert_eq!((gauge.over((0.0, 1.0)), gauge.over((2.0, 4.0)), gauge.over((5.0, 6.0))), (None, Some(16.0), None));
         let apart = vec![reading(0, 0, 1.0, &[]), reading(1, 2_000, 1.0, &[])];
         assert!(followed(apart, Gauge::Running).is_none());
         assert!(followed(Vec::new(), Gauge::Running).is_none());

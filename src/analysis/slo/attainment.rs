@@ -62,8 +62,7 @@ impl Attainment {
             .copied()
             .chain(others)
             .filter(|request| answered(&request.record()).is_some_and(|at| observed.counts_answer(at)));
-        let good =
-            if observed.has_slos { met.filter(|_| with_slo > 0) } else { Some(completed.count() as u64) };
+        let good = if observed.has_slos { met.filter(|_| with_slo > 0) } else { Some(completed.count() as u64) };
         Self {
             declared: with_slo > 0,
             scheduled,
@@ -123,10 +122,7 @@ mod tests {
             class("batch", &[(Priority::High, slo(None, Some(700.0)))]),
         ];
         let summary = summarise(&log, &["goodput > 0/s".parse().unwrap()]);
-        assert_eq!(
-            (summary.slo.met, summary.slo.slo_attainment, summary.slo.goodput_per_s),
-            (None, None, None)
-        );
+        assert_eq!((summary.slo.met, summary.slo.slo_attainment, summary.slo.goodput_per_s), (None, None, None));
         assert_eq!((summary.slo.over_ttft, summary.slo.over_tpot, summary.slo.over_e2e), (None, None, 2));
         assert_eq!(summary.parts[0].slo.slo_attainment, None);
         assert_eq!(summary.parts[1].slo.slo_attainment, Some(0.5));
@@ -137,9 +133,8 @@ mod tests {
     #[test]
     fn a_neighbour_who_is_promised_nothing_does_not_hide_a_victim() {
         // Two requests are with_slo 10 ms and wait for 100; two are with_slo nothing and complete.
-        let records = (0..4).map(|i| {
-            record(i).class((i % 2) as u16, Priority::High).sent_at(0, 0, 0).paced(100, 10, 10).build()
-        });
+        let records =
+            (0..4).map(|i| record(i).class((i % 2) as u16, Priority::High).sent_at(0, 0, 0).paced(100, 10, 10).build());
         let mut log = run(1_000, records.collect());
         let tight = Slo { ttft_ms: Some(10.0), ..Slo::default() };
         let promise = |slo| class("chat", &[(Priority::High, slo)]);
@@ -191,10 +186,7 @@ mod tests {
         let bounds = [(Priority::High, bound(1_300.0)), (Priority::Low, bound(1_100.0))];
         log.header.workload.classes = vec![class("chat", &bounds)];
         let summary = summarise(&log, &[]);
-        assert_eq!(
-            (summary.slo.met, summary.slo.with_slo, summary.slo.goodput_per_s),
-            (Some(2), 6, Some(2.0 / 3.0))
-        );
+        assert_eq!((summary.slo.met, summary.slo.with_slo, summary.slo.goodput_per_s), (Some(2), 6, Some(2.0 / 3.0)));
         let by_priority: Vec<_> = summary.parts_of(PartKind::Priority).into_iter().map(goodput).collect();
         assert_eq!(by_priority, [2.0 / 3.0, 0.0]);
 
@@ -214,10 +206,7 @@ mod tests {
         log.header.workload.classes = vec![class("chat", &[(Priority::High, bounds)])];
         log.records[0].priority = Priority::High;
         let slo = summarise(&log, &[]).slo;
-        assert_eq!(
-            (slo.with_slo, slo.met, slo.slo_attainment, slo.not_completed),
-            (2, Some(1), Some(0.5), 1)
-        );
+        assert_eq!((slo.with_slo, slo.met, slo.slo_attainment, slo.not_completed), (2, Some(1), Some(0.5), 1));
     }
 
     #[test]

@@ -286,26 +286,11 @@ mod tests {
             ("p95 e2el<=2s", FigureKey::latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
             ("Mean TPOT < 40 ms", FigureKey::latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
             ("error_rate < 1%", FigureKey::from_metric(Metric::ErrorRate), Comparison::Below, 0.01),
-            (
-                "slo_attainment >= 0.95",
-                FigureKey::from_metric(Metric::SloAttainment),
-                Comparison::AtLeast,
-                0.95,
-            ),
-            (
-                "check_pass_rate >= 95%",
-                FigureKey::from_metric(Metric::CheckPassRate),
-                Comparison::AtLeast,
-                0.95,
-            ),
+            ("slo_attainment >= 0.95", FigureKey::from_metric(Metric::SloAttainment), Comparison::AtLeast, 0.95),
+            ("check_pass_rate >= 95%", FigureKey::from_metric(Metric::CheckPassRate), Comparison::AtLeast, 0.95),
             ("valid_answers > 99%", FigureKey::from_metric(Metric::ValidAnswers), Comparison::Above, 0.99),
             ("goodput > 5/s", FigureKey::from_metric(Metric::Goodput), Comparison::Above, 5.0),
-            (
-                "output_tokens_per_s > 1000/s",
-                FigureKey::from_metric(Metric::OutputTokens),
-                Comparison::Above,
-                1_000.0,
-            ),
+            ("output_tokens_per_s > 1000/s", FigureKey::from_metric(Metric::OutputTokens), Comparison::Above, 1_000.0),
         ] {
             let objective: Objective = text.parse().unwrap();
             assert_eq!((&objective.key, objective.comparison, objective.bound), (&key, comparison, bound));
@@ -345,10 +330,7 @@ mod tests {
             }
         }
         let named = |text| ObjectivePreset::named(text).map(ObjectivePreset::objectives);
-        assert_eq!(
-            named("mlperf:Llama-3.1-8B:interactive").unwrap(),
-            ["p99 ttft <= 500ms", "p99 tpot <= 30ms"]
-        );
+        assert_eq!(named("mlperf:Llama-3.1-8B:interactive").unwrap(), ["p99 ttft <= 500ms", "p99 tpot <= 30ms"]);
         assert_eq!(named("mlperf:mixtral-8x7b").unwrap(), ["p99 ttft <= 2000ms", "p99 tpot <= 200ms"]);
         assert_eq!(named("mlperf:mixtral-8x7b:interactive"), None);
     }
@@ -357,9 +339,7 @@ mod tests {
     fn a_wrong_name_is_told_the_right_ones() {
         let wrong = "mlperf:lama-3.1-8b".parse::<Objective>().unwrap_err().to_string();
         assert!(
-            wrong.contains(
-                "no preset has this name; there are mlperf:llama-3.1-8b, mlperf:llama-3.1-8b:interactive,"
-            ),
+            wrong.contains("no preset has this name; there are mlperf:llama-3.1-8b, mlperf:llama-3.1-8b:interactive,"),
             "{wrong}"
         );
         let two = "mlperf:deepseek-r1".parse::<Objective>().unwrap_err().to_string();

@@ -43,19 +43,16 @@ pub(crate) fn targets(workload: &WorkloadSpec, wanted: impl Fn(&SloTarget) -> bo
 
 /// The SLO targets of the requests of one tenant.
 fn targets_of_tenant(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<SloTarget> {
-    let sent = workload.classes.iter().filter(|class| {
-        workload.occurs(class) && workload.senders(class).any(|sender| sender.name == tenant.name)
-    });
-    let of_class =
-        |class| priorities(workload, class).map(move |share| target(class, share, with_own_slo(tenant)));
+    let sent = workload
+        .classes
+        .iter()
+        .filter(|class| workload.occurs(class) && workload.senders(class).any(|sender| sender.name == tenant.name));
+    let of_class = |class| priorities(workload, class).map(move |share| target(class, share, with_own_slo(tenant)));
     sent.flat_map(of_class).collect()
 }
 
 /// The priorities that requests of a class can have; a trace may name one that is never drawn.
-fn priorities<'a>(
-    workload: &WorkloadSpec,
-    class: &'a RequestClass,
-) -> impl Iterator<Item = &'a PriorityShare> {
+fn priorities<'a>(workload: &WorkloadSpec, class: &'a RequestClass) -> impl Iterator<Item = &'a PriorityShare> {
     let traced = workload.arrival.trace().is_some();
     class.priorities.iter().filter(move |share| traced || share.weight > 0.0)
 }
@@ -99,8 +96,7 @@ impl PartName {
                 Err(format!("no {what} belongs to `{self}`; known: {known}{near}"))
             }
             several => {
-                let ways: Vec<_> =
-                    several.iter().map(|kind| format!("`of {} {name}`", kind.name())).collect();
+                let ways: Vec<_> = several.iter().map(|kind| format!("`of {} {name}`", kind.name())).collect();
                 Err(format!("`{name}` is ambiguous; write {}", ways.join(" or ")))
             }
         }

@@ -127,17 +127,13 @@ mod tests {
     fn a_straight_line_is_sure_and_a_column_says_nothing() {
         let line = slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0), (3.0, 7.0)]).unwrap();
         assert_eq!((line.value, line.half_width()), (2.0, 0.0));
-        assert_eq!(
-            (slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 5.0)]), slope(&[(0.0, 0.0), (1.0, 1.0)])),
-            (None, None)
-        );
+        assert_eq!((slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 5.0)]), slope(&[(0.0, 0.0), (1.0, 1.0)])), (None, None));
     }
 
     /// scipy 1.17.1: `isotonic_regression([1, 3, 2, 4, 3.5, 3, 7, 6.5], weights=[1, 1, 2, 1, 1, 3, 1, 1]).x`.
     #[test]
     fn violators_are_pooled_as_scipy_does() {
-        let points =
-            [(1.0, 1.0), (3.0, 1.0), (2.0, 2.0), (4.0, 1.0), (3.5, 1.0), (3.0, 3.0), (7.0, 1.0), (6.5, 1.0)];
+        let points = [(1.0, 1.0), (3.0, 1.0), (2.0, 2.0), (4.0, 1.0), (3.5, 1.0), (3.0, 3.0), (7.0, 1.0), (6.5, 1.0)];
         let expected = [1.0, 7.0 / 3.0, 7.0 / 3.0, 3.3, 3.3, 3.3, 6.75, 6.75];
         let found = non_decreasing(&points);
         assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");

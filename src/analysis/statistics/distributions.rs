@@ -14,9 +14,7 @@ const NEARLY_NORMAL: f64 = 1_000.0;
 /// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
 pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
     match StudentsT::new(0.0, 1.0, freedom) {
-        Ok(_) if 0.0 < p && p < 1.0 && freedom >= NEARLY_NORMAL => {
-            nearly_normal_quantile(normal_quantile(p), freedom)
-        }
+        Ok(_) if 0.0 < p && p < 1.0 && freedom >= NEARLY_NORMAL => nearly_normal_quantile(normal_quantile(p), freedom),
         Ok(t) if 0.0 < p && p < 1.0 => t.inverse_cdf(p),
         _ => f64::NAN,
     }
@@ -64,10 +62,7 @@ mod tests {
     use super::*;
 
     fn assert_close(found: f64, expected: f64, what: &str) {
-        assert!(
-            (found - expected).abs() <= 1e-7 * expected.abs().max(1e-3),
-            "{what}: {found}, not {expected}"
-        );
+        assert!((found - expected).abs() <= 1e-7 * expected.abs().max(1e-3), "{what}: {found}, not {expected}");
     }
 
     /// scipy 1.17.1: `t.ppf(0.975, df)`.

@@ -133,9 +133,7 @@ fn acceleration<T: Copy>(units: &[T], figure: impl Fn(&[T]) -> f64) -> f64 {
     let without: Vec<f64> = (0..units.len())
         .map(|left_out| {
             rest.clear();
-            rest.extend(
-                units.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, unit)| *unit),
-            );
+            rest.extend(units.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, unit)| *unit));
             figure(&rest)
         })
         .collect();
@@ -168,10 +166,7 @@ mod tests {
             (95, 100, 0.888_249_530_7, 0.978_456_320_1),
         ] {
             let (found_low, found_high) = share_interval(hits, trials).unwrap();
-            assert!(
-                (found_low - low).abs() < 1e-9 && (found_high - high).abs() < 1e-9,
-                "{found_low} {found_high}"
-            );
+            assert!((found_low - low).abs() < 1e-9 && (found_high - high).abs() < 1e-9, "{found_low} {found_high}");
         }
         assert_eq!(share_interval(0, 0), None);
     }
@@ -204,10 +199,7 @@ mod tests {
 
     #[test]
     fn no_spread_and_no_sample() {
-        assert_eq!(
-            bootstrap(&[2.0; 5], "alike", mean_of),
-            Some(Estimate { value: 2.0, low: 2.0, high: 2.0 })
-        );
+        assert_eq!(bootstrap(&[2.0; 5], "alike", mean_of), Some(Estimate { value: 2.0, low: 2.0, high: 2.0 }));
         assert_eq!(bootstrap(&[1.0], "one", mean_of), None);
         // Of two units a quarter of the resamples are the one alone, and a quarter the other.
         let two = Estimate { value: 2.0, low: 1.0, high: 3.0 };

@@ -198,10 +198,7 @@ mod tests {
     fn adjusted_as_r_does() {
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
         let expected = [0.03, 0.06, 0.06, 0.02];
-        assert!(
-            adjusted.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-15),
-            "{adjusted:?}"
-        );
+        assert!(adjusted.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-15), "{adjusted:?}");
         assert_eq!(holm(&[0.6, 0.9]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }

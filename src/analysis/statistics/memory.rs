@@ -76,10 +76,7 @@ impl Memory {
     #[must_use]
     pub fn and_of(self, holds: &[f64]) -> Self {
         let longer = Self::from_values(holds).map_or(1.0, |memory| memory.correlation_time);
-        Self {
-            correlation_time: self.correlation_time.max(longer),
-            cautious_time: self.cautious_time.max(longer),
-        }
+        Self { correlation_time: self.correlation_time.max(longer), cautious_time: self.cautious_time.max(longer) }
     }
 }
 
@@ -121,9 +118,7 @@ mod tests {
     fn the_correlation_time_is_that_of_the_sequence() {
         for (memory, least, most) in [(0.0, 1.0, 1.6), (0.5, 2.7, 4.5), (0.9, 17.0, 29.0)] {
             let mut times: Vec<f64> = (0..40)
-                .map(|seed| {
-                    Memory::from_values(&autoregressive(seed, 4_000, memory)).unwrap().correlation_time
-                })
+                .map(|seed| Memory::from_values(&autoregressive(seed, 4_000, memory)).unwrap().correlation_time)
                 .collect();
             times.sort_by(f64::total_cmp);
             assert!((least..most).contains(&times[20]), "{memory}: {}", times[20]);
@@ -143,10 +138,7 @@ mod tests {
     #[test]
     fn few_values_say_nothing_and_equal_ones_do_not_remember() {
         assert_eq!(Memory::from_values(&[1.0; 15]), None);
-        assert_eq!(
-            Memory::from_values(&[1.0; 16]),
-            Some(Memory { correlation_time: 1.0, cautious_time: 1.0 })
-        );
+        assert_eq!(Memory::from_values(&[1.0; 16]), Some(Memory { correlation_time: 1.0, cautious_time: 1.0 }));
     }
 
     #[test]

@@ -24,8 +24,7 @@ pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quant
 pub use effective::{Effective, LEAST_BEYOND, LEAST_EFFECTIVE};
 pub use goodness_of_fit::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
-    UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform, dispersion,
-    uniform_distance,
+    UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform, dispersion, uniform_distance,
 };
 pub use intervals::{CONFIDENCE, Estimate, bootstrap};
 pub(crate) use intervals::{interval_of_share, share_interval};
@@ -33,9 +32,7 @@ pub use means::{TwoMeans, holm, mean, paired, variance, welch};
 pub use memory::Memory;
 pub use ordered_share::OrderedShare;
 pub use random_walk::least_spread;
-pub use ranks::{
-    hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages,
-};
+pub use ranks::{hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages};
 pub use sequences::{SECTIONS, Truncation, mser5, von_neumann};
 
 #[cfg(test)]

@@ -70,8 +70,7 @@ impl OrderedShare {
     /// that of the ranks of the latencies that it is about. `None` without requests.
     pub fn new(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
         let n = holds.len() as u64;
-        let count =
-            |sought: fn(Option<bool>) -> bool| holds.iter().filter(|holds| sought(**holds)).count() as u64;
+        let count = |sought: fn(Option<bool>) -> bool| holds.iter().filter(|holds| sought(**holds)).count() as u64;
         let series: Vec<f64> = holds.iter().map(|holds| f64::from(u8::from(*holds != Some(false)))).collect();
         let effective = memory.map(|memory| Effective::new(n, memory.and_of(&series)));
         let (hits, certain) = (count(|holds| holds != Some(false)), count(|holds| holds == Some(true)));
@@ -93,8 +92,7 @@ impl OrderedShare {
         });
         let (hits, certain, n) = (sum(|run| run.hits), sum(|run| run.certain), sum(|run| run.n));
         let share = hits as f64 / n as f64;
-        let spread =
-            variance(&runs.iter().map(Self::share).collect::<Vec<_>>()).filter(|spread| *spread > 0.0);
+        let spread = variance(&runs.iter().map(Self::share).collect::<Vec<_>>()).filter(|spread| *spread > 0.0);
         let worth_at_most = spread.map_or(f64::INFINITY, |spread| {
             let k = runs.len() as f64;
             k * share * (1.0 - share) / spread * discount(CONFIDENT, k - 1.0)
@@ -128,8 +126,7 @@ impl OrderedShare {
         if self.hits > 0 || from <= 0.0 || largest >= bound {
             return self;
         }
-        let fall =
-            values[..of_tail].iter().map(|value| libm::log(value / from)).sum::<f64>() / of_tail as f64;
+        let fall = values[..of_tail].iter().map(|value| libm::log(value / from)).sum::<f64>() / of_tail as f64;
         let worth = self.effective.map_or(1.0, |one| of_tail as f64 * (one.samples / self.n as f64).min(1.0));
         let surely = 1.0 + normal_quantile(1.0 - DOUBT) / libm::sqrt(worth);
         let power = (1.0 / (fall * surely)).clamp(POWERS.0, POWERS.1);

@@ -64,8 +64,7 @@ mod tests {
     /// numpy 2.4.6: 2.5 % quantiles of 400,000 walks.
     #[test]
     fn quantiles_are_numpys() {
-        for (drift, expected) in [(0.5, 0.1551), (1.5, 0.1800), (3.5, 0.4577), (6.0, 1.1376), (12.0, 2.8509)]
-        {
+        for (drift, expected) in [(0.5, 0.1551), (1.5, 0.1800), (3.5, 0.4577), (6.0, 1.1376), (12.0, 2.8509)] {
             let found = least_spread(drift, 20);
             assert!((found / expected - 1.0).abs() < 0.04, "{drift}: {found}, not {expected}");
         }

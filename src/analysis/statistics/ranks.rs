@@ -39,8 +39,7 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
 fn correlation(ones: &[f64], others: &[f64]) -> Option<f64> {
     let middle = (ones.len() + 1) as f64 / 2.0;
     let (ones, others) = (ranks(ones), ranks(others));
-    let products =
-        |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum() };
+    let products = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum() };
     let spread = products(&ones, &ones) * products(&others, &others);
     (spread > 0.0).then(|| products(&ones, &others) / libm::sqrt(spread))
 }
@@ -190,9 +189,7 @@ mod tests {
 
     #[test]
     fn the_normal_limit_joins_on() {
-        let values = |n: i32| {
-            (1..=n).map(|i| if i % 5 < 2 { -f64::from(i) } else { f64::from(i) }).collect::<Vec<_>>()
-        };
+        let values = |n: i32| (1..=n).map(|i| if i % 5 < 2 { -f64::from(i) } else { f64::from(i) }).collect::<Vec<_>>();
         let exact = signed_rank_p(&values(200)).unwrap();
         // One more, so small that its sign says next to nothing.
         let limit = signed_rank_p(&[values(200), vec![0.5]].concat()).unwrap();

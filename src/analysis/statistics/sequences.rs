@@ -21,8 +21,7 @@ pub enum Truncation {
 /// believed (same sources): there few batches are left, which can be alike by chance. Absent for fewer than
 /// ten batches; what does not fill the last batch is left out.
 pub fn mser5(samples: &[f64]) -> Option<Truncation> {
-    let batches: Vec<f64> =
-        samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
     if batches.len() < 2 * BATCH {
         return None;
     }

@@ -7,8 +7,7 @@ use crate::record::DeploymentFacts;
 
 const NO_GPUS: &str = "the number of GPUs is not given (--gpus)";
 const NO_PRICE: &str = "the price of a GPU hour is not given (--gpu-hour)";
-const NO_POWER: &str =
-    "no page of metrics reports the power of all devices (--metrics-url reads an exporter's)";
+const NO_POWER: &str = "no page of metrics reports the power of all devices (--metrics-url reads an exporter's)";
 const OTHER_DEVICES: &str = "the energy is of another number of devices than --gpus";
 const SHARE: &str = "one of several generators sees a share of the answers (skyline merge joins them)";
 

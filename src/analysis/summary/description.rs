@@ -8,8 +8,7 @@ use crate::analysis::requests::observed::Observed;
 use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
 use crate::clock::Timestamp;
 use crate::record::{
-    ClientLimits, DeploymentFacts, EngineFacts, HostFacts, Phase, PromptMethod, Repeat, RunEnding, RunLog,
-    Shard,
+    ClientLimits, DeploymentFacts, EngineFacts, HostFacts, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard,
 };
 use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose};
 
@@ -147,11 +146,7 @@ impl Window {
         let end = if until_answered { observed.end.max(observed.answers_end) } else { observed.end };
         let planned_end = if plan.is_open_ended() { end } else { plan.window_end };
         let counted = log.header.workload.requests.is_some();
-        let due = log
-            .records
-            .iter()
-            .filter(|record| record.phase == Phase::Measured)
-            .map(|record| record.scheduled);
+        let due = log.records.iter().filter(|record| record.phase == Phase::Measured).map(|record| record.scheduled);
         let of_phase = |phase| log.records.iter().filter(|record| record.phase == phase).count() as u64;
         Self {
             start_s: observed.start.as_secs_f64(),

@@ -14,11 +14,7 @@ use crate::units::{count, counted, seconds};
 
 impl Objective {
     /// Holds the run against each of `objectives`.
-    pub(crate) fn evaluate_all(
-        objectives: &[Self],
-        observed: &Observed<'_>,
-        summary: &Summary,
-    ) -> Vec<Judgement> {
+    pub(crate) fn evaluate_all(objectives: &[Self], observed: &Observed<'_>, summary: &Summary) -> Vec<Judgement> {
         objectives.iter().map(|one| one.judge(summary, one.over(observed, summary))).collect()
     }
 
@@ -58,8 +54,7 @@ impl Objective {
             (Some(over), _) => {
                 let cure = needed_requests.map(|needed| {
                     let more = more_s(summary, over, needed);
-                    let more =
-                        more.map_or(String::new(), |more_s| format!(", {} more", seconds(more_s.ceil())));
+                    let more = more.map_or(String::new(), |more_s| format!(", {} more", seconds(more_s.ceil())));
                     format!("{}{more}", counted(needed, "request"))
                 });
                 format!("; {}", self.doubt(over, cure))
@@ -144,17 +139,13 @@ impl Objective {
         let metric = self.key.metric;
         let most = self.most_over().filter(|_| metric.is_one_per_request())?;
         let meant = |request: &&Measured<'_>| {
-            self.key
-                .part
-                .as_ref()
-                .is_none_or(|part| part.has(&observed.log.header.workload, &request.record()))
+            self.key.part.as_ref().is_none_or(|part| part.has(&observed.log.header.workload, &request.record()))
         };
         let of = |metric| {
             let figures = observed.requests.iter().filter(meant).filter_map(move |r| r.latency().get(metric));
             figures.collect::<Vec<Figure>>()
         };
-        let at_least =
-            |figures: &[Figure]| figures.iter().map(|figure| figure.at_least()).collect::<Vec<_>>();
+        let at_least = |figures: &[Figure]| figures.iter().map(|figure| figure.at_least()).collect::<Vec<_>>();
         let figures = of(metric);
         let values = at_least(&figures);
         let over: Vec<_> = figures.iter().map(|figure| self.holds(*figure).map(|holds| !holds)).collect();
@@ -179,8 +170,7 @@ impl Objective {
             (None, Some(_)) if over.hits > 0 => "too close to the bound to tell".to_owned(),
             (None, _) => "too few to tell".to_owned(),
         };
-        let worth =
-            over.effective.map(|effective| effective.samples.round() as u64).filter(|worth| *worth < over.n);
+        let worth = over.effective.map(|effective| effective.samples.round() as u64).filter(|worth| *worth < over.n);
         let worth = worth.map(|worth| format!(", worth {}", counted(worth, "independent one")));
         let (hits, n, worth) = (count(over.hits), counted(over.n, "request"), worth.unwrap_or_default());
         format!("{hits} of {n} {side}{open}{worth}; {cure}")

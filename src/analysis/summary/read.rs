@@ -140,8 +140,7 @@ mod tests {
         assert_eq!((figure("p50 ttft of search"), figure("error_rate")), (None, Some(0.0)));
         // A token each 10 ms is 100 of them in a second.
         assert_eq!(figure("tokens_per_s_per_user"), Some(100.0));
-        let unfit =
-            "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
+        let unfit = "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
         assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
     }
 
@@ -150,9 +149,7 @@ mod tests {
     fn each_rate_is_read_by_its_name() {
         let mut log = run(
             1_000,
-            (0..4)
-                .map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).usage(100, 11).build())
-                .collect(),
+            (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).usage(100, 11).build()).collect(),
         );
         log.header.deployment.gpus = Some(4);
         let summary = summarise(&log, &[]);

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::analysis::server::devices::BUSY;
 use crate::record::{
-    DeploymentFacts, EngineFacts, EngineKind, Fact, Gauge, PageKind, PromptMethod, Reading, RunHeader,
-    RunLog, TelemetrySource,
+    DeploymentFacts, EngineFacts, EngineKind, Fact, Gauge, PageKind, PromptMethod, Reading, RunHeader, RunLog,
+    TelemetrySource,
 };
 
 /// What is known of the server that answered, and what of the description of the run is missing.
@@ -72,13 +72,7 @@ impl Reproduction {
     /// What the server alone reports, before a run, and what is missing.
     pub(crate) fn of_engine(engine: &EngineFacts) -> Self {
         let nothing = DeploymentFacts::default();
-        Self::of_server(&Sources {
-            engine,
-            deployment: &nothing,
-            telemetry: &[],
-            readings: &[],
-            prompts: None,
-        })
+        Self::of_server(&Sources { engine, deployment: &nothing, telemetry: &[], readings: &[], prompts: None })
     }
 
     fn of_server(sources: &Sources<'_>) -> Self {
@@ -113,18 +107,11 @@ const SETTINGS: [(Fact, &[&str]); 13] = [
     (Fact::TensorParallel, &["tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp"]),
     (Fact::PipelineParallel, &["pipeline_parallel_size", "pp_size", "pp"]),
     (Fact::DataParallel, &["data_parallel_size", "dp_size", "dp"]),
-    (
-        Fact::AttentionBackend,
-        &["attention_config.backend", "vllm_env.VLLM_ATTENTION_BACKEND", "attention_backend"],
-    ),
+    (Fact::AttentionBackend, &["attention_config.backend", "vllm_env.VLLM_ATTENTION_BACKEND", "attention_backend"]),
     (Fact::SchedulingPolicy, &["scheduler_config.policy", "schedule_policy"]),
     (
         Fact::Cuda,
-        &[
-            "system_env.cuda_runtime_version",
-            "system_env.cuda_compiled_version",
-            "system_env.hip_runtime_version",
-        ],
+        &["system_env.cuda_runtime_version", "system_env.cuda_compiled_version", "system_env.hip_runtime_version"],
     ),
     (Fact::Driver, &["system_env.nvidia_driver_version", "nvidia_env.driver_version"]),
     (Fact::Interconnect, &["system_env.gpu_topo"]),
@@ -169,8 +156,7 @@ impl<'h> Sources<'h> {
     fn reported(&self, fact: Fact) -> Option<ReportedFact> {
         let user = || Some((FactSource::User, self.by_user(fact)?));
         let server = || Some((FactSource::Server, self.by_server(fact)?));
-        let by_others =
-            || self.by_devices(fact).or_else(|| Some((FactSource::Client, self.by_client(fact)?)));
+        let by_others = || self.by_devices(fact).or_else(|| Some((FactSource::Client, self.by_client(fact)?)));
         let first = match fact {
             Fact::EngineVersion => server().or_else(user),
             _ => user().or_else(server),
@@ -251,10 +237,9 @@ impl<'h> Sources<'h> {
     fn by_client(&self, fact: Fact) -> Option<String> {
         match (fact, self.prompts) {
             (Fact::Tokenizer, Some(PromptMethod::Tokenizer { source })) => Some(source.clone()),
-            (Fact::Network, _) => self
-                .engine
-                .is_on_this_machine()
-                .then(|| "none: loopback address (a tunnel would not show)".to_owned()),
+            (Fact::Network, _) => {
+                self.engine.is_on_this_machine().then(|| "none: loopback address (a tunnel would not show)".to_owned())
+            }
             _ => None,
         }
     }

@@ -232,8 +232,7 @@ impl Summary {
         let row = self.latency.row(Metric::Ttft).or_else(|| self.latency.row(Metric::E2e))?;
         let rate = self.rates.requests_per_s().filter(|_| self.window.answers_end_s.is_none())?;
         let median = row.percentile(Quantile::P50);
-        let worth =
-            median.effective_samples.filter(|_| median.unresolvable != Some(Unresolvable::WindowTooShort))?;
+        let worth = median.effective_samples.filter(|_| median.unresolvable != Some(Unresolvable::WindowTooShort))?;
         Some(quantile.plenty() as f64 * row.n as f64 / worth / rate)
     }
 

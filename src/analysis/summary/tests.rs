@@ -67,10 +67,7 @@ fn attainment_counts_every_promised_request() {
             .map(|g| (g.name.clone(), g.slo.met, g.slo.with_slo, g.slo.declared))
             .collect()
     };
-    assert_eq!(
-        by(PartKind::Class),
-        [("chat".to_owned(), Some(2), 4, true), ("batch".to_owned(), Some(0), 0, false)]
-    );
+    assert_eq!(by(PartKind::Class), [("chat".to_owned(), Some(2), 4, true), ("batch".to_owned(), Some(0), 0, false)]);
     assert_eq!(
         by(PartKind::Priority),
         [
@@ -97,11 +94,7 @@ fn a_time_limit_does_not_make_the_tail_shorter() {
         assert!(row.percentile(Quantile::P50).figure.exact().is_some());
         assert_eq!(row.percentile(Quantile::P95).figure, Figure::AtLeast(9_000.0));
     }
-    assert_eq!(
-        (summary.requests.failed, summary.requests.censored),
-        (10, 0),
-        "they are failures all the same"
-    );
+    assert_eq!((summary.requests.failed, summary.requests.censored), (10, 0), "they are failures all the same");
     assert_eq!(summary.failures.timeout_rate, Some(0.1));
 }
 
@@ -212,8 +205,8 @@ fn an_interrupted_run_is_about_what_was_flown() {
 fn a_shard_that_was_stopped_lost_nothing_of_what_others_were_to_send() {
     // The second of two generators sent the requests at places 1, 3 and 5 of twenty, and was stopped: of its ten,
     // seven never came due. To a generator of the whole plan, places 0, 2 and 4 would be lost.
-    let records = [1, 3, 5]
-        .map(|i| record(i).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build());
+    let records =
+        [1, 3, 5].map(|i| record(i).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build());
     let mut log = run(20_000, records.into());
     log.header.plan.measured_requests = 10;
     log.header.shard = Some(Shard { number: 2, of: 2 });
@@ -288,9 +281,7 @@ fn a_crash_loses_what_is_missing_before_the_last_record_and_nothing_after_it() {
     // One warm-up request and ten planned, one a second; the log ends while 3 and 5 are out: 6 came back last.
     let mut records = vec![record(0).phase(Phase::Warmup).sent_at(0, 0, 0).paced(100, 10, 11).build()];
     records.extend(
-        [1, 2, 4, 6].map(|i| {
-            record(i).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build()
-        }),
+        [1, 2, 4, 6].map(|i| record(i).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build()),
     );
     let mut log = run(11_000, records);
     log.header.plan.warmup_requests = 1;
@@ -304,9 +295,7 @@ fn a_crash_loses_what_is_missing_before_the_last_record_and_nothing_after_it() {
     assert!(summary.window.cut_short);
     assert_eq!(rules(&summary), [Rule::WholeWindow, Rule::Conservation]);
     // A cool-down request has left a record: the whole window had come.
-    log.records.push(
-        record(11).phase(Phase::Cooldown).sent_at(11_500, 11_500, 11_500).paced(11_600, 10, 11).build(),
-    );
+    log.records.push(record(11).phase(Phase::Cooldown).sent_at(11_500, 11_500, 11_500).paced(11_600, 10, 11).build());
     let summary = summarise(&log, &[]);
     assert_eq!((summary.requests.unrecorded, summary.requests.never_due), (6, 0));
     assert!(!summary.window.cut_short);
@@ -330,30 +319,19 @@ fn a_summary_tells_what_was_asked_and_promised() {
     let summary = summarise(&mixed(), &[]);
     assert_eq!(summary.run.arrival, mixed().header.workload.arrival);
     let promised = |group: &Part| -> Vec<_> {
-        group
-            .slo_targets
-            .iter()
-            .map(|promise| (promise.class.clone(), promise.priority, promise.slo.ttft_ms))
-            .collect()
+        group.slo_targets.iter().map(|promise| (promise.class.clone(), promise.priority, promise.slo.ttft_ms)).collect()
     };
     assert_eq!(
         promised(&summary.parts[0]),
-        [
-            ("chat".to_owned(), Priority::High, Some(200.0)),
-            ("chat".to_owned(), Priority::Medium, Some(500.0))
-        ]
+        [("chat".to_owned(), Priority::High, Some(200.0)), ("chat".to_owned(), Priority::Medium, Some(500.0))]
     );
-    assert_eq!(
-        promised(summary.parts_of(PartKind::Priority)[2]),
-        [("batch".to_owned(), Priority::Low, None)]
-    );
+    assert_eq!(promised(summary.parts_of(PartKind::Priority)[2]), [("batch".to_owned(), Priority::Low, None)]);
 }
 
 #[test]
 fn findings_name_what_is_off() {
-    let mut records: Vec<_> = (0..50)
-        .map(|i| record(i).sent_at(i, i + 40, i + 40).paced(1_000 + i, 10, 4).usage(150, 9).build())
-        .collect();
+    let mut records: Vec<_> =
+        (0..50).map(|i| record(i).sent_at(i, i + 40, i + 40).paced(1_000 + i, 10, 4).usage(150, 9).build()).collect();
     for record in &mut records {
         record.output_tokens_asked = 20;
         record.merged_reads = 2;

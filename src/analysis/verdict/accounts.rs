@@ -15,19 +15,18 @@ pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 /// Largest share of requests that may be sent twice.
 const SENT_TWICE_BAR: f64 = 0.01;
 
-pub(super) const RAN_AT_ALL: &[ValidityRow] =
-    &[row(Rule::MeasuredRequests, "no request run: 1, some: 0", &[], |of| {
-        let counts = &of.run.requests;
-        let sentence = match counts.executed() {
-            0 => format!("no request of the window was run; {} were planned", count(counts.planned)),
-            sent => format!("{} of the window were run", counted(sent, "request")),
-        };
-        let cure = match of.run.window.ending {
-            Some(RunEnding::Interrupted) => "let the run finish",
-            _ => "run longer, at a higher rate, or with a shorter warm-up",
-        };
-        at_most(yes(counts.executed() == 0), 0.0, facts![sentence, cure])
-    })];
+pub(super) const RAN_AT_ALL: &[ValidityRow] = &[row(Rule::MeasuredRequests, "no request run: 1, some: 0", &[], |of| {
+    let counts = &of.run.requests;
+    let sentence = match counts.executed() {
+        0 => format!("no request of the window was run; {} were planned", count(counts.planned)),
+        sent => format!("{} of the window were run", counted(sent, "request")),
+    };
+    let cure = match of.run.window.ending {
+        Some(RunEnding::Interrupted) => "let the run finish",
+        _ => "run longer, at a higher rate, or with a shorter warm-up",
+    };
+    at_most(yes(counts.executed() == 0), 0.0, facts![sentence, cure])
+})];
 
 pub(super) const RULES: &[ValidityRow] = &[
     row(Rule::WholeWindow, "window cut short: 1, whole: 0", &[], |of| whole_window(of.run)),
@@ -36,12 +35,9 @@ pub(super) const RULES: &[ValidityRow] = &[
         at_most(of.run.log_damage.faults as f64, 0.0, facts![of.run.log_damage.warning()?])
     })
     .cure("the figures cover only what could be read: use a copy of the log that is not damaged, or run again"),
-    row(
-        Rule::Conservation,
-        "planned requests without a record, or records without a plan",
-        &[],
-        |of| conservation(of.run),
-    ),
+    row(Rule::Conservation, "planned requests without a record, or records without a plan", &[], |of| {
+        conservation(of.run)
+    }),
     row(Rule::Plan, "records, and facts of the header, that are not the plan's", &[], plan),
     row(Rule::SomethingCompleted, "no request completed: 1, some: 0", &[NothingRan, GONE], |of| {
         something_completed(of.run)
@@ -105,11 +101,8 @@ fn whole_window(run: &Summary) -> Option<RuleResult> {
 
 fn conservation(run: &Summary) -> Option<RuleResult> {
     let counts = &run.requests;
-    let window = Part {
-        planned: counted(counts.planned, "planned request"),
-        lost: counts.unrecorded,
-        added: counts.unplanned,
-    };
+    let window =
+        Part { planned: counted(counts.planned, "planned request"), lost: counts.unrecorded, added: counts.unplanned };
     let warm_up = Part {
         planned: counted(run.window.warmup_requests, "planned warm-up request"),
         lost: counts.warmup_unrecorded,
@@ -139,8 +132,7 @@ impl Part {
     fn fault(&self, known: &[u64]) -> Option<(String, &'static str)> {
         let Self { planned, lost, added } = self;
         if *added > 0 {
-            let sentence =
-                format!("the log has {} more than the {planned}; limit: none", counted(*added, "record"));
+            let sentence = format!("the log has {} more than the {planned}; limit: none", counted(*added, "record"));
             return Some((sentence, "check that no log was merged into itself"));
         }
         let which = if known.is_empty() { String::new() } else { format!(" ({})", spans(known)) };
@@ -170,8 +162,7 @@ fn plan(of: &CheckedRun<'_>) -> Option<RuleResult> {
     match of.observed.log.plan_check.as_ref()? {
         PlanCheck::NotChecked(why) => not_tested(format!("the plan was not checked: {why}")),
         PlanCheck::Held { records, unchecked } => {
-            let held =
-                format!("{} agree with the plan, drawn again from the header", counted(*records, "record"));
+            let held = format!("{} agree with the plan, drawn again from the header", counted(*records, "record"));
             let sentence = match unchecked.as_slice() {
                 [] => held,
                 unchecked => format!("{held}; not checked: {}", unchecked.join(", ")),
@@ -181,8 +172,7 @@ fn plan(of: &CheckedRun<'_>) -> Option<RuleResult> {
         PlanCheck::Differs { number, first } => {
             let more = number.saturating_sub(first.len() as u64);
             let more = if more > 0 { format!("; and {} more", count(more)) } else { String::new() };
-            let sentence =
-                format!("the log is not that of its plan: {}{more}; limit: no difference", first.join("; "));
+            let sentence = format!("the log is not that of its plan: {}{more}; limit: no difference", first.join("; "));
             let cure = "do not use these figures: the log was changed after the run; use a copy that was not, or run \
                 again";
             at_most(*number as f64, 0.0, facts![sentence, cure])
@@ -198,8 +188,7 @@ fn something_completed(run: &Summary) -> Option<RuleResult> {
         return at_most(0.0, 0.0, facts![sentence, ""]);
     }
     let example = run.failures.kinds.first();
-    let example =
-        example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
+    let example = example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
     let sentence = format!(
         "none of {requests} completed: {} failed, {} censored{}",
         count(counts.failed),
@@ -226,8 +215,7 @@ fn error_rate(of: &CheckedRun<'_>) -> Option<RuleResult> {
         return not_tested("no request completed");
     };
     let less = run.run.load.less_load();
-    let cure =
-        failure_cure(run).map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
+    let cure = failure_cure(run).map_or_else(|| format!("{less} or fix the cause of the failures"), str::to_owned);
     at_most(rate, ERROR_RATE_BAR, facts![rate, run.requests.failed, run.slo.scheduled, ERROR_RATE_BAR, cure])
 }
 
@@ -236,9 +224,7 @@ pub(crate) fn failure_cure(summary: &Summary) -> Option<&'static str> {
     match summary.failures.kinds.first()?.kind {
         FailureKind::Internal => Some("this is a bug in skyline: please report it"),
         FailureKind::HttpStatus(502 | 504) => Some("look at the log of the gateway before the server"),
-        kind if kind.is_timeout() => {
-            Some("raise this client's limit (--timeout and its like), or lower the rate")
-        }
+        kind if kind.is_timeout() => Some("raise this client's limit (--timeout and its like), or lower the rate"),
         FailureKind::HttpStatus(401 | 403) if summary.requests.completed > 0 => Some(
             "the server stopped taking the key during the run: look at whether it expired, was revoked or used up its \
              quota; less load does not help",
@@ -248,9 +234,9 @@ pub(crate) fn failure_cure(summary: &Summary) -> Option<&'static str> {
         FailureKind::HttpStatus(400 | 404 | 405 | 413 | 422) => {
             Some("the server refuses what these requests are, not how many: read its words")
         }
-        FailureKind::ClientLimit => Some(
-            "raise this machine's limits (`ulimit -n`, net.ipv4.ip_local_port_range), or send from more machines",
-        ),
+        FailureKind::ClientLimit => {
+            Some("raise this machine's limits (`ulimit -n`, net.ipv4.ip_local_port_range), or send from more machines")
+        }
         _ => None,
     }
 }

@@ -61,8 +61,7 @@ pub(super) const READING: &[ValidityRow] = &[
     row(Rule::ClientStarved, READ_LATE, NOT_ASKED, read_delay).cure(CURE),
     row(Rule::ClientStarved, "requests that found no free file or port on this machine", RAN, |of| {
         let found = of.run.failures.kinds.iter().find(|line| line.kind == FailureKind::ClientLimit);
-        let (failed, example) =
-            found.map_or((0, String::new()), |line| (line.count, format!(": {}", line.example)));
+        let (failed, example) = found.map_or((0, String::new()), |line| (line.count, format!(": {}", line.example)));
         at_most(failed as f64, 0.0, facts![failed, example])
     })
     .says("{request} found no free file descriptor, port or memory on this machine{}; limit: none")
@@ -237,8 +236,7 @@ mod tests {
             (100, 90_000, KernelReceived, Passed),
         ] {
             let mut log = log(ttft, 1_000, p50_us, stamps);
-            log.footer.as_mut().unwrap().client.as_mut().unwrap().loop_delay.as_mut().unwrap().p50_ns =
-                p50_us * 1_000;
+            log.footer.as_mut().unwrap().client.as_mut().unwrap().loop_delay.as_mut().unwrap().p50_ns = p50_us * 1_000;
             assert_eq!(outcomes(&log), [Passed, outcome, Passed], "{ttft} ms, {p50_us} µs, {stamps:?}");
         }
         // One time in a hundred alone moves no median, and one answer has no other percentile.
@@ -286,12 +284,7 @@ mod tests {
     fn lateness_is_worth_a_word_where_it_may_have_moved_a_figure_by_more_than_is_noted() {
         let mut summary = summarise(&log(100, 1_000, 2_000, ReadReturned), &[]);
         let effect = |statistic, share: f64| {
-            Measure::new(Rule::HostStalls, statistic).judged(
-                share > SPOILED,
-                [share, SPOILED],
-                share.to_string(),
-                CURE,
-            )
+            Measure::new(Rule::HostStalls, statistic).judged(share > SPOILED, [share, SPOILED], share.to_string(), CURE)
         };
         summary.verdict.checks = vec![
             effect(READ_LATE, NOTED),

@@ -40,9 +40,7 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     let failures = &summary.failures;
     let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();
     match (rule, failures.error_rate) {
-        (Rule::SteadyState, _) if summary.window.ending != Some(RunEnding::Interrupted) => {
-            VerdictOutcome::Overloaded
-        }
+        (Rule::SteadyState, _) if summary.window.ending != Some(RunEnding::Interrupted) => VerdictOutcome::Overloaded,
         (Rule::WholeWindow, _) if summary.breaker.is_some() => VerdictOutcome::Overloaded,
         (Rule::ErrorRate, Some(rate)) => of_failures(rate - of_load),
         _ => VerdictOutcome::Invalid,

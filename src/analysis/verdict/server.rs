@@ -133,10 +133,7 @@ mod tests {
         // From the first request on.
         let (rule, sentence) = reasons(|_| Some(FailureKind::Connect)).swap_remove(0);
         assert_eq!(rule, Rule::ServerStayed);
-        assert!(
-            sentence.starts_with("the server never answered: every connection was refused"),
-            "{sentence}"
-        );
+        assert!(sentence.starts_with("the server never answered: every connection was refused"), "{sentence}");
     }
 
     #[test]
@@ -178,8 +175,7 @@ mod tests {
 
     #[test]
     fn what_was_in_flight_at_its_death_is_a_part_of_it() {
-        let mut records: Vec<_> =
-            (0..5).map(|i| record(i).sent_at(i, i, i).paced(i + 20, 10, 5).build()).collect();
+        let mut records: Vec<_> = (0..5).map(|i| record(i).sent_at(i, i, i).paced(i + 20, 10, 5).build()).collect();
         // One in mid-answer, one that waits for its first token, one that never gets an end.
         records.push(
             record(5)

@@ -69,15 +69,13 @@ fn possible(of: &CheckedRun<'_>) -> Option<RuleResult> {
 
 fn handed_over(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let classes = &of.observed.log.header.workload.classes;
-    let has_images = |record: &RequestRecord| {
-        classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
-    };
+    let has_images =
+        |record: &RequestRecord| classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some());
     let sent = || {
         let records = of.observed.requests.iter().map(Measured::record);
         records.filter(|record| record.sent.is_some() && !has_images(record))
     };
-    let late =
-        |record: &RecordRef<'_>| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
+    let late = |record: &RecordRef<'_>| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
     let (number, all) = (sent().filter(late).count() as u64, sent().count() as u64);
     let longest = sent().map(|record| record.handed_over_in()).max()?;
     at_most(number as f64 / all as f64, HELD_BACK, facts![number, all, spoken(longest), HELD_BACK])
@@ -100,8 +98,7 @@ fn held_back(of: &CheckedRun<'_>) -> Option<RuleResult> {
 
 /// What came before its cause, and by how much, if anything did by over a millisecond.
 fn impossible(record: &RequestRecord) -> Option<(Duration, &'static str)> {
-    let answered =
-        [record.headers, record.chunks.first_at(), record.whole_answer].into_iter().flatten().min();
+    let answered = [record.headers, record.chunks.first_at(), record.whole_answer].into_iter().flatten().min();
     // An error may come before the whole request is written.
     let answered = answered.filter(|_| record.outcome == Outcome::Completed);
     let pairs = [

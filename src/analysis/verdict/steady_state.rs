@@ -100,8 +100,7 @@ fn wait(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let window = &summary.window;
     let median = |metric| summary.latency.row(metric).map(|row| row.percentile(Quantile::P50).figure);
     let waited = median(Metric::Ttft);
-    let written_s =
-        median(Metric::E2e).zip(waited).map(|(e2e, ttft)| (e2e.at_least() - ttft.at_least()) / 1e3);
+    let written_s = median(Metric::E2e).zip(waited).map(|(e2e, ttft)| (e2e.at_least() - ttft.at_least()) / 1e3);
     if window.cooldown_requests == 0 && written_s.is_some_and(|written_s| written_s > window.length_s()) {
         let load = seconds(window.length_s());
         return not_tested(format!(
@@ -134,9 +133,7 @@ fn served(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let said = || [left, growth, wait].iter().any(|test| fails(test(of).as_ref()));
     match (share < LEAST_SERVED, served.is_surely_short()) {
         (true, false) => not_tested(format!("{sentence}: too close to tell")),
-        (true, true) if said() => {
-            not_tested(format!("{sentence}: another check says that it did not keep up"))
-        }
+        (true, true) if said() => not_tested(format!("{sentence}: another check says that it did not keep up")),
         (is_short, _) => {
             let behind = if is_short { "the system did not keep up: " } else { "" };
             let missing = (1.0 - share).max(0.0);
@@ -185,11 +182,8 @@ fn growth(of: &CheckedRun<'_>) -> Option<RuleResult> {
             seconds(summary.window.length_s()),
         )
     } else {
-        let found = if state.movement.is_steady() {
-            "the system kept up"
-        } else {
-            "nothing shows whether the system kept up"
-        };
+        let found =
+            if state.movement.is_steady() { "the system kept up" } else { "nothing shows whether the system kept up" };
         format!("{found}: {}", moved(&state.movement))
     };
     at_most(value, 1.0, facts![sentence, cure(summary)])
@@ -198,10 +192,7 @@ fn growth(of: &CheckedRun<'_>) -> Option<RuleResult> {
 /// How far the latency moved, beside what an overload does to it.
 fn moved(movement: &Movement) -> String {
     let [by, limit] = [movement.std_ms, movement.overload_std_ms].map(|ms| seconds(ms / 1e3));
-    format!(
-        "latency varied by ±{by}; under an overload of {} it may vary by only ±{limit}",
-        percent(OVERLOAD)
-    )
+    format!("latency varied by ±{by}; under an overload of {} it may vary by only ±{limit}", percent(OVERLOAD))
 }
 
 /// Why the data do not tell an overload from chance, and what would, where they do not: too few requests, or
@@ -300,8 +291,8 @@ mod tests {
     #[test]
     fn growth_that_moves_latency_less_than_an_overload_would_is_none() {
         // From 1 s to 1.6 s within a minute: both grow, and fewer leave than come.
-        let records = (0..600)
-            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + 1_000, 1, 1).build());
+        let records =
+            (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + 1_000, 1, 1).build());
         let summary = summarise(&run(60_000, records.collect()), &[]);
         let state = summary.steady_state.as_ref().unwrap();
         let check = summary.verdict.checks.iter().find(|check| check.rule == Rule::SteadyState).unwrap();

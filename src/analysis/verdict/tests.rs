@@ -12,8 +12,8 @@ use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::clock::Timestamp;
 use crate::record::{
-    CheckRecord, CheckResult, ClientFacts, Delays, Failure, FailureKind, FinishReason, Outcome, Phase,
-    RunEnding, RunLog, ServerCounters, Usage,
+    CheckRecord, CheckResult, ClientFacts, Delays, Failure, FailureKind, FinishReason, Outcome, Phase, RunEnding,
+    RunLog, ServerCounters, Usage,
 };
 use crate::workload::{ArrivalPattern, Purpose, RateStage};
 
@@ -37,8 +37,7 @@ fn a_reason_is_a_failed_check_and_nothing_else() {
     let mut log = steady();
     log.records.iter_mut().for_each(|record| record.index += 1_000);
     let summary = summarise(&log, &[]);
-    let failed: Vec<_> =
-        summary.verdict.checks.iter().filter(|check| check.outcome == CheckOutcome::Failed).collect();
+    let failed: Vec<_> = summary.verdict.checks.iter().filter(|check| check.outcome == CheckOutcome::Failed).collect();
     assert!(!summary.verdict.valid && !failed.is_empty());
     assert_eq!(summary.verdict.reasons.len(), failed.len());
     for (reason, check) in summary.verdict.reasons.iter().zip(failed) {
@@ -56,13 +55,8 @@ fn steady() -> RunLog {
     let records = (0..220).map(|i| {
         let at = i * 100;
         let phase = if i < 20 { Phase::Warmup } else { Phase::Measured };
-        let mut record = record(i)
-            .phase(phase)
-            .sent_at(at, at, at + 1)
-            .paced(at + 100, 100, 10)
-            .usage(100, 10)
-            .counted()
-            .build();
+        let mut record =
+            record(i).phase(phase).sent_at(at, at, at + 1).paced(at + 100, 100, 10).usage(100, 10).counted().build();
         record.ended = record.ended.after(Duration::from_millis(2));
         record
     });
@@ -230,21 +224,13 @@ fn the_servers_counters_are_the_clients() {
     }));
     let counters = |prompt_tokens, generation_tokens, requests_succeeded| {
         let mut log = log.clone();
-        log.footer.as_mut().unwrap().server = Some(ServerCounters {
-            prompt_tokens,
-            generation_tokens,
-            requests_succeeded,
-            ..ServerCounters::default()
-        });
+        log.footer.as_mut().unwrap().server =
+            Some(ServerCounters { prompt_tokens, generation_tokens, requests_succeeded, ..ServerCounters::default() });
         outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
     };
     // Answer tokens, prompt tokens, requests.
     assert_eq!(counters(Some(22_000), Some(2_206), Some(220)), [Passed, Passed, Passed]);
-    assert_eq!(
-        counters(Some(22_200), Some(2_220), Some(222)),
-        [Passed, Passed, Passed],
-        "what the cut may hide"
-    );
+    assert_eq!(counters(Some(22_200), Some(2_220), Some(222)), [Passed, Passed, Passed], "what the cut may hide");
     assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Failed, Passed, Failed]);
     assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);

@@ -6,9 +6,7 @@ use crate::analysis::requests::observed::Measured;
 use crate::analysis::requests::oddities::OddAnswers;
 use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
 use crate::analysis::rules::facts;
-use crate::record::{
-    CheckResult, FinishReason, Outcome, RecordRef, RequestRecord, RunLog, ServerCounters, Usage,
-};
+use crate::record::{CheckResult, FinishReason, Outcome, RecordRef, RequestRecord, RunLog, ServerCounters, Usage};
 use crate::units::count;
 use crate::workload::GoldenCheck;
 
@@ -22,46 +20,33 @@ const CUT_TOKENS: u64 = 1;
 const PROMPT_SLACK: f64 = 1.1;
 
 pub(super) const RULES: &[ValidityRow] = &[
-    row(
-        Rule::TokenIdentity,
-        "tokens by which chunks and usage differ, as a share of usage",
-        RAN,
-        identity,
-    )
-    .says("the tokens of the chunks differ from usage by {token} ({%}) in {#} of {answer}; limit: {%}")
-    .cure(
-        "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, or \
+    row(Rule::TokenIdentity, "tokens by which chunks and usage differ, as a share of usage", RAN, identity)
+        .says("the tokens of the chunks differ from usage by {token} ({%}) in {#} of {answer}; limit: {%}")
+        .cure(
+            "compare the chunks of one answer with its usage (curl -N): either the server counts them differently, or \
          something on the way drops or repeats events",
-    ),
+        ),
     // A server whose counts are impossible in one answer is not believed in the others.
     row(Rule::TokenIdentity, "answers whose usage is impossible", RAN, |of| {
         let found = ImpossibleUsage::from_observed(of.observed)?;
         at_most(found.answers as f64, 0.0, facts![found.sentence(&OddAnswers::all(of.observed))])
     })
     .cure(IMPOSSIBLE_CURE),
-    row(
-        Rule::CounterIdentity,
-        "difference of answer tokens from the server's counter, as a share of it",
-        RAN,
-        |of| match counters(of) {
+    row(Rule::CounterIdentity, "difference of answer tokens from the server's counter, as a share of it", RAN, |of| {
+        match counters(of) {
             Some(counters) => {
                 let known = all_count(of, Usage::completion);
                 held("answer tokens", counters.generation_tokens.filter(|_| known), answer_tokens(of))
             }
             None => not_tested("the server's counters are not known"),
-        },
-    )
+        }
+    })
     .says(COUNTED)
     .cure(SHARED),
-    row(
-        Rule::CounterIdentity,
-        "difference of prompt tokens from the server's counter, as a share of it",
-        RAN,
-        |of| {
-            let known = counters(of)?.prompt_tokens.filter(|_| all_count(of, Usage::prompt));
-            held("prompt tokens", known, prompt_tokens(of))
-        },
-    )
+    row(Rule::CounterIdentity, "difference of prompt tokens from the server's counter, as a share of it", RAN, |of| {
+        let known = counters(of)?.prompt_tokens.filter(|_| all_count(of, Usage::prompt));
+        held("prompt tokens", known, prompt_tokens(of))
+    })
     .says(COUNTED)
     .cure(SHARED),
     row(
@@ -91,11 +76,7 @@ fn identity(of: &CheckedRun<'_>) -> Option<RuleResult> {
             continue;
         }
         let seen = record.chunks.tokens();
-        let off = if seen > reported {
-            seen - reported
-        } else {
-            (reported - seen).saturating_sub(textless(&record))
-        };
+        let off = if seen > reported { seen - reported } else { (reported - seen).saturating_sub(textless(&record)) };
         answers += 1;
         tokens += reported;
         apart += off;
@@ -150,9 +131,8 @@ fn counters(of: &CheckedRun<'_>) -> Option<ServerCounters> {
 
 /// Whether every answer, that of a golden prompt too, came with this count.
 fn all_count(of: &CheckedRun<'_>, count: fn(&Usage) -> Option<u64>) -> bool {
-    let counts = |record: RecordRef<'_>| {
-        record.outcome != Outcome::Completed || record.usage.as_ref().and_then(count).is_some()
-    };
+    let counts =
+        |record: RecordRef<'_>| record.outcome != Outcome::Completed || record.usage.as_ref().and_then(count).is_some();
     of.observed.log.records.iter().all(counts) && golden(of.observed.log).all_counted
 }
 
@@ -232,10 +212,9 @@ fn answer_tokens(of: &CheckedRun<'_>) -> Account {
 /// A prompt without a `usage` may have been computed or not; its length follows those that were reported.
 fn prompt_tokens(of: &CheckedRun<'_>) -> Account {
     let records = &of.observed.log.records;
-    let reported =
-        records.iter().filter_map(|record| Some((record.input_tokens_asked, record.counted_prompt()?)));
-    let (asked, got) = reported
-        .fold((0.0, 0.0), |(asked, got), (one, counted)| (asked + f64::from(one), got + counted as f64));
+    let reported = records.iter().filter_map(|record| Some((record.input_tokens_asked, record.counted_prompt()?)));
+    let (asked, got) =
+        reported.fold((0.0, 0.0), |(asked, got), (one, counted)| (asked + f64::from(one), got + counted as f64));
     let ratio = if asked > 0.0 { got / asked } else { 1.0 };
     let mut account = Account { least: got, most: got };
     for record in records.iter().filter(|record| record.counted_prompt().is_none()) {

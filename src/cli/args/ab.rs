@@ -65,13 +65,7 @@ impl DesignArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SideArgs {
     /// Address of A, the baseline [default: with --switch-cmd the one of --url]
-    #[arg(
-        long,
-        value_name = "URL",
-        required_unless_present = "switch_cmd",
-        conflicts_with = "url",
-        requires = "b"
-    )]
+    #[arg(long, value_name = "URL", required_unless_present = "switch_cmd", conflicts_with = "url", requires = "b")]
     pub(in crate::cli) a: Option<String>,
 
     /// Address of B, which is compared with A [default: with --switch-cmd the one of --url]

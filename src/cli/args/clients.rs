@@ -72,10 +72,10 @@ fn idle(clients: &ClientBehaviour, limits: &ClientLimits) -> impl Iterator<Item 
     let to_first = [limits.first_token_timeout_s, limits.total_timeout_s].into_iter().flatten();
     let to_first = to_first.min_by(f64::total_cmp);
     let waits_for_ever = to_first.or(limits.between_tokens_timeout_s).is_none();
-    let never_retried =
-        clients.retries > 0 && waits_for_ever && clients.retry_on.contains(&RetryCause::Timeout);
+    let never_retried = clients.retries > 0 && waits_for_ever && clients.retry_on.contains(&RetryCause::Timeout);
     let never_retried = never_retried.then(|| {
-        "note: clients try again after a timeout, and wait without a limit; give --timeout, such as --timeout 30s".to_owned()
+        "note: clients try again after a timeout, and wait without a limit; give --timeout, such as --timeout 30s"
+            .to_owned()
     });
     let spoken = |seconds: f64| spoken(Duration::from_secs_f64(seconds));
     let never_hedged = clients.hedge_after_s.zip(to_first).filter(|(after, limit)| after >= limit);
@@ -106,9 +106,7 @@ mod tests {
             idle(&clients, &ClientLimits { total_timeout_s, ..ClientLimits::default() }).collect::<Vec<_>>()
         };
         assert!(matches!(&notes(None)[..], [note] if note.contains("give --timeout")));
-        assert!(
-            matches!(&notes(Some(2.0))[..], [note] if note.contains("wait 2 s") && note.contains("--hedge-after"))
-        );
+        assert!(matches!(&notes(Some(2.0))[..], [note] if note.contains("wait 2 s") && note.contains("--hedge-after")));
         assert_eq!(notes(Some(2.1)), [""; 0]);
     }
 }

@@ -78,8 +78,7 @@ impl DeploymentArgs {
         let async_scheduling = switched(self.async_scheduling, self.no_async_scheduling);
         let mut facts: BTreeMap<Fact, String> = self.facts.into_iter().collect();
         let mut stated = |fact| facts.remove(&fact);
-        let (hardware, gpus, precision) =
-            (stated(Fact::Hardware), stated(Fact::Gpus), stated(Fact::Precision));
+        let (hardware, gpus, precision) = (stated(Fact::Hardware), stated(Fact::Gpus), stated(Fact::Precision));
         DeploymentFacts {
             hardware: self.hardware.or(hardware),
             gpus: self.gpus.or_else(|| gpus?.parse().ok()),
@@ -135,19 +134,10 @@ mod tests {
     #[test]
     fn a_fact_with_an_option_of_its_own_is_the_same_as_that_option() {
         let options = ["--hardware", "h100", "--gpus", "2", "--precision", "fp8", "--label", "driver=580.1"];
-        let stated = [
-            "--fact",
-            "hardware=h100",
-            "--fact",
-            "gpus=2",
-            "--fact",
-            "precision=fp8",
-            "--label",
-            "driver=580.1",
-        ];
+        let stated =
+            ["--fact", "hardware=h100", "--fact", "gpus=2", "--fact", "precision=fp8", "--label", "driver=580.1"];
         assert_eq!(typed(&options).facts(), typed(&stated).facts());
-        let more =
-            typed(&["--fact", "KV-cache-dtype = fp8_e5m2", "--note", " after the driver update "]).facts();
+        let more = typed(&["--fact", "KV-cache-dtype = fp8_e5m2", "--note", " after the driver update "]).facts();
         assert_eq!(more.facts, BTreeMap::from([(Fact::KvCacheDtype, "fp8_e5m2".to_owned())]));
         assert_eq!(more.notes, ["after the driver update"]);
     }

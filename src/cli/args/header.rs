@@ -22,11 +22,10 @@ fn of_file(path: &Path) -> Result<Vec<Header>, String> {
         format!("the file `{shown}` cannot be read: {error}\nhint: it has one `Name: value` a line")
     })?;
     let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines().map(str::trim));
-    let headers =
-        lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(number, line)| {
-            let header = with_variable(line).and_then(|header| header.parse::<Header>());
-            header.map_err(|error| format!("line {number} of `{shown}`: {error}"))
-        });
+    let headers = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(number, line)| {
+        let header = with_variable(line).and_then(|header| header.parse::<Header>());
+        header.map_err(|error| format!("line {number} of `{shown}`: {error}"))
+    });
     match headers.collect::<Result<Vec<_>, _>>()? {
         none if none.is_empty() => {
             Err(format!("the file `{shown}` has no header\nhint: write one `Name: value` a line"))
@@ -68,14 +67,10 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             format!("@{}", path.display())
         };
-        let names =
-            |headers: Vec<Header>| headers.iter().map(|header| header.name().to_string()).collect::<Vec<_>>();
+        let names = |headers: Vec<Header>| headers.iter().map(|header| header.name().to_string()).collect::<Vec<_>>();
         let two = file("\u{feff}# for the gate\r\nX-Key: a\r\n\r\nx-route: env:PATH\r\n");
         assert_eq!(names(read(&two).unwrap()), ["x-key", "x-route"]);
-        assert!(
-            error(&file("X-Key: a\nhunter2")).contains("line 2")
-                && !error(&file("hunter2")).contains("hunter2")
-        );
+        assert!(error(&file("X-Key: a\nhunter2")).contains("line 2") && !error(&file("hunter2")).contains("hunter2"));
         let unset = error(&file("X-Key: a\nX-Route: env:hunter2"));
         assert!(unset.contains("line 2") && !unset.contains("hunter2"), "{unset}");
         assert!(error(&file("\n")).contains("has no header"));

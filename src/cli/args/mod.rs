@@ -23,7 +23,6 @@ pub(super) use self::server::{FiledServer, ServerArgs};
 pub(super) use self::target::TargetArgs;
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
-    above_zero, one_of, percentile, rates, seconds, share, share_up_to_half, some_time, stop_length, users,
-    whole,
+    above_zero, one_of, percentile, rates, seconds, share, share_up_to_half, some_time, stop_length, users, whole,
 };
 pub(super) use self::workload::{LoadArgs, WorkArgs, WorkloadArgs};

@@ -26,15 +26,10 @@ impl PriceArgs {
     }
 
     /// The price of a GPU of each thing of this noun, of which these are the names and the hardware.
-    pub(in crate::cli) fn of(
-        &self,
-        found: &[(String, Option<String>)],
-        noun: &str,
-    ) -> Result<Vec<Option<f64>>, Stop> {
+    pub(in crate::cli) fn of(&self, found: &[(String, Option<String>)], noun: &str) -> Result<Vec<Option<f64>>, Stop> {
         let typed = self.gpu_hour.as_slice();
-        let is = |(own, hardware): &(String, Option<String>), name: &String| {
-            own == name || hardware.as_ref() == Some(name)
-        };
+        let is =
+            |(own, hardware): &(String, Option<String>), name: &String| own == name || hardware.as_ref() == Some(name);
         let names: Vec<_> = typed.iter().filter_map(|(name, _)| name.as_ref()).collect();
         if let Some(unknown) = names.iter().find(|name| !found.iter().any(|found| is(found, name))) {
             let known: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
@@ -48,8 +43,7 @@ impl PriceArgs {
             [(None, price)] => Ok(vec![Some(*price); found.len()]),
             _ if names.len() == typed.len() => {
                 let price = |found: &(String, Option<String>)| {
-                    let mut own =
-                        typed.iter().filter(|(name, _)| name.as_ref().is_some_and(|name| is(found, name)));
+                    let mut own = typed.iter().filter(|(name, _)| name.as_ref().is_some_and(|name| is(found, name)));
                     let name = &found.0;
                     match (own.next(), own.next()) {
                         (Some((_, price)), None) => Ok(Some(*price)),

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::header;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
-    check_ca_cert, session_header,
+    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions, check_ca_cert,
+    session_header,
 };
 use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::settings::{ServerAddress, ServerSettings};
@@ -331,14 +331,8 @@ mod tests {
             (&["--backend", "vllm"][..], (EngineKind::Vllm, Endpoint::Completions)),
             (&["--backend", "openai-chat"], (EngineKind::Vllm, Endpoint::Chat)),
             (&["--backend", "sglang"], (EngineKind::Sglang, Endpoint::Completions)),
-            (
-                &["--backend", "openai", "--endpoint", "/v1/chat/completions"],
-                (EngineKind::Vllm, Endpoint::Chat),
-            ),
-            (
-                &["--backend", "openai-chat", "--path", "/x/completions"],
-                (EngineKind::Vllm, Endpoint::Completions),
-            ),
+            (&["--backend", "openai", "--endpoint", "/v1/chat/completions"], (EngineKind::Vllm, Endpoint::Chat)),
+            (&["--backend", "openai-chat", "--path", "/x/completions"], (EngineKind::Vllm, Endpoint::Completions)),
             (&["--endpoint", "/v1/completions"], (EngineKind::Vllm, Endpoint::Completions)),
         ] {
             assert_eq!(endpoint(options), meant, "{options:?}");

@@ -70,11 +70,7 @@ impl TargetArgs {
     }
 
     /// How runs are executed, or all mistakes in it; the verb says which objectives judge them, if any.
-    pub(in crate::cli) fn settings(
-        &self,
-        load_option: LoadOption,
-        screen: Screen,
-    ) -> Result<RunSettings, Stop> {
+    pub(in crate::cli) fn settings(&self, load_option: LoadOption, screen: Screen) -> Result<RunSettings, Stop> {
         let typed = both(self.run.settings(), both(self.priced_deployment(), self.deployment.check()));
         let (server, (requests, (deployment, ()))) = both(self.server.settings(), typed)?;
         Ok(RunSettings {

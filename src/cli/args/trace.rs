@@ -57,12 +57,7 @@ pub(in crate::cli) struct SliceArgs {
 impl TraceArgs {
     /// The workload called `name`, or that of the trace alone, with what was typed of the trace: another one takes the
     /// place of the workload's times and lengths; a slice of its own trace changes that alone.
-    pub(super) fn apply(
-        &self,
-        name: Option<&str>,
-        seed: Option<u64>,
-        printer: Printer,
-    ) -> Result<WorkloadSpec, Stop> {
+    pub(super) fn apply(&self, name: Option<&str>, seed: Option<u64>, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let survey_of = |trace: &mut Trace, seed| survey(trace, seed);
         if name.is_some_and(|name| name.contains("://") || name.parse::<BaseUrl>().is_ok()) {
             return Err(Stop::usage(

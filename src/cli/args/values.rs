@@ -184,9 +184,7 @@ pub(in crate::cli) fn fact(text: &str) -> Result<(Fact, String), String> {
     let fact = match key.parse::<Fact>() {
         Ok(fact) if fact.is_stated() => fact,
         Ok(_) => {
-            return Err(format!(
-                "`{name}` are what is sent; give them with --temperature, --top-p and the like"
-            ));
+            return Err(format!("`{name}` are what is sent; give them with --temperature, --top-p and the like"));
         }
         Err(_) => {
             let meant = match nearest(&key, known()) {
@@ -303,10 +301,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_fact_is_answered_with_the_nearest() {
-        assert_eq!(
-            fact("attention-backend=FLASH_ATTN"),
-            Ok((Fact::AttentionBackend, "FLASH_ATTN".to_owned()))
-        );
+        assert_eq!(fact("attention-backend=FLASH_ATTN"), Ok((Fact::AttentionBackend, "FLASH_ATTN".to_owned())));
         let answers = [
             ("atention_backend=x", "did you mean `attention_backend`?"),
             ("zone=eu", "(any other name is a --label)"),

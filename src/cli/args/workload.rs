@@ -14,8 +14,8 @@ use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
 use crate::units::{count, counted};
 use crate::workload::{
-    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter,
-    RowOrder, Slo, Trace, WorkloadSpec,
+    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter, RowOrder,
+    Slo, Trace, WorkloadSpec,
 };
 
 /// The workload, what load it brings, and its overrides.

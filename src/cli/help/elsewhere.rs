@@ -44,14 +44,10 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
     match error.kind() {
         ErrorKind::UnknownArgument if typed.starts_with('-') => instead_of(typed, command),
         ErrorKind::UnknownArgument => stray_value(typed),
-        ErrorKind::ValueValidation if !typed.starts_with('-') => {
-            stray_value(context(ContextKind::InvalidValue)?)
-        }
+        ErrorKind::ValueValidation if !typed.starts_with('-') => stray_value(context(ContextKind::InvalidValue)?),
         ErrorKind::InvalidValue if typed.starts_with("--endpoint ") => {
             let path = context(ContextKind::InvalidValue).filter(|value| value.starts_with('/'))?;
-            Some(format!(
-                "`{path}` is not the usual path of an endpoint\nhint: --path {path} takes a path as it is"
-            ))
+            Some(format!("`{path}` is not the usual path of an endpoint\nhint: --path {path} takes a path as it is"))
         }
         ErrorKind::ArgumentConflict => {
             let other = context(ContextKind::PriorArg).filter(|other| *other != typed)?;
@@ -65,8 +61,7 @@ pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<S
 fn stray_value(typed: &str) -> Option<String> {
     if is_address(typed) {
         return Some(
-            "an address belongs to an option\nhint: --url names the server: --url http://host:8000"
-                .to_owned(),
+            "an address belongs to an option\nhint: --url names the server: --url http://host:8000".to_owned(),
         );
     }
     Slo::typed(typed).ok()?;
@@ -92,9 +87,8 @@ fn instead_of(typed: &str, command: &Command) -> Option<String> {
 fn verbs_with(option: &str, command: &Command) -> Option<String> {
     let name = option.strip_prefix("--")?;
     let has = |verb: &&Command| {
-        verb.get_arguments().any(|arg| {
-            arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|names| names.contains(&name))
-        })
+        verb.get_arguments()
+            .any(|arg| arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|names| names.contains(&name)))
     };
     let verbs: Vec<_> = command.get_subcommands().filter(has).map(Command::get_name).collect();
     (!verbs.is_empty()).then(|| verbs.join(", "))
@@ -136,10 +130,7 @@ mod tests {
             (&["bench", "short_chat", "--endpoint", "/x/v1/completions"], "--path /x/v1/completions"),
             (&["bench", "short_chat", "--trust-remote-code"], "nothing of it is executed"),
             (&["bench", "short_chat", "--num-profile-runs=3"], "here it is --repeats"),
-            (
-                &["bench", "short_chat", "--dataset-sampling-strategy=random"],
-                "skyline translate -- aiperf profile",
-            ),
+            (&["bench", "short_chat", "--dataset-sampling-strategy=random"], "skyline translate -- aiperf profile"),
             (&["bench", "short_chat", "--num_prompts=3"], "with hyphens: --num-prompts"),
             (&["bench", "short_chat", "--samples=3"], "it is an option of sweep, simulate"),
             (&["bench", "short_chat", "9", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),

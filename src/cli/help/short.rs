@@ -24,8 +24,7 @@ struct ShortHelp {
 }
 
 /// The embedded table, which tests read.
-static SHORT: LazyLock<ShortHelp> =
-    LazyLock::new(|| toml::from_str(include_str!("short.toml")).unwrap_or_default());
+static SHORT: LazyLock<ShortHelp> = LazyLock::new(|| toml::from_str(include_str!("short.toml")).unwrap_or_default());
 
 /// The command line as `-h` shows it.
 pub(in crate::cli) fn shortened(command: Command) -> Command {

@@ -13,11 +13,7 @@ pub(in crate::cli) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(in crate::cli) fn run(
-    args: &CompletionsArgs,
-    mut command: Command,
-    printer: Printer,
-) -> Result<Exit, Stop> {
+pub(in crate::cli) fn run(args: &CompletionsArgs, mut command: Command, printer: Printer) -> Result<Exit, Stop> {
     let mut script = Vec::new();
     generate(args.shell, &mut command, "skyline", &mut script);
     printer.data(&String::from_utf8_lossy(&script)).map(|()| Exit::Fine)

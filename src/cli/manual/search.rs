@@ -80,8 +80,7 @@ fn passages(lines: &[&str]) -> Vec<Passage> {
     for line in lines.iter().copied().chain([""]) {
         let is_fence = line.starts_with("```");
         let is_row = line.starts_with('|');
-        let is_item =
-            line.trim_start().starts_with("- ") || line.starts_with(|sign: char| sign.is_ascii_digit());
+        let is_item = line.trim_start().starts_with("- ") || line.starts_with(|sign: char| sign.is_ascii_digit());
         if is_fence || is_row || is_item || line.is_empty() {
             passages.extend(sentences(&std::mem::take(&mut prose)));
         }
@@ -140,8 +139,7 @@ fn excerpt(passage: &str, words: &[String]) -> String {
     let skipped = first.saturating_sub(BEFORE);
     let part: String = passage.chars().skip(skipped).take(LONGEST).collect();
     let part = if skipped > 0 { part.split_once(' ').map_or("", |(_, rest)| rest) } else { &part };
-    let (start, end) =
-        (if skipped > 0 { "… " } else { "" }, if skipped + LONGEST < length { " …" } else { "" });
+    let (start, end) = (if skipped > 0 { "… " } else { "" }, if skipped + LONGEST < length { " …" } else { "" });
     let part = if end.is_empty() { part } else { part.rsplit_once(' ').map_or(part, |(whole, _)| whole) };
     format!("{start}{part}{end}")
 }
@@ -178,8 +176,7 @@ mod tests {
             "skyline bench",
             "```",
         ];
-        let texts =
-            ["A rate steps up.", "The rate is a mean.", "an item of two lines", "`a` · b", "skyline bench"];
+        let texts = ["A rate steps up.", "The rate is a mean.", "an item of two lines", "`a` · b", "skyline bench"];
         let found = passages(&lines);
         assert_eq!(found.iter().map(|passage| passage.text.as_str()).collect::<Vec<_>>(), texts);
         assert_eq!(found.iter().filter(|passage| passage.is_code).count(), 1);
@@ -197,10 +194,7 @@ mod tests {
     fn a_long_passage_is_cut_around_the_word() {
         let long = format!("{} needle {}", "before ".repeat(30), "after ".repeat(30));
         let shown = excerpt(&long, &words(&["needle"]));
-        assert!(
-            shown.starts_with("… before") && shown.contains(" needle after") && shown.ends_with(" …"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("… before") && shown.contains(" needle after") && shown.ends_with(" …"), "{shown}");
         assert_eq!(excerpt("short", &words(&["none"])), "short");
     }
 }

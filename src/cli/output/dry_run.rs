@@ -27,11 +27,8 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
             _ => format!("{} of {} priority", slo(share.slo), share.priority),
         });
         let slos: Vec<_> = slos.collect();
-        let line = format!(
-            "{}: {input} prompt tokens and {output} answer tokens on average, {}",
-            class.name,
-            slos.join("; ")
-        );
+        let line =
+            format!("{}: {input} prompt tokens and {output} answer tokens on average, {}", class.name, slos.join("; "));
         facts.push(("requests", line));
     }
     let of_tenants = spec.tenants.iter().filter_map(|tenant| Some((&tenant.name, tenant.slo?)));

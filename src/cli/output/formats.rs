@@ -10,9 +10,7 @@ use clap::Args;
 use super::place::Place;
 use super::show::{ShowArgs, render, requested};
 use crate::experiment::{AbTest, Sweep};
-use crate::report::{
-    Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteOf, WriteRun,
-};
+use crate::report::{Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteOf, WriteRun};
 use crate::session::campaign::reported::Reported;
 use crate::session::{Collector, Printer, Stop, whole_file};
 
@@ -112,8 +110,7 @@ pub(in crate::cli) struct Kind<W: 'static> {
     is_pushed: bool,
 }
 
-pub(in crate::cli) const RUN: Kind<WriteRun> =
-    Kind { name: "a run", files: |export| export.run, is_pushed: true };
+pub(in crate::cli) const RUN: Kind<WriteRun> = Kind { name: "a run", files: |export| export.run, is_pushed: true };
 pub(in crate::cli) const SWEEP: Kind<WriteOf<Sweep>> =
     Kind { name: "a sweep", files: |export| export.sweep, is_pushed: false };
 pub(in crate::cli) const AB: Kind<WriteOf<AbTest>> =
@@ -211,12 +208,7 @@ impl Outputs {
     }
 
     /// Writes a run that is stored in `folder`, and pushes its figures.
-    pub(in crate::cli) fn write_run(
-        &self,
-        report: RunReport<'_>,
-        folder: &Path,
-        printer: Printer,
-    ) -> Result<(), Stop> {
+    pub(in crate::cli) fn write_run(&self, report: RunReport<'_>, folder: &Path, printer: Printer) -> Result<(), Stop> {
         let written = self.write(&RUN, folder, printer, |write, out| write(report, out));
         if let Some(collector) = &self.collector {
             collector.push(report, printer);
@@ -235,9 +227,8 @@ impl Outputs {
     ) -> Result<(), Stop> {
         let mut outcome = Ok(());
         for Planned { asked, document, place } in self.planned(kind)? {
-            let written = write_to(place, (asked, folder.join(document.file)), printer, |out| {
-                write(&document.write, out)
-            });
+            let written =
+                write_to(place, (asked, folder.join(document.file)), printer, |out| write(&document.write, out));
             outcome = outcome.and(written);
         }
         outcome
@@ -247,9 +238,9 @@ impl Outputs {
     fn refuse_to_push(&self, subject: &str) -> Result<(), Stop> {
         match self.collector {
             None => Ok(()),
-            Some(_) => Err(Stop::usage(format!(
-                "--otlp: {subject} is not pushed\nhint: push runs of Skyline, one by one"
-            ))),
+            Some(_) => {
+                Err(Stop::usage(format!("--otlp: {subject} is not pushed\nhint: push runs of Skyline, one by one")))
+            }
         }
     }
 
@@ -297,11 +288,7 @@ impl Outputs {
 }
 
 /// Where a document goes, one of `several` of its format or the only one.
-pub(super) fn place<W>(
-    asked: &RequestedExport,
-    document: &ExportFile<W>,
-    several: bool,
-) -> Result<Place, Stop> {
+pub(super) fn place<W>(asked: &RequestedExport, document: &ExportFile<W>, several: bool) -> Result<Place, Stop> {
     match &asked.place {
         Place::Usual => Ok(Place::Usual),
         Place::StandardOutput if several => Err(Stop::usage(format!(
@@ -340,10 +327,7 @@ pub(super) fn write_to(
         Place::Path(path) => path,
     };
     whole_file(&path, write).map_err(|error| {
-        Stop::impossible(format!(
-            "cannot write {}: {error}\nhint: FORMAT=PATH writes to another place",
-            path.display()
-        ))
+        Stop::impossible(format!("cannot write {}: {error}\nhint: FORMAT=PATH writes to another place", path.display()))
     })?;
     printer.words(&format!("{asked}: {}", path.display()));
     Ok(())

@@ -171,8 +171,6 @@ const ADVISED: u64 = 5;
 /// Says before they are executed when runs are too few for narrow intervals.
 pub(in crate::cli) fn advise_repeats(runs: u64, printer: Printer) {
     if (2..ADVISED).contains(&runs) {
-        printer.words(&format!(
-            "{runs} runs make wide intervals; {ADVISED} or more are advised (--repeats {ADVISED})"
-        ));
+        printer.words(&format!("{runs} runs make wide intervals; {ADVISED} or more are advised (--repeats {ADVISED})"));
     }
 }

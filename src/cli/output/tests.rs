@@ -58,8 +58,7 @@ fn files_are_written_whole_and_where_they_are_wanted() {
         std::fs::read_to_string(&there).unwrap(),
         crate::report::json_with(&summary, Extras::default()).unwrap()
     );
-    let mut names: Vec<_> =
-        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["mine.json", "summary.txt"], "nothing unfinished is left");
 }

@@ -64,17 +64,14 @@ struct Flags {
 /// The words of one side's options, which are options of the model and nothing else.
 fn words_of(side: AbSide, flags: &str, fitted: bool) -> Result<Vec<String>, Stop> {
     let words = shlex::split(flags).ok_or_else(|| refused(side, flags, "a quote is not closed"))?;
-    if let Some(word) = words.iter().find(|word| fitted && MEASURED.iter().any(|name| word.starts_with(name)))
-    {
+    if let Some(word) = words.iter().find(|word| fitted && MEASURED.iter().any(|name| word.starts_with(name))) {
         let why = format!("{word} is of the server that --fit fits, which was measured as it was");
         return Err(refused(side, flags, &why));
     }
     let alone = Flags::augment_args(Command::new("model").no_binary_name(true).disable_help_flag(true));
     match alone.try_get_matches_from(&words) {
         // What one option needs may be outside.
-        Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => {
-            Err(refused(side, flags, &by_clap(&error)))
-        }
+        Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => Err(refused(side, flags, &by_clap(&error))),
         _ => Ok(words),
     }
 }

@@ -51,11 +51,7 @@ impl ClientLimitArgs {
     }
 
     /// What the clients of `spec` enforce, with at most `cap` requests in flight.
-    pub(super) fn limits(
-        &self,
-        spec: &WorkloadSpec,
-        cap: Option<NonZeroUsize>,
-    ) -> Result<ClientLimits, Stop> {
+    pub(super) fn limits(&self, spec: &WorkloadSpec, cap: Option<NonZeroUsize>) -> Result<ClientLimits, Stop> {
         let typed = self.max_concurrency.clone().unwrap_or_default();
         typed.by_class(spec).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;
         let clients = spec.clients.as_ref();

@@ -58,9 +58,7 @@ pub(in crate::cli) fn fitted_to(
     printer: Printer,
 ) -> Result<(Described, EngineFit), Stop> {
     let Some(first) = runs.first() else {
-        return Err(Stop::usage(
-            "--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep",
-        ));
+        return Err(Stop::usage("--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep"));
     };
     runs.iter().try_for_each(|run| of_one_server(first, run).and_then(|()| of_its_plan(run)))?;
     let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&facts(&run.log.header)));
@@ -151,8 +149,7 @@ fn of_its_plan(run: &MeasuredRun) -> Result<(), Stop> {
 /// Refuses runs of which the facts say that different servers answered.
 fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
     let named = |run: &MeasuredRun| {
-        let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, .. } =
-            facts(&run.log.header);
+        let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, .. } = facts(&run.log.header);
         [
             ("hardware", hardware),
             ("gpus", gpus.map(|gpus| gpus.to_string())),
@@ -254,8 +251,7 @@ mod tests {
                 header.engines[0].serving_flags.insert(name.to_owned(), json!(value));
             }
         };
-        let engine =
-            |name: &'static str| move |header: &mut RunHeader| header.engines[0].engine = name.to_owned();
+        let engine = |name: &'static str| move |header: &mut RunHeader| header.engines[0].engine = name.to_owned();
         assert_eq!(on(&|_| ()), Some(true), "vLLM's default");
         assert_eq!(on(&flag(false)), Some(false));
         assert_eq!(on(&|header| header.deployment.hardware = Some("EPYC CPU".to_owned())), Some(false));

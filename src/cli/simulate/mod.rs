@@ -138,8 +138,7 @@ impl SimulateArgs {
         let cap = self.clients.cap().filter(|_| !self.workload.load.is_rate_inf());
         let limits = self.clients.limits(&spec, cap)?;
         note_idle(spec.clients.as_ref(), &limits, printer);
-        let simulation =
-            Simulation { limits, engine_fit, ..self.simulation(spec, datasets, model, objectives) };
+        let simulation = Simulation { limits, engine_fit, ..self.simulation(spec, datasets, model, objectives) };
         let work = match (&simulation.engine_fit, &self.loads.rates, other) {
             (.., Some(other)) => Work::Ab(Box::new(RoundsPlan::new(&self.sides.design, &simulation, other)?)),
             _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.what.named().1)?),
@@ -154,9 +153,7 @@ impl SimulateArgs {
         self.show.check()?;
         let (file, seconds) = self.workload.what.named();
         let file = file.ok_or_else(|| {
-            Stop::usage(
-                "--tune needs a file of axes\nhint: skyline tune --example prints one; tune_seqs is built in",
-            )
+            Stop::usage("--tune needs a file of axes\nhint: skyline tune --example prints one; tune_seqs is built in")
         })?;
         let screen = self.loads.screen();
         let (spec, workload, models) = variants::load(file)?;
@@ -306,8 +303,7 @@ mod tests {
 
     #[test]
     fn what_a_sweep_would_ignore_is_refused() {
-        for ignored in
-            [&["--requests=9"][..], &["--sweep-users=1,2", "--users=3"], &["--sweep-users=1,2", "--rate=3"]]
+        for ignored in [&["--requests=9"][..], &["--sweep-users=1,2", "--users=3"], &["--sweep-users=1,2", "--rate=3"]]
         {
             let typed = [&["simulate", "short_chat", "--sweep"], ignored].concat();
             let refusal = Typed::try_parse_from(&typed).unwrap_err();

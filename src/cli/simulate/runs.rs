@@ -2,8 +2,8 @@
 
 use super::simulation::Simulation;
 use crate::experiment::{
-    EngineFit, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment, RunRequest,
-    predict, seed_of_run,
+    EngineFit, InvalidRuns, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment, RunRequest, predict,
+    seed_of_run,
 };
 use crate::live::StepLine;
 use crate::report::{Extras, RunReport, documents};
@@ -36,12 +36,7 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
 }
 
 /// What a fitted engine predicts of each of the rates.
-pub(super) fn rates(
-    simulation: &Simulation,
-    fit: EngineFit,
-    axis: &LoadAxis,
-    printer: Printer,
-) -> Result<Exit, Stop> {
+pub(super) fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Printer) -> Result<Exit, Stop> {
     let mut predicted = Vec::new();
     let loads = axis.loads();
     let line = StepLine::counting(simulation.screen, "simulating", loads.len() as u64);
@@ -61,11 +56,7 @@ pub(super) fn rates(
 }
 
 /// Several runs, each with seeds of its own, and what they say together.
-pub(super) fn repeatedly(
-    simulation: &Simulation,
-    runs: &[PlannedRun],
-    printer: Printer,
-) -> Result<Exit, Stop> {
+pub(super) fn repeatedly(simulation: &Simulation, runs: &[PlannedRun], printer: Printer) -> Result<Exit, Stop> {
     let Simulation { model, objectives, spec, .. } = simulation;
     let folder = simulation.create_folder(&spec.name, jiff::Timestamp::now())?;
     // No machine can spoil a run in virtual time.

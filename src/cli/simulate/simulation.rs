@@ -79,11 +79,7 @@ impl Simulation {
     }
 
     /// Creates the folder of a run, or of several, where they are to be stored.
-    pub(in crate::cli) fn create_folder(
-        &self,
-        name: &str,
-        at: jiff::Timestamp,
-    ) -> Result<Option<PathBuf>, Stop> {
+    pub(in crate::cli) fn create_folder(&self, name: &str, at: jiff::Timestamp) -> Result<Option<PathBuf>, Stop> {
         self.out.as_deref().map(|base| folder::create(base, name, ENGINE, at)).transpose()
     }
 
@@ -119,12 +115,7 @@ impl Simulation {
     }
 
     /// Shows what an experiment found, and says where it is stored.
-    pub(super) fn finish<R: Reported>(
-        &self,
-        found: &R,
-        folder: Option<&Path>,
-        printer: Printer,
-    ) -> Result<Exit, Stop> {
+    pub(super) fn finish<R: Reported>(&self, found: &R, folder: Option<&Path>, printer: Printer) -> Result<Exit, Stop> {
         self.show(printer, found, || found.document())?;
         if let Some(folder) = folder {
             save::say_saved(folder, R::FORM.look, printer);

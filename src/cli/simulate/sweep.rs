@@ -23,8 +23,7 @@ const SATURATED: u64 = 2;
 const LONGEST_S: f64 = 86_400.0;
 
 /// What gives a run of it more to measure.
-const MORE: &str =
-    "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users)";
+const MORE: &str = "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users)";
 
 /// The first look at how fast users are answered, seconds; each further one is so many times as long.
 const FIRST_LOOK_S: f64 = 10.0;

@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use super::fit::fitted_to;
 use super::simulation::Simulation;
 use crate::cli::args::{Described, ModelArgs};
-use crate::experiment::tune::{
-    Forecaster, Predictor, TuneCandidate, TuneExperiment, TuneRun, TuneRuns, TuneSpec,
-};
+use crate::experiment::tune::{Forecaster, Predictor, TuneCandidate, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
 use crate::experiment::{EngineFit, MeasuredRun, RunRequest};
 use crate::live::StepLine;
 use crate::record::{DeploymentFacts, RunLog};
@@ -69,8 +67,7 @@ pub(in crate::cli) fn predictor<'a>(
     printer: Printer,
 ) -> impl Forecaster + 'a {
     let candidates = spec.candidates();
-    let fleets =
-        candidates.iter().map(|of| (described(spec, of, workload).map(|model| model.fleet), of.gpus));
+    let fleets = candidates.iter().map(|of| (described(spec, of, workload).map(|model| model.fleet), of.gpus));
     let fleets = fleets.collect();
     let classes = workload.classes.clone();
     let fit = move |measured: usize, runs: &[MeasuredRun]| -> Result<EngineFit, String> {

@@ -176,10 +176,7 @@ fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Pri
 fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
     let tune = Tune::read(folder).unwrap_or_else(|| Err(format!("{} has no tuning", folder.display())));
     let tune = tune.map_err(Stop::usage)?;
-    printer.words(&format!(
-        "the figures are those in {}: a tuning is not computed from its runs",
-        Tune::FILE_NAME
-    ));
+    printer.words(&format!("the figures are those in {}: a tuning is not computed from its runs", Tune::FILE_NAME));
     refuse_objectives(args, ", and a tuning has its own\nhint: show one of its runs")?;
     if args.validity.invalid_runs() == InvalidRuns::Counted {
         return Err(Stop::usage(

@@ -181,8 +181,7 @@ mod tests {
 
     #[test]
     fn a_run_measures_what_its_highest_percentile_needs() {
-        let needed =
-            |texts: &[&str]| samples_for(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>());
+        let needed = |texts: &[&str]| samples_for(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>());
         assert_eq!(needed(&[]), 662);
         assert_eq!(needed(&["p50 ttft < 1s", "mean tpot < 50ms"]), 130);
         assert_eq!(needed(&["p95 ttft < 1s", "p99.9 e2e < 9s"]), 6_636);

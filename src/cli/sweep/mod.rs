@@ -13,8 +13,7 @@ use crate::analysis::{Objective, statistics::OrderedShare};
 use crate::cli::args::{CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, note_idle};
 use crate::clock::RunClock;
 use crate::experiment::{
-    InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, SweepExperiment, SweepPlan, Swept,
-    TrialRequest,
+    InvalidRuns, Load, LoadAxis, Search, SearchStep, StopReason, SweepExperiment, SweepPlan, Swept, TrialRequest,
 };
 use crate::generator::Datasets;
 use crate::session::campaign::conduct::conduct;
@@ -26,8 +25,7 @@ use crate::session::exits::Undecided;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
-    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
-    stored,
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder, stored,
 };
 use crate::units::{count, spoken};
 use crate::workload::{Overrides, WorkloadSpec};
@@ -175,8 +173,7 @@ impl SweepArgs {
         let users = self.workload.users_of(self.loads.users.as_ref());
         let load = Overrides { users, ..Overrides::default() };
         let (spec, mut settings) = both(self.workload.spec(&load, printer), settings)?;
-        let (spec, datasets) =
-            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let between_s = spec.warmup_s + self.campaign.pause.as_secs_f64();
         let start = match &self.campaign.resume {
@@ -188,13 +185,8 @@ impl SweepArgs {
         let known = typed.or_else(|| start.axis.clone());
         let finds_start = known.is_none();
         let search = || LoadAxis::search_from(ANY_RATE);
-        let plan = self.loads.plan_of(
-            &spec,
-            known.unwrap_or_else(search),
-            &objectives,
-            &start,
-            self.workload.named().1,
-        );
+        let plan =
+            self.loads.plan_of(&spec, known.unwrap_or_else(search), &objectives, &start, self.workload.named().1);
         settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
@@ -316,8 +308,7 @@ impl PlannedSweep {
             };
             let rest_s = spec.warmup_s + args.campaign.pause.as_secs_f64();
             let is_default = args.loads.samples.is_none();
-            manifest.plan =
-                manifest.plan.shorter_by(clock.now().as_secs_f64()).below(found, rest_s, is_default);
+            manifest.plan = manifest.plan.shorter_by(clock.now().as_secs_f64()).below(found, rest_s, is_default);
         }
         if let (LoadAxis::Users { users }, None) = (&manifest.plan.axis, &resumed) {
             let fewest = users.first().copied().unwrap_or(1);

@@ -14,9 +14,7 @@ use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRow, Matrix
 use crate::report;
 use crate::report::documents::{self, PlannedRow};
 use crate::session::campaign::conduct::conduct;
-use crate::session::campaign::matrix::{
-    EVERY_VARIANT, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
-};
+use crate::session::campaign::matrix::{EVERY_VARIANT, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell};
 use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::serving::Servers;
 use crate::session::run::{PlannedLoad, announce_load, check_before_load, of_one_server};
@@ -45,8 +43,7 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     let first = plan.cells.first().map(|cell| &cell.checked.settings);
     let (dir, machine) = begin(campaign, first, (&plan.experiments.name, "matrix"), &manifest, printer)?;
     let rules = campaign.validity.rules();
-    let mut experiment =
-        MatrixExperiment::new(plan.experiments.clone(), rules.invalid).only(args.only.clone());
+    let mut experiment = MatrixExperiment::new(plan.experiments.clone(), rules.invalid).only(args.only.clone());
     let runs = MatrixCampaign { plan: &plan, servers: Servers::new(&dir, &interrupts, printer) };
     let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
     let Some(matrix) = conduct(&mut experiment, runs, how)? else { return Ok(Exit::Interrupted) };
@@ -117,8 +114,7 @@ impl MatrixArgs {
         }
         let of = |variant: &Variant| (variant.name.clone(), variant.server.hardware.clone());
         let names: Vec<_> = experiments.variants.iter().map(of).collect();
-        for (variant, price) in experiments.variants.iter_mut().zip(self.target.prices.of(&names, "variant")?)
-        {
+        for (variant, price) in experiments.variants.iter_mut().zip(self.target.prices.of(&names, "variant")?) {
             variant.server.gpu_hour = price.or(variant.server.gpu_hour);
         }
         experiments.currency = self.target.prices.currency.clone().or(experiments.currency);
@@ -182,8 +178,7 @@ impl MatrixArgs {
             return Ok(cells);
         }
         let rows: BTreeSet<_> = mistakes.iter().flat_map(|(_, rows)| rows).collect();
-        let mut text =
-            format!("{} of `{}` cannot be run", counted(rows.len() as u64, "row"), experiments.name);
+        let mut text = format!("{} of `{}` cannot be run", counted(rows.len() as u64, "row"), experiments.name);
         for (mistake, rows) in mistakes {
             let noun = if rows.len() == 1 { "row" } else { "rows" };
             // Nothing can be wrong with writing to a string.
@@ -202,8 +197,7 @@ impl MatrixArgs {
         let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-        let (spec, datasets) =
-            opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
@@ -235,12 +229,7 @@ impl MatrixArgs {
     }
 
     /// How runs of a row under a variant are executed: what the file says in place of what was typed.
-    fn settings(
-        &self,
-        experiments: &Experiments,
-        row: &MatrixRow,
-        variant: &Variant,
-    ) -> Result<RunSettings, Stop> {
+    fn settings(&self, experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Result<RunSettings, Stop> {
         let labels = [("matrix", experiments.name.as_str()), ("row", &row.name)];
         let currency = experiments.currency.as_deref();
         let screen = self.campaign.live.screen();
@@ -292,10 +281,7 @@ mod tests {
     fn prices_are_typed_in_a_currency() {
         let typed = ["rows_a_to_f", "--hardware", "h100", "--gpu-hour", "h100=2.5", "--currency", "EUR"];
         let priced = plan(&typed).unwrap().experiments;
-        assert_eq!(
-            (priced.variants[0].server.gpu_hour, priced.currency.as_deref()),
-            (Some(2.5), Some("EUR"))
-        );
+        assert_eq!((priced.variants[0].server.gpu_hour, priced.currency.as_deref()), (Some(2.5), Some("EUR")));
         let refusal = plan(&["rows_a_to_f", "--hardware=h100", "--gpu-hour=h100=2,h100=3"]).err().unwrap();
         assert!(refusal.message().contains("two prices of "), "{}", refusal.message());
     }
@@ -312,10 +298,8 @@ mod tests {
         let experiment = MatrixExperiment::new(plan.experiments.clone(), InvalidRuns::LeftOut).only(only);
         let request = experiment.next().unwrap();
         let run = campaign.plan(&request).unwrap();
-        let left = campaign.runs_left(
-            &CampaignStep { request: &request, experiment: &experiment, pause: Duration::ZERO },
-            &run,
-        );
+        let left = campaign
+            .runs_left(&CampaignStep { request: &request, experiment: &experiment, pause: Duration::ZERO }, &run);
         assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 
@@ -323,14 +307,9 @@ mod tests {
     fn every_row_that_cannot_be_run_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.toml");
-        let row =
-            |name: &str| format!("[[rows]]\nname = \"{name}\"\nworkload = \"no_such_workload_{name}\"\n");
+        let row = |name: &str| format!("[[rows]]\nname = \"{name}\"\nworkload = \"no_such_workload_{name}\"\n");
         std::fs::write(&path, format!("name = \"t\"\n{}{}", row("A"), row("B"))).unwrap();
         let stop = plan(&[path.to_str().unwrap()]).err().unwrap();
-        assert!(
-            stop.message().contains("row A: ") && stop.message().contains("row B: "),
-            "{}",
-            stop.message()
-        );
+        assert!(stop.message().contains("row A: ") && stop.message().contains("row B: "), "{}", stop.message());
     }
 }

@@ -48,8 +48,7 @@ fn settings(
     let (url, model) = (filed.url.as_deref(), filed.model.as_deref());
     let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
     let server = target.server.with(server, &format!("variant {}", variant.name))?;
-    let mut settings =
-        target.with(server, facts(variant, currency, labels)).settings(LoadOption::InFile, screen)?;
+    let mut settings = target.with(server, facts(variant, currency, labels)).settings(LoadOption::InFile, screen)?;
     if filed.serve.is_some() || filed.start.is_some() {
         // A command starts the server, which loads its model.
         settings.server.wait.get_or_insert(DEFAULT_WAIT);
@@ -59,8 +58,7 @@ fn settings(
 
 /// What every run's header says of its variant.
 fn facts(variant: &Variant, currency: Option<&str>, labels: &[(&str, &str)]) -> DeploymentFacts {
-    let VariantServer { hardware, gpus, serving_model, precision, flags, gpu_hour, .. } =
-        variant.server.clone();
+    let VariantServer { hardware, gpus, serving_model, precision, flags, gpu_hour, .. } = variant.server.clone();
     let own = [Some(("variant", variant.name.as_str())), flags.as_deref().map(|flags| ("flags", flags))];
     let labels = labels.iter().copied().chain(own.into_iter().flatten());
     DeploymentFacts {

@@ -129,8 +129,7 @@ impl TuneArgs {
             settings.requests.caps.total = cap.or(settings.requests.caps.total);
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
-            let (workload, datasets) =
-                opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
+            let (workload, datasets) = opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
             Ok((variant, settings.check(&workload, &datasets)?))
         });
         let variants = variants.collect::<Result<Vec<_>, Stop>>()?;

@@ -138,10 +138,7 @@ mod tests {
                     half";
         let found = read(page);
         let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["http_requests_total", "odd", "plain", "infinite", "unknown", "spaced", "times_bucket"]
-        );
+        assert_eq!(names, ["http_requests_total", "odd", "plain", "infinite", "unknown", "spaced", "times_bucket"]);
         let values: Vec<_> = found.iter().map(|(_, value)| *value).collect();
         assert_eq!(values[..4], [1027.0, 1.458_255_915e9, 12.47, f64::INFINITY]);
         assert!(values[4].is_nan());

@@ -37,8 +37,7 @@ impl MetricNames {
         let histogram = OF_HISTOGRAM.iter().find_map(|end| own.strip_suffix(end));
         self.gauges.iter().flat_map(|row| row.2).any(|known| is(known, own))
             || self.counters.iter().flat_map(|row| row.2).any(|known| is(known, own))
-            || histogram
-                .is_some_and(|own| self.times.iter().flat_map(|row| row.1).any(|known| is(known, own)))
+            || histogram.is_some_and(|own| self.times.iter().flat_map(|row| row.1).any(|known| is(known, own)))
     }
 
     /// The series of such a page, without values that are none.

@@ -59,8 +59,8 @@ impl FromStr for MetricsUrl {
         if !text.contains("://") {
             return Err(format!("the address of a metrics page needs a scheme; {FORM} or https://…"));
         }
-        let mut url = Url::parse(text)
-            .map_err(|error| format!("this is not the address of a metrics page ({error}); {FORM}"))?;
+        let mut url =
+            Url::parse(text).map_err(|error| format!("this is not the address of a metrics page ({error}); {FORM}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("metrics pages are read over http and https only; {FORM}"));
         }

@@ -123,25 +123,16 @@ impl OpenAiEngine {
         }
         if let Some(call) = traits.tokenize {
             let counted = within(control.count_tokens(call, &self.model, "one two three")).await;
-            let answer =
-                counted.map(|count| count.map_or(EndpointAnswer::Absent, |_| EndpointAnswer::Answers));
+            let answer = counted.map(|count| count.map_or(EndpointAnswer::Absent, |_| EndpointAnswer::Answers));
             let (purpose, path) = (EndpointPurpose::Tokenize, call.path.to_owned());
-            endpoints.push(KnownEndpoint {
-                purpose,
-                path,
-                answer: answer.unwrap_or_else(|error| answer_of(&error)),
-            });
+            endpoints.push(KnownEndpoint { purpose, path, answer: answer.unwrap_or_else(|error| answer_of(&error)) });
         }
         let mut series = Vec::new();
         if let Some(path) = traits.metrics_path {
             let page = within(control.text(path)).await;
             series = page.as_deref().map(|page| known_series(page, &traits)).unwrap_or_default();
             let answer = page.map_or_else(|error| answer_of(&error), |_| EndpointAnswer::Answers);
-            endpoints.push(KnownEndpoint {
-                purpose: EndpointPurpose::Metrics,
-                path: path.to_owned(),
-                answer,
-            });
+            endpoints.push(KnownEndpoint { purpose: EndpointPurpose::Metrics, path: path.to_owned(), answer });
         }
         if let Some(reset) = traits.reset_cache {
             let answer = match within(control.offers(reset.path)).await {
@@ -162,11 +153,7 @@ async fn within<T>(asked: impl Future<Output = Result<T, ControlError>>) -> Resu
 }
 
 /// The first of these paths that answers, else the first of them; `None` where the dialect has none.
-async fn first_that_answers(
-    control: &Control,
-    purpose: EndpointPurpose,
-    paths: &[&str],
-) -> Option<KnownEndpoint> {
+async fn first_that_answers(control: &Control, purpose: EndpointPurpose, paths: &[&str]) -> Option<KnownEndpoint> {
     let mut first = None;
     for path in paths {
         let answer = within(control.text(path)).await;
@@ -196,13 +183,11 @@ fn known_series<'p>(page: &'p str, traits: &DialectTraits) -> Vec<KnownSeries> {
     let Some(names) = traits.metrics.copied().or_else(|| MetricNames::on(page)) else {
         return Vec::new();
     };
-    let of_kind =
-        metric_samples(page).filter_map(|sample| Some((bare(names.own(sample.name)?), sample.name)));
+    let of_kind = metric_samples(page).filter_map(|sample| Some((bare(names.own(sample.name)?), sample.name)));
     let on_page: HashMap<&str, &'p str> = of_kind.collect();
     let one = |own: &str| on_page.get(bare(own)).copied();
-    let histogram = |own: &str| {
-        ["_count", "_bucket"].iter().find_map(|end| one(&format!("{own}{end}"))?.strip_suffix(end))
-    };
+    let histogram =
+        |own: &str| ["_count", "_bucket"].iter().find_map(|end| one(&format!("{own}{end}"))?.strip_suffix(end));
     let known = |all: &[&'static str], gives, there: &dyn Fn(&str) -> Option<&'p str>| {
         let found = all.iter().find_map(|known| there(names.own(known)?));
         let name = found.or(all.first().copied())?.to_owned();
@@ -271,12 +256,8 @@ mod tests {
 
     #[test]
     fn what_a_failure_says_of_an_endpoint() {
-        let status = |status| ControlError::Status {
-            path: String::new(),
-            status,
-            words: String::new(),
-            location: None,
-        };
+        let status =
+            |status| ControlError::Status { path: String::new(), status, words: String::new(), location: None };
         assert_eq!(answer_of(&status(404)), EndpointAnswer::Absent);
         assert_eq!(answer_of(&status(403)), EndpointAnswer::Refuses { status: 403 });
         assert_eq!(answer_of(&ControlError::Unreachable(String::new())), EndpointAnswer::Silent);

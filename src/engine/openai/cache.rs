@@ -92,7 +92,6 @@ impl OpenAiEngine {
 /// Waits until the answer is complete.
 async fn whole(mut answer: ServerAnswer) -> Result<(), Failure> {
     let all = async { answer.until_end().await.result };
-    let late =
-        || Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}", spoken(LIMIT)));
+    let late = || Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}", spoken(LIMIT)));
     timeout(LIMIT, all).await.unwrap_or_else(|_| Err(late()))
 }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION,
-    USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
 };
 use http::uri::PathAndQuery;
 
@@ -48,8 +47,8 @@ impl OpenAiEngine {
             // The control client sets it.
             control_headers.remove(HOST);
         }
-        let control = Control::new(&target, control_headers, tls.clone(), secrets.clone())
-            .map_err(ConnectError::Setup)?;
+        let control =
+            Control::new(&target, control_headers, tls.clone(), secrets.clone()).map_err(ConnectError::Setup)?;
         let dialer = ready(&target, &control, tls, wait.into(), &mut progress).await?;
         let (model, listed) = model(&target, &control, &mut progress).await?;
         let answered = control.settings_page().await;
@@ -144,14 +143,11 @@ async fn model(
             format!("{}; or name a model with --model, if only the list is locked", of_refused_key(target))
         }
         Err(ControlError::Status { location: Some(location), .. }) => {
-            of_redirect(&target.url, &path, location)
-                + "; where only the list is there, name a model with --model"
+            of_redirect(&target.url, &path, location) + "; where only the list is there, name a model with --model"
         }
-        Err(ControlError::Unreadable { .. }) => {
-            "is this the address of an LLM server, and not of a web page or its \
+        Err(ControlError::Unreadable { .. }) => "is this the address of an LLM server, and not of a web page or its \
             login? check --url; where only the list is missing, name a model with --model"
-                .to_owned()
-        }
+            .to_owned(),
         _ => "name one with --model, or check --url".to_owned(),
     };
     let reason = listed.err().map_or_else(|| format!("{path} lists none"), |error| error.to_string());
@@ -177,9 +173,8 @@ fn common_headers(target: &Target) -> Result<HeaderMap, ConnectError> {
     headers.insert(HOST, host);
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("skyline/", env!("CARGO_PKG_VERSION"))));
     if let Some(key) = &target.api_key {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
-            ConnectError::Setup("the API key has characters that no header may have".to_owned())
-        })?;
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
+            .map_err(|_| ConnectError::Setup("the API key has characters that no header may have".to_owned()))?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }

@@ -102,8 +102,7 @@ impl OpenAiEngine {
 
 fn in_flight_on(page: &str, traits: &DialectTraits) -> Option<u64> {
     let gauges = traits.metrics?.gauges_of(&traits.metrics?.series(page));
-    let present =
-        [Gauge::Running, Gauge::Waiting].into_iter().filter_map(|gauge| whole(*gauges.get(&gauge)?));
+    let present = [Gauge::Running, Gauge::Waiting].into_iter().filter_map(|gauge| whole(*gauges.get(&gauge)?));
     present.reduce(u64::saturating_add)
 }
 
@@ -145,10 +144,7 @@ mod tests {
         let names = &EngineKind::Vllm.traits();
         let reading = CounterReading::new(page, names).unwrap();
         let counted = counters(Some(1_294), Some(13_017), Some(115));
-        assert_eq!(
-            reading.counters,
-            ServerCounters { cache_queries: Some(1_294), cache_hits: Some(0), ..counted }
-        );
+        assert_eq!(reading.counters, ServerCounters { cache_queries: Some(1_294), cache_hits: Some(0), ..counted });
         assert_eq!(reading.block_tokens, Some(128), "on a processor");
         assert_eq!(in_flight_on(page, names), Some(0));
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
@@ -168,9 +164,7 @@ mod tests {
 
     #[test]
     fn label_sets_are_summed_and_other_series_left_out() {
-        let of = |page: &str| {
-            CounterReading::new(page, &EngineKind::Vllm.traits()).map(|reading| reading.counters)
-        };
+        let of = |page: &str| CounterReading::new(page, &EngineKind::Vllm.traits()).map(|reading| reading.counters);
         let page = "# HELP vllm:prompt_tokens_total Things, as in vllm:prompt_tokens_total 9.\n\
                     # TYPE vllm:prompt_tokens_total counter\n\
                     vllm:prompt_tokens_total{model=\"x} 7\",note=\"\\\"}\"} 2\n\
@@ -203,19 +197,14 @@ mod tests {
         for prefix in ["vllm:", "vllm_", "ray_vllm_", "ray_vllm:"] {
             for name in ["prefix_cache", "gpu_prefix_cache"] {
                 for end in ["_total", ""] {
-                    let page =
-                        format!("{prefix}{name}_queries{end} 500\n{prefix}{name}_hits{end}{{m=\"x\"}} 480\n");
+                    let page = format!("{prefix}{name}_queries{end} 500\n{prefix}{name}_hits{end}{{m=\"x\"}} 480\n");
                     assert_eq!(of(&page, EngineKind::Vllm), Some(hits(500, 480)), "{page}");
                 }
             }
         }
         let late = "ray_vllm_prompt_tokens_total 100\nray_vllm_prefix_cache_queries_total 9\n\
                     ray_vllm_prefix_cache_hits_total 3\nray_vllm_num_requests_running 2\n";
-        assert_eq!(
-            of(late, EngineKind::Vllm),
-            Some(hits(9, 3)),
-            "what Ray exports late is compared with nothing"
-        );
+        assert_eq!(of(late, EngineKind::Vllm), Some(hits(9, 3)), "what Ray exports late is compared with nothing");
         assert_eq!(in_flight_on(late, &EngineKind::Vllm.traits()), Some(2));
         let sglang = "sglang_prompt_tokens_total 10\nsglang_cached_tokens_total 4\n";
         let expected = ServerCounters { prompt_tokens: Some(10), ..hits(10, 4) };
@@ -233,9 +222,6 @@ mod tests {
         assert_eq!(reading(130, Some(40)).since(&before), None);
         assert_eq!(reading(130, None).since(&before), Some(counters(Some(30), None, None)));
         // A series that appears only once it has counted began at 0.
-        assert_eq!(
-            reading(130, Some(40)).since(&reading(100, None)),
-            Some(counters(Some(30), Some(40), None))
-        );
+        assert_eq!(reading(130, Some(40)).since(&reading(100, None)), Some(counters(Some(30), Some(40), None)));
     }
 }

@@ -104,11 +104,7 @@ impl OpenAiEngine {
     /// # Errors
     ///
     /// The server's error, its silence, or that it takes over 30 s for all.
-    pub async fn count_tokens(
-        &self,
-        texts: &[String],
-        step: impl FnMut(),
-    ) -> Result<Option<Vec<usize>>, Failure> {
+    pub async fn count_tokens(&self, texts: &[String], step: impl FnMut()) -> Result<Option<Vec<usize>>, Failure> {
         self.count_tokens_within(COUNTED_WITHIN, texts, step).await
     }
 
@@ -182,12 +178,7 @@ impl OpenAiEngine {
     }
 
     /// One exchange, whose read delays go to `delays`.
-    pub(super) fn exchange(
-        &self,
-        request: PreparedRequest,
-        clock: RunClock,
-        delays: &Arc<ReadDelays>,
-    ) -> ServerAnswer {
+    pub(super) fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> ServerAnswer {
         let received = ReceivedAnswer::new(Arc::clone(&self.answers), &request);
         ServerAnswer(self.transport.exchange(request, received, clock, delays))
     }

@@ -38,10 +38,8 @@ pub(super) fn of_refused_key(target: &Target) -> String {
         Some(name) => format!("the key in the environment variable {name}"),
         None => "the API key".to_owned(),
     });
-    let named =
-        target.headers.iter().map(|header| header.name().as_str()).filter(|name| names_a_credential(name));
-    let sent: Vec<_> =
-        key.into_iter().chain(named.map(|name| format!("the header {name} of --header"))).collect();
+    let named = target.headers.iter().map(|header| header.name().as_str()).filter(|name| names_a_credential(name));
+    let sent: Vec<_> = key.into_iter().chain(named.map(|name| format!("the header {name} of --header"))).collect();
     if sent.is_empty() {
         return "no key was sent: set OPENAI_API_KEY, name another variable with --api-key-env, or give --header \
                 'NAME: env:VARIABLE'"
@@ -90,9 +88,9 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
             "the server does not take the field `{name}`: leave it out with --extra-body '{{\"{name}\": null}}', or \
              {other}"
         ),
-        None => format!(
-            "the server does not take the request as it is, and names no field: {other}, or look at its log"
-        ),
+        None => {
+            format!("the server does not take the request as it is, and names no field: {other}, or look at its log")
+        }
     }
 }
 
@@ -103,12 +101,16 @@ pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
     match (there, tail) {
         (Some(there), Some(tail)) if there.path().ends_with(tail) => {
             let before = there.path().strip_suffix(tail).unwrap_or_default();
-            format!("redirects are not followed; give the address that it leads to: --url {}{before}", there.origin().ascii_serialization())
+            format!(
+                "redirects are not followed; give the address that it leads to: --url {}{before}",
+                there.origin().ascii_serialization()
+            )
         }
         (Some(there), Some(tail)) if there.path().ends_with(&format!("{tail}/")) => {
             format!("redirects are not followed; give the path that it leads to: --path {}", there.path())
         }
-        _ => "that is another page, perhaps of a login: check --url, and whether a key is needed (--api-key-env)".to_owned(),
+        _ => "that is another page, perhaps of a login: check --url, and whether a key is needed (--api-key-env)"
+            .to_owned(),
     }
 }
 
@@ -153,8 +155,7 @@ pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
         413 => "the request is larger than the server, or a proxy before it, takes: raise its limit (nginx: \
                 client_max_body_size), or shorten the prompts"
             .to_owned(),
-        429 => "the server, or a gateway before it, limits how much it takes: wait, or raise its limit"
-            .to_owned(),
+        429 => "the server, or a gateway before it, limits how much it takes: wait, or raise its limit".to_owned(),
         _ => "the server failed: look at its log; if it is starting, wait longer with --wait".to_owned(),
     }
 }
@@ -167,8 +168,7 @@ mod tests {
 
     #[test]
     fn a_redirect_gives_the_address_to_type() {
-        let hint =
-            |url: &str, location: &str| of_redirect(&url.parse().unwrap(), "/v1/chat/completions", location);
+        let hint = |url: &str, location: &str| of_redirect(&url.parse().unwrap(), "/v1/chat/completions", location);
         for (location, cure) in [
             ("https://h/v1/chat/completions", "--url https://h/v1"),
             ("https://h:8443/gate/v1/chat/completions", "--url https://h:8443/gate/v1"),

@@ -38,11 +38,7 @@ impl OpenAiEngine {
     /// # Errors
     ///
     /// What is wrong with the answer, with a hint.
-    pub async fn tested(
-        self,
-        limit: Duration,
-        refused: impl Fn(Duration),
-    ) -> Result<(Self, SmokeReport), SmokeError> {
+    pub async fn tested(self, limit: Duration, refused: impl Fn(Duration)) -> Result<(Self, SmokeReport), SmokeError> {
         let retry = RETRY_LIMITS[usize::from(self.target.form == AnswerForm::Whole)];
         self.tested_within(limit, limit.min(retry), refused).await
     }
@@ -150,11 +146,7 @@ impl LengthTests {
     }
 
     /// What to try after the outcome of a test request.
-    fn after(
-        &mut self,
-        (fields, prompt): TestFields,
-        result: &Result<SmokeReport, SmokeError>,
-    ) -> Option<TestFields> {
+    fn after(&mut self, (fields, prompt): TestFields, result: &Result<SmokeReport, SmokeError>) -> Option<TestFields> {
         self.tried.push((fields, prompt));
         let unforced = LengthFields { forcing: LengthForcing::None, ..fields };
         let next = match result {
@@ -233,9 +225,9 @@ fn changed(own: LengthFields, fields: LengthFields) -> Option<String> {
         _ => None,
     };
     let in_words = match added {
-        Some(added) => format!(
-            "answers are kept to their length with {added} too (with {own} alone the model may end them early)"
-        ),
+        Some(added) => {
+            format!("answers are kept to their length with {added} too (with {own} alone the model may end them early)")
+        }
         None => format!("the server does not go by {own}: requests ask for their lengths with {fields}"),
     };
     (own != fields).then_some(in_words)
@@ -245,16 +237,14 @@ impl SmokeReport {
     /// What the answer shows of the requested length.
     pub fn length_in_words(&self) -> String {
         let counted = self.usage.and_then(|usage| usage.completion());
-        let came =
-            counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
+        let came = counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
         match self.length {
             LengthTest::Kept if counted.is_none() => {
                 format!("not known: {came} for {TEST_TOKENS} tokens, which the server does not count")
             }
             LengthTest::Kept => format!("kept: {came} for {TEST_TOKENS}"),
             LengthTest::Ignored => {
-                let with =
-                    if self.both_tried { ", with max_tokens as with max_completion_tokens" } else { "" };
+                let with = if self.both_tried { ", with max_tokens as with max_completion_tokens" } else { "" };
                 format!(
                     "the server ignores the requested length: {came} for {TEST_TOKENS} tokens{with}; choose its own \
                      --engine, or set its field with --extra-body"
@@ -303,8 +293,7 @@ mod tests {
     use super::*;
 
     const PLAIN: LengthFields = LengthFields { limit: "max_completion_tokens", forcing: LengthForcing::None };
-    const FORCED: LengthFields =
-        LengthFields { limit: "max_tokens", forcing: LengthForcing::IgnoreEosAndMinTokens };
+    const FORCED: LengthFields = LengthFields { limit: "max_tokens", forcing: LengthForcing::IgnoreEosAndMinTokens };
 
     #[test]
     fn the_extra_body_says_how_many_tokens_are_requested() {
@@ -326,8 +315,7 @@ mod tests {
     #[test]
     fn a_refusal_that_names_a_field_says_what_to_try() {
         let after = |fields, status, message: &str| {
-            refused(fields, &Failure::new(FailureKind::HttpStatus(status), message))
-                .map(|next| next.to_string())
+            refused(fields, &Failure::new(FailureKind::HttpStatus(status), message)).map(|next| next.to_string())
         };
         let openai = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
                       'max_completion_tokens' instead.";

@@ -16,9 +16,7 @@ mod preflight;
 mod readiness;
 mod settings;
 
-pub use abilities::{
-    EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities,
-};
+pub use abilities::{EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities};
 pub use connect_error::ConnectProgress;
 pub(crate) use control::MOCK_SERVER;
 pub use counters::CounterReading;

@@ -181,11 +181,9 @@ impl OpenAiEngine {
     pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
         let shapes = self.target.answers.iter().flatten();
         for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
-            let mut answer =
-                self.unmeasured(PreparedRequest::new(index, body).within(AnswerBudget::of_test()));
+            let mut answer = self.unmeasured(PreparedRequest::new(index, body).within(AnswerBudget::of_test()));
             // An incomplete answer is expected.
-            if let Ok(AnswerEnd { result: Err(failure), .. }) =
-                tokio::time::timeout(limit, answer.until_end()).await
+            if let Ok(AnswerEnd { result: Err(failure), .. }) = tokio::time::timeout(limit, answer.until_end()).await
                 && matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError)
             {
                 return Err(AnswerFormRefused { dialect: self.target.dialect, kind: shape.kind(), failure });
@@ -213,18 +211,12 @@ impl OpenAiEngine {
                 return Ok(());
             }
             let now: Vec<_> = models.into_iter().map(|model| model.shown).collect();
-            return Err(ServerChanged {
-                what: "list of models",
-                before: listing(listed),
-                now: listing(&now),
-            });
+            return Err(ServerChanged { what: "list of models", before: listing(listed), now: listing(&now) });
         };
         match (facts.max_model_len, model.max_len) {
-            (Some(before), Some(now)) if before != now => Err(ServerChanged {
-                what: "longest context",
-                before: before.to_string(),
-                now: now.to_string(),
-            }),
+            (Some(before), Some(now)) if before != now => {
+                Err(ServerChanged { what: "longest context", before: before.to_string(), now: now.to_string() })
+            }
             _ => Ok(()),
         }
     }
@@ -306,14 +298,10 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             of_no_endpoint(&target.url, &target.url.endpoint_path(target.endpoint), !listed.is_empty())
         }
         FailureKind::HttpStatus(400 | 422)
-            if target.priority == PriorityField::Sent
-                && failure.message.to_lowercase().contains("priority") =>
+            if target.priority == PriorityField::Sent && failure.message.to_lowercase().contains("priority") =>
         {
             let with = target.dialect.start_options().priority.map(|option| format!(": start it with {option}"));
-            format!(
-                "the server does not accept priorities{}, or leave --send-priority out",
-                with.unwrap_or_default()
-            )
+            format!("the server does not accept priorities{}, or leave --send-priority out", with.unwrap_or_default())
         }
         FailureKind::HttpStatus(400 | 422) => {
             let named = if let Cause::Field(name) = cause { Some(name.as_str()) } else { None };
@@ -359,9 +347,7 @@ pub(super) fn in_brackets(option: Option<&str>) -> String {
 /// Whether a server's message quotes the model's name: servers without a field for it (older vLLM, Ollama)
 /// report an unknown model this way.
 fn quotes(words: &str, model: &str) -> bool {
-    [('`', '`'), ('"', '"'), ('\'', '\'')]
-        .iter()
-        .any(|(open, close)| words.contains(&format!("{open}{model}{close}")))
+    [('`', '`'), ('"', '"'), ('\'', '\'')].iter().any(|(open, close)| words.contains(&format!("{open}{model}{close}")))
 }
 
 /// An answer format that the server refuses. Its message has a `hint:` line.

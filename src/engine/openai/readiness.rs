@@ -69,8 +69,7 @@ pub(super) async fn ready(
                 return Ok(dialer);
             }
             // It was awaited longer where it was about to be ready, and then broke down.
-            let waited =
-                if elapsed > limit + SHORT_WAIT { Duration::from_secs(elapsed.as_secs()) } else { limit };
+            let waited = if elapsed > limit + SHORT_WAIT { Duration::from_secs(elapsed.as_secs()) } else { limit };
             return Err(ConnectError::NotReady { url, waited, reason, hint });
         }
         progress(ConnectProgress::Waiting { reason, elapsed, limit });
@@ -98,8 +97,7 @@ enum Prospect {
 }
 
 const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
-const CHECK_NAME: &str =
-    "check the host's name in --url; if the name will appear later, wait longer with --wait";
+const CHECK_NAME: &str = "check the host's name in --url; if the name will appear later, wait longer with --wait";
 const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_proxy names, with its login \
     (http://USER:PASSWORD@HOST:PORT), or go around it: NO_PROXY=HOST";
 
@@ -124,19 +122,14 @@ impl NotReadyYet {
         let (hint, prospect) = match error {
             // Only a proxy asks for this.
             ControlError::Status { status: 407, .. } => (CHECK_PROXY.to_owned(), Prospect::None),
-            ControlError::Status { words, .. } if names_key(words) => {
-                (of_refused_key(target), Prospect::None)
-            }
-            ControlError::Status { status, words, .. } => {
-                (of_unready(target, *status, words), Prospect::Good)
-            }
+            ControlError::Status { words, .. } if names_key(words) => (of_refused_key(target), Prospect::None),
+            ControlError::Status { status, words, .. } => (of_unready(target, *status, words), Prospect::Good),
             ControlError::Unreachable(words) if words.starts_with(NO_HTTP) => {
                 ("check the port in --url: that of the server's API speaks HTTP".to_owned(), Prospect::Poor)
             }
-            ControlError::Unreachable(words) if words == ENDLESS => (
-                "give --url the address of the server itself: what is there never answers".to_owned(),
-                Prospect::None,
-            ),
+            ControlError::Unreachable(words) if words == ENDLESS => {
+                ("give --url the address of the server itself: what is there never answers".to_owned(), Prospect::None)
+            }
             _ => (LOADING.to_owned(), Prospect::Good),
         };
         Self { reason: error.to_string(), hint, prospect, lists: None }
@@ -146,10 +139,7 @@ impl NotReadyYet {
     fn of_tls(target: &Target, error: &ControlError) -> Self {
         Self {
             reason: format!("this port speaks TLS, and the address says http:// ({error})"),
-            hint: format!(
-                "write https:// in --url: {}",
-                target.url.to_string().replacen("http://", "https://", 1)
-            ),
+            hint: format!("write https:// in --url: {}", target.url.to_string().replacen("http://", "https://", 1)),
             prospect: Prospect::None,
             lists: None,
         }
@@ -205,11 +195,7 @@ async fn check_once(
 }
 
 /// What comes of `action`, or `silence` if it does not end by `end`.
-async fn within<T>(
-    end: Instant,
-    silence: NotReadyYet,
-    action: impl Future<Output = T>,
-) -> Result<T, NotReadyYet> {
+async fn within<T>(end: Instant, silence: NotReadyYet, action: impl Future<Output = T>) -> Result<T, NotReadyYet> {
     tokio::time::timeout_at(end, action).await.map_err(|_| silence)
 }
 
@@ -269,9 +255,7 @@ fn start_hint(Target { url, dialect, .. }: &Target) -> String {
     }
     match dialect.traits().start_command {
         Some(command) => {
-            hints.push(format!(
-                "start the server: `{command} --port {port}`; if it is starting, wait: --wait 10m"
-            ));
+            hints.push(format!("start the server: `{command} --port {port}`; if it is starting, wait: --wait 10m"));
         }
         None => hints.push("start the server; if it is starting, wait: --wait 10m".to_owned()),
     }

@@ -68,9 +68,8 @@ fn interconnect_of(text: &str) -> Option<String> {
     let kind = |joint: &String| if joint.starts_with("NV") { "NVLink" } else { "PCIe" };
     let kinds: BTreeSet<&str> = joints.iter().map(kind).collect();
     let all = |words: Vec<&str>| words.join(", ");
-    (!joints.is_empty()).then(|| {
-        format!("{} ({})", all(kinds.into_iter().collect()), all(joints.iter().map(String::as_str).collect()))
-    })
+    (!joints.is_empty())
+        .then(|| format!("{} ({})", all(kinds.into_iter().collect()), all(joints.iter().map(String::as_str).collect())))
 }
 
 /// Every setting in `answer` by its path, joined by dots: numbers, strings and lists. Unset values, and those
@@ -157,10 +156,7 @@ mod tests {
     fn the_longest_context_is_where_each_server_has_it() {
         let llamacpp = json!({"default_generation_settings": {"n_ctx": 4096}, "total_slots": 4});
         assert_eq!(longest_context(&llamacpp), Some(4_096));
-        assert_eq!(
-            longest_context(&json!({"max_input_tokens": 4095, "max_total_tokens": 8192})),
-            Some(8_192)
-        );
+        assert_eq!(longest_context(&json!({"max_input_tokens": 4095, "max_total_tokens": 8192})), Some(8_192));
         assert_eq!(longest_context(&json!({"context_length": null, "version": "1"})), None);
     }
 
@@ -199,8 +195,7 @@ mod tests {
     fn a_key_that_is_echoed_elsewhere_is_hidden() {
         let mut target = Target::new("http://x".parse().unwrap(), EngineKind::Sglang);
         target.api_key = Some(Secret::new("keykeykey"));
-        let flags =
-            settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::from_target(&target));
+        let flags = settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::from_target(&target));
         assert_eq!(flags["command"], "serve --api-key ***");
     }
 }

@@ -120,8 +120,7 @@ async fn why_the_model_stopped_is_known_before_the_end() {
 #[tokio::test]
 async fn events_in_one_write_are_merged_and_others_are_not() {
     let two = delta("a") + &delta("b");
-    let acts =
-        vec![send(STREAM), chunk(&two), Act::Pause, chunk(&delta("c")), chunk(FINISH), send("0\r\n\r\n")];
+    let acts = vec![send(STREAM), chunk(&two), Act::Pause, chunk(&delta("c")), chunk(FINISH), send("0\r\n\r\n")];
     let (events, end) = answer_to(acts).await;
     assert_eq!(end.result, Ok(()));
     assert_eq!(chunks(&events), [false, true, false]);
@@ -143,10 +142,7 @@ async fn events_cut_anywhere_are_whole_again() {
 #[tokio::test]
 async fn every_fault_has_its_kind() {
     let typed = |media: &str, body: &str| {
-        send(&format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        ))
+        send(&format!("HTTP/1.1 200 OK\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
     };
     let begun = |then: Vec<Act>| [vec![send(STREAM), chunk(&delta("a"))], then].concat();
     let whole = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
@@ -156,11 +152,7 @@ async fn every_fault_has_its_kind() {
         (begun(vec![Act::Pause, Act::Close]), FailureKind::Reset, "after 1 chunk"),
         (begun(vec![send("0\r\n\r\n")]), FailureKind::Truncated, "after 1 chunk"),
         (begun(vec![chunk(DONE), Act::Pause, Act::Close]), FailureKind::Truncated, "without a finish reason"),
-        (
-            begun(vec![chunk("data: {\"error\":{\"message\":\"boom\"}}\n\n")]),
-            FailureKind::StreamError,
-            "boom",
-        ),
+        (begun(vec![chunk("data: {\"error\":{\"message\":\"boom\"}}\n\n")]), FailureKind::StreamError, "boom"),
         (begun(vec![chunk("data: {\"choices\":[\n\n")]), FailureKind::Malformed, "not the JSON"),
         (begun(vec![send("xyz\r\n")]), FailureKind::Malformed, "broken chunked framing"),
         (vec![send(STREAM), send("0\r\n\r\n")], FailureKind::Truncated, "before any chunk"),
@@ -177,10 +169,7 @@ async fn every_fault_has_its_kind() {
     ] {
         let (_, end) = answer_to(acts).await;
         let failure = end.result.unwrap_err();
-        assert!(
-            failure.reason == kind && failure.message.contains(words),
-            "{failure} is not {kind}: {words}"
-        );
+        assert!(failure.reason == kind && failure.message.contains(words), "{failure} is not {kind}: {words}");
     }
 }
 

@@ -95,8 +95,7 @@ impl<'a> ChunkJson<'a> {
                 "usage" if value.0.get() != "null" => document.read_usage(value),
                 "x_groq" if document.usage.is_none() => {
                     let members = value.members().unwrap_or_default();
-                    let usage =
-                        members.into_iter().find(|(name, value)| name == "usage" && value.get() != "null");
+                    let usage = members.into_iter().find(|(name, value)| name == "usage" && value.get() != "null");
                     if let Some((_, usage)) = usage {
                         document.read_usage(LooseValue(usage));
                     }
@@ -191,8 +190,7 @@ impl<'a> ChunkJson<'a> {
                     continue;
                 }
                 "completion_tokens_details" => {
-                    *reasoning_tokens =
-                        detail(value, "reasoning_tokens", &mut self.unread).or(*reasoning_tokens);
+                    *reasoning_tokens = detail(value, "reasoning_tokens", &mut self.unread).or(*reasoning_tokens);
                     continue;
                 }
                 // Moonshot and DeepSeek; SGLang.
@@ -240,8 +238,7 @@ impl<'a> ChunkJson<'a> {
 
     /// Whether it is a part of an answer, of which more follow, or at least of one that is no whole answer.
     pub(crate) fn is_chunk(&self) -> bool {
-        let part =
-            |choice: &Choice<'_>| !choice.is_whole && (choice.message.is_some() || choice.finish.is_none());
+        let part = |choice: &Choice<'_>| !choice.is_whole && (choice.message.is_some() || choice.finish.is_none());
         !self.choices().is_empty() && self.choices().iter().all(part)
     }
 
@@ -333,8 +330,7 @@ impl<'a> Choice<'a> {
     /// Bytes of all its texts.
     pub(crate) fn text_bytes(&self) -> usize {
         let said = self.message.as_ref().map_or(0, |said| {
-            let called: usize =
-                said.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+            let called: usize = said.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
             let reasoning: usize = said.thoughts.iter().map(|thought| thought.len()).sum();
             said.content.len() + said.refusal.len() + reasoning + called
         });
@@ -372,10 +368,7 @@ impl<'a> Choice<'a> {
     /// Tool calls or pieces of them: index, name, arguments.
     pub(crate) fn tool_calls(&self) -> impl Iterator<Item = (u32, &str, &str)> {
         let calls = self.message.as_ref().map_or(&[][..], |said| &said.tool_calls);
-        calls
-            .iter()
-            .zip(0..)
-            .map(|(call, index)| (call.index.unwrap_or(index), &*call.name, &*call.arguments))
+        calls.iter().zip(0..).map(|(call, index)| (call.index.unwrap_or(index), &*call.name, &*call.arguments))
     }
 }
 

@@ -165,9 +165,7 @@ impl<'a> Reader<'a> {
                 seen.once(3, walk, |walk| detail(walk, b"reasoning_tokens", &mut usage.reasoning_tokens))
             }
             // Failures, and counts of other APIs.
-            b"error" | b"input_tokens" | b"output_tokens" | b"prompt_cache_hit_tokens" => {
-                walk.null().then_some(())
-            }
+            b"error" | b"input_tokens" | b"output_tokens" | b"prompt_cache_hit_tokens" => walk.null().then_some(()),
             _ => walk.any(),
         })?;
         usage.cached_tokens = usage.cached_tokens.or(cached);

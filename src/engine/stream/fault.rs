@@ -94,10 +94,7 @@ fn words_of_value(value: &Value) -> Option<String> {
             let words = words_of_value(words?)?;
             // FastAPI gives the place of a mistake apart from its message.
             let place = fields.get("loc").and_then(Value::as_array).map(|steps| {
-                steps
-                    .iter()
-                    .map(|s| s.as_str().map_or_else(|| s.to_string(), str::to_owned))
-                    .collect::<Vec<_>>()
+                steps.iter().map(|s| s.as_str().map_or_else(|| s.to_string(), str::to_owned)).collect::<Vec<_>>()
             });
             Some(place.map_or(words.clone(), |steps| format!("{}: {words}", steps.join("."))))
         }
@@ -203,10 +200,7 @@ mod tests {
             (r#"{"message":"?","param":"model"}"#, Some("model")),
             (r#"{"error":{"message":"no","param":"temperature"}}"#, Some("temperature")),
             (r#"{"error":{"message":"no","param":"messages[0].content"}}"#, Some("messages")),
-            (
-                r#"{"detail":[{"loc":["body","min_tokens"],"msg":"extra fields not permitted"}]}"#,
-                Some("min_tokens"),
-            ),
+            (r#"{"detail":[{"loc":["body","min_tokens"],"msg":"extra fields not permitted"}]}"#, Some("min_tokens")),
             (r#"{"detail":[{"loc":["body",34],"msg":"JSON decode error"}]}"#, None),
             (r#"{"error":{"message":"no","param":"None"}}"#, None),
             (r#"{"error":{"message":"no","param":"'; drop it"}}"#, None),

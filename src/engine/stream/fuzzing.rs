@@ -28,8 +28,7 @@ pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
 }
 
 /// All reads are of one moment, so that pieces cannot show.
-pub(crate) const ARRIVAL: ArrivalStamp =
-    ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
+pub(crate) const ARRIVAL: ArrivalStamp = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
 
 /// A response that is read without a socket.
 pub(crate) struct SocketlessResponse {
@@ -54,11 +53,7 @@ impl SocketlessResponse {
         Some(self.over(outcome))
     }
 
-    pub(crate) fn fail(
-        &mut self,
-        error: &std::io::Error,
-        arrival: ArrivalStamp,
-    ) -> Option<(AnswerEnd, Afterwards)> {
+    pub(crate) fn fail(&mut self, error: &std::io::Error, arrival: ArrivalStamp) -> Option<(AnswerEnd, Afterwards)> {
         let outcome = self.response.fail(error, arrival, &mut self.received)?;
         Some(self.over(outcome))
     }
@@ -128,8 +123,7 @@ fn answered(pieces: &[&[u8]], status: StatusCode, content_type: &'static str) ->
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     let form = if content_type.ends_with("json") { AnswerForm::Whole } else { AnswerForm::Streamed };
-    let mut reader =
-        ResponseReader::new(status, &headers, form, Secrets::default()).capturing(CaptureText::Yes);
+    let mut reader = ResponseReader::new(status, &headers, form, Secrets::default()).capturing(CaptureText::Yes);
     let mut events = AnswerEvents::new();
     for piece in pieces {
         if let Some(end) = reader.bytes(piece, ARRIVAL, &mut events) {

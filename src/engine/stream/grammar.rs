@@ -7,9 +7,7 @@ use serde::de::IgnoredAny;
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkText;
-use crate::record::{
-    Failure, FailureKind, FinishReason, Oddities, OddityKind, ShownText, Usage, UsageBounds,
-};
+use crate::record::{Failure, FailureKind, FinishReason, Oddities, OddityKind, ShownText, Usage, UsageBounds};
 
 use super::chunk::repair::readable;
 use super::chunk::{Choice, ChunkJson, listed_error};
@@ -224,8 +222,7 @@ impl Grammar {
         self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
-        let said =
-            ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
+        let said = ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
         Ok(self.step(said, choices, only.as_bytes(), bytes))
     }
 

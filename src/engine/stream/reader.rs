@@ -60,8 +60,7 @@ enum Body {
 impl ResponseReader {
     /// A reader for the response with this head to a request for `form`; its messages hide `secrets`.
     pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
-        let field =
-            |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let field = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let media = field(CONTENT_TYPE).unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let encoding = field(CONTENT_ENCODING).filter(|name| !name.trim().eq_ignore_ascii_case("identity"));
@@ -71,9 +70,7 @@ impl ResponseReader {
             _ if status.is_redirection() && headers.contains_key(LOCATION) => {
                 explained(Explained::Redirect(status, location(headers, &secrets)))
             }
-            _ if !status.is_success() || status == StatusCode::NO_CONTENT => {
-                explained(Explained::Status(status))
-            }
+            _ if !status.is_success() || status == StatusCode::NO_CONTENT => explained(Explained::Status(status)),
             _ => Body::Begun(BytesMut::new()),
         };
         let (capture, limits) = (CaptureText::No, ReadingLimits::default());
@@ -146,12 +143,7 @@ impl ResponseReader {
     }
 
     /// Takes a piece of the body; chunks with text go to `events`. Returns the end of the answer where it is over.
-    pub fn bytes(
-        &mut self,
-        piece: &[u8],
-        arrival: ArrivalStamp,
-        events: &mut AnswerEvents,
-    ) -> Option<AnswerEnd> {
+    pub fn bytes(&mut self, piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> Option<AnswerEnd> {
         self.limits.size.bytes += piece.len() as u64;
         if let Body::Begun(begun) = &mut self.body {
             let mut all = std::mem::take(begun);
@@ -177,15 +169,11 @@ impl ResponseReader {
         self.body = match content(bytes, self.form, at_end) {
             None => Body::Begun(BytesMut::new()),
             Some(BodyContent::Json) => Body::Json(BytesMut::new()),
-            Some(BodyContent::Compressed) => {
-                explained(Explained::Compressed("gzip, which no header says".to_owned()))
-            }
+            Some(BodyContent::Compressed) => explained(Explained::Compressed("gzip, which no header says".to_owned())),
             Some(BodyContent::Other) if of_events => Body::Stream(Box::new(self.stream())),
             Some(BodyContent::Other) if bytes.is_empty() => Body::Json(BytesMut::new()),
             Some(BodyContent::Page) if of_events => explained(Explained::ContentType("text/html".to_owned())),
-            Some(BodyContent::Page | BodyContent::Other) => {
-                explained(Explained::ContentType(self.media.clone()))
-            }
+            Some(BodyContent::Page | BodyContent::Other) => explained(Explained::ContentType(self.media.clone())),
             Some(BodyContent::Events) => {
                 let mut stream = self.stream();
                 if !of_events || self.form == AnswerForm::Whole {
@@ -230,9 +218,7 @@ impl ResponseReader {
             }
         }
         let end = match (&mut self.body, close) {
-            (Body::Stream(stream), _) => {
-                stream.end(close, self.form, arrival, events, &mut self.limits, &self.secrets)
-            }
+            (Body::Stream(stream), _) => stream.end(close, self.form, arrival, events, &mut self.limits, &self.secrets),
             (Body::Explained { failure, bytes }, _) => failure.end(bytes, arrival.at, &self.secrets),
             (Body::Json(bytes), BodyEnd::Clean) => {
                 let bytes = std::mem::take(bytes);
@@ -243,18 +229,14 @@ impl ResponseReader {
                 }
             }
             (Body::Json(_) | Body::Begun(_), _) => {
-                let failure =
-                    Failure::new(FailureKind::Reset, "the connection broke before the answer was whole");
+                let failure = Failure::new(FailureKind::Reset, "the connection broke before the answer was whole");
                 AnswerEnd::failed(arrival.at, failure)
             }
         };
         let end = end.counted_in(self.limits.memory.take());
         // The server's own words in the body, and an HTTP status, say more.
         let is_said = |failure: &Failure| {
-            matches!(
-                failure.reason,
-                FailureKind::StreamError | FailureKind::Aborted | FailureKind::HttpStatus(_)
-            )
+            matches!(failure.reason, FailureKind::StreamError | FailureKind::Aborted | FailureKind::HttpStatus(_))
         };
         match self.beside_body.take() {
             Some(failure) if !end.result.as_ref().is_err_and(is_said) => {
@@ -285,10 +267,7 @@ impl ResponseReader {
 /// The JSON document that a body begins with; `[DONE]` of an event stream may follow.
 fn whole_document(body: &[u8]) -> &[u8] {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii();
-    let body = body
-        .strip_suffix(b"[DONE]")
-        .and_then(|body| body.trim_ascii().strip_suffix(b"data:"))
-        .unwrap_or(body);
+    let body = body.strip_suffix(b"[DONE]").and_then(|body| body.trim_ascii().strip_suffix(b"data:")).unwrap_or(body);
     body.trim_ascii()
 }
 

@@ -81,10 +81,8 @@ pub(crate) fn says_failure(words: &str) -> bool {
 /// The meaning of a server's finish reason, without `secrets`.
 pub(crate) fn ending(word: &str, secrets: &Secrets) -> Ending {
     let plain = plain(word);
-    let plain = ["finish_reason_", "finishreason."]
-        .iter()
-        .find_map(|prefix| plain.strip_prefix(prefix))
-        .unwrap_or(&plain);
+    let plain =
+        ["finish_reason_", "finishreason."].iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(&plain);
     if plain.is_empty() || NO_REASON.split(' ').any(|word| word == plain) {
         return Ending::GoesOn;
     }
@@ -149,10 +147,6 @@ mod tests {
     #[test]
     fn names_of_events_are_errors_only_where_they_say_so() {
         assert!(["error", "Exception", "response.failed", "stream_error"].map(is_error).iter().all(|is| *is));
-        assert!(
-            !["message", "ping", "tool_call_dispatch", "connection", "interrupt"]
-                .map(is_error)
-                .contains(&true)
-        );
+        assert!(!["message", "ping", "tool_call_dispatch", "connection", "interrupt"].map(is_error).contains(&true));
     }
 }

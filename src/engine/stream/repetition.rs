@@ -23,8 +23,7 @@ impl Repetition {
     #[inline]
     pub(super) fn add(&mut self, text: &[u8]) {
         let length = text.len() as u64;
-        self.is_last =
-            length == self.bytes && length > 0 && self.chunks >= FEWEST && text.starts_with(&self.opening);
+        self.is_last = length == self.bytes && length > 0 && self.chunks >= FEWEST && text.starts_with(&self.opening);
         if self.bytes == 0 {
             self.opening = text.iter().take(OPENING).copied().collect();
         }

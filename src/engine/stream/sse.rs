@@ -160,9 +160,7 @@ impl SseFramer {
                 return Some(SseEvent { name: None, data: Cow::Owned(line.to_vec()), stray: true });
             }
             // Words of a program or a proxy that failed: `Error: …`, `Traceback …`, a page of HTML.
-            _ if line.starts_with(b"<")
-                || is_error(&String::from_utf8_lossy(&line[..line.len().min(WORDS)])) =>
-            {
+            _ if line.starts_with(b"<") || is_error(&String::from_utf8_lossy(&line[..line.len().min(WORDS)])) => {
                 return Some(SseEvent {
                     name: Some(Cow::Borrowed(b"error")),
                     data: Cow::Owned(line.to_vec()),
@@ -170,8 +168,7 @@ impl SseFramer {
                 });
             }
             name => {
-                self.oddities
-                    .note(OddityKind::Line, &String::from_utf8_lossy(&name[..name.len().min(WORDS)]));
+                self.oddities.note(OddityKind::Line, &String::from_utf8_lossy(&name[..name.len().min(WORDS)]));
                 self.keep(line);
             }
         }
@@ -272,9 +269,7 @@ mod tests {
     fn an_event_is_whole_as_soon_as_its_empty_line_begins() {
         // The second event lies whole in a piece, the first does not: the two ways must agree on the late line feed.
         let mut framer = SseFramer::default();
-        for (mut piece, data) in
-            [(&b"data: a\r\n\r"[..], "a"), (b"\ndata: b\r\n\r", "b"), (b"\ndata: c\r\n\r", "c")]
-        {
+        for (mut piece, data) in [(&b"data: a\r\n\r"[..], "a"), (b"\ndata: b\r\n\r", "b"), (b"\ndata: c\r\n\r", "c")] {
             assert_eq!(&*framer.next_event(&mut piece).unwrap().data, data.as_bytes());
             assert_eq!(framer.next_event(&mut piece), None);
         }

@@ -63,9 +63,7 @@ fn every_transcript_reads_as_expected() {
     let expected = fs::read_to_string(folder().with_extension("json")).unwrap();
     let expected: BTreeMap<String, Vec<Reading>> = serde_json::from_str(&expected).unwrap();
     let mut present = BTreeSet::new();
-    for group in
-        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
-    {
+    for group in fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
         for file in fs::read_dir(group).unwrap().map(|entry| entry.unwrap().path()) {
             let name = file.strip_prefix(folder()).unwrap().to_str().unwrap().to_owned();
             let readings = expected.get(&name).unwrap_or_else(|| panic!("{name} has no expectation"));
@@ -107,9 +105,7 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut end = None;
     let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
     let pieces = capture.pieces.iter().flat_map(|piece| {
-        (0..piece.len())
-            .step_by(size)
-            .map(|from| piece.slice(from..piece.len().min(from.saturating_add(size))))
+        (0..piece.len()).step_by(size).map(|from| piece.slice(from..piece.len().min(from.saturating_add(size))))
     });
     let mut reads = 0;
     for piece in pieces {
@@ -173,14 +169,7 @@ fn text(capture: &Capture, of: impl Fn(u32) -> bool) -> String {
     }
     let content = |json: &[u8]| {
         let document = ChunkJson::parse(json).ok()?;
-        Some(
-            document
-                .choices()
-                .iter()
-                .filter(|choice| of(choice.index()))
-                .map(Choice::content)
-                .collect::<String>(),
-        )
+        Some(document.choices().iter().filter(|choice| of(choice.index())).map(Choice::content).collect::<String>())
     };
     if capture.form == AnswerForm::Whole {
         return content(&body).unwrap();
@@ -205,10 +194,8 @@ fn as_curl_wrote_it(name: &str, bytes: &[u8]) -> Capture {
         about.push_str(&String::from_utf8_lossy(&rest[..end]));
         rest = &rest[end..];
     }
-    let asked_whole =
-        about.contains("body: {") && !about.contains(r#""stream":true"#) && !about.contains("cut here");
-    let form =
-        if asked_whole || name.contains("nonstream") { AnswerForm::Whole } else { AnswerForm::Streamed };
+    let asked_whole = about.contains("body: {") && !about.contains(r#""stream":true"#) && !about.contains("cut here");
+    let form = if asked_whole || name.contains("nonstream") { AnswerForm::Whole } else { AnswerForm::Streamed };
     let (rest, curl) = curl_status(rest);
     // One file was saved without its head, from a stream whose chunked framing broke.
     let (status, headers, body, curl) = if rest.starts_with(b"HTTP/") {
@@ -320,9 +307,7 @@ fn fields(lines: &str) -> HeaderMap {
 /// The body of every stream that was captured whole or in part, by the name of its file.
 pub(crate) fn streamed_bodies() -> Vec<(String, Vec<u8>)> {
     let mut bodies = Vec::new();
-    for group in
-        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
-    {
+    for group in fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
         for file in fs::read_dir(group).unwrap().map(|entry| entry.unwrap().path()) {
             let name = file.strip_prefix(folder()).unwrap().to_str().unwrap().to_owned();
             if name.contains("stream") && !name.contains("nonstream") && !name.contains("err_") {

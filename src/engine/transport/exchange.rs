@@ -89,11 +89,7 @@ impl<R: Receiver> Exchange<R> {
 
     /// Moves on until there is something to `take` from the receiver, but not for ever: after some steps, or when the
     /// task has used its share of tokio's budget, other tasks get their turn.
-    pub(crate) fn poll_until<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut take: impl FnMut(&mut R) -> Option<T>,
-    ) -> Poll<T> {
+    pub(crate) fn poll_until<T>(&mut self, cx: &mut Context<'_>, mut take: impl FnMut(&mut R) -> Option<T>) -> Poll<T> {
         let budget = ready!(coop::poll_proceed(cx));
         for _ in 0..STEPS_A_POLL {
             if let Some(taken) = take(&mut self.receiver) {
@@ -181,12 +177,7 @@ impl<R: Receiver> Exchange<R> {
         }
     }
 
-    fn start_exchange(
-        &mut self,
-        mut connection: Box<PooledConnection>,
-        origin: Origin,
-        request: PreparedRequest,
-    ) {
+    fn start_exchange(&mut self, mut connection: Box<PooledConnection>, origin: Origin, request: PreparedRequest) {
         connection.socket.stamped().begin(self.clock);
         let reply = IncomingResponse::new(origin);
         let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));

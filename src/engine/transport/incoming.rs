@@ -118,9 +118,7 @@ impl IncomingResponse {
         }
         match kind {
             io::ErrorKind::ConnectionReset => self.closed(arrival.at, "the server reset"),
-            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-                self.closed(arrival.at, "the server closed")
-            }
+            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => self.closed(arrival.at, "the server closed"),
             kind => self.unanswered(arrival.at, &format!("the network ({kind}) broke")),
         }
     }
@@ -177,12 +175,7 @@ impl IncomingResponse {
         }
     }
 
-    fn cut_off(
-        &mut self,
-        arrival: ArrivalStamp,
-        receiver: &mut impl Receiver,
-        how: &str,
-    ) -> Option<ResponseOutcome> {
+    fn cut_off(&mut self, arrival: ArrivalStamp, receiver: &mut impl Receiver, how: &str) -> Option<ResponseOutcome> {
         let why = |place: &str| format!("{place} ({how})");
         self.over(receiver.broken_off(arrival, FailureKind::Reset, why))
     }
@@ -195,9 +188,7 @@ impl IncomingResponse {
         };
         let afterwards = match (persistence, body.skip(rest)) {
             (Persistence::KeepAlive, Rest::None) => Afterwards::Request,
-            (Persistence::KeepAlive, Rest::Awaited) if received == ExchangeEnd::Whole => {
-                Afterwards::RequestAfter(body)
-            }
+            (Persistence::KeepAlive, Rest::Awaited) if received == ExchangeEnd::Whole => Afterwards::RequestAfter(body),
             _ => Afterwards::Nothing,
         };
         Some(ResponseOutcome { received, afterwards, lost: None })

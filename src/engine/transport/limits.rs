@@ -75,10 +75,7 @@ mod tests {
         let limits = ConnectionLimits { files: Some(1 << 20), ..limits };
         assert_eq!(limits.shortage(28_232, 2), None);
         let ports = limits.shortage(28_233, 1).unwrap();
-        assert!(
-            ports.contains("has 28,232 for one server") && ports.contains("ip_local_port_range"),
-            "{ports}"
-        );
+        assert!(ports.contains("has 28,232 for one server") && ports.contains("ip_local_port_range"), "{ports}");
         assert_eq!(ConnectionLimits { files: None, ports: None }.shortage(u64::MAX, 2), None);
     }
 

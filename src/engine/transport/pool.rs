@@ -141,8 +141,7 @@ impl Pool {
 
     /// Whether a request that finds no connection ready would have one, if the server had not closed it.
     pub(super) fn misses_a_lost_one(&self) -> bool {
-        self.cost == IdleConnections::Free
-            && (self.history.lost().take(Instant::now()) || !self.history.allows_reuse())
+        self.cost == IdleConnections::Free && (self.history.lost().take(Instant::now()) || !self.history.allows_reuse())
     }
 
     /// Returns a connection once its answer is complete.
@@ -234,12 +233,7 @@ impl IdleQueue {
 
 /// The newest ready one among the first `oldest`. One whose last answer is still closing is skipped, not
 /// closed: its server is only slow.
-fn newest(
-    idle: &mut Vec<Idle>,
-    oldest: usize,
-    now: Instant,
-    history: &ReuseHistory,
-) -> Option<Box<PooledConnection>> {
+fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, history: &ReuseHistory) -> Option<Box<PooledConnection>> {
     for index in (0..idle.len().min(oldest)).rev() {
         // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
         if !has_budget_remaining() {

@@ -69,12 +69,8 @@ pub(crate) trait Receiver: Send + 'static {
     fn end(&mut self, how: BodyEnd, arrival: ArrivalStamp) -> ExchangeEnd;
 
     /// The body broke off; `why` makes a message of the place.
-    fn broken_off(
-        &mut self,
-        arrival: ArrivalStamp,
-        kind: FailureKind,
-        why: impl FnOnce(&str) -> String,
-    ) -> ExchangeEnd;
+    fn broken_off(&mut self, arrival: ArrivalStamp, kind: FailureKind, why: impl FnOnce(&str) -> String)
+    -> ExchangeEnd;
 
     /// No response came.
     fn failed(&mut self, at: Timestamp, failure: DiagnosedFailure);

@@ -172,10 +172,7 @@ impl AbDesign {
         let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
         let of = |metric: &FigureKey| Some(SQRT_2 * metric.relative_half_width(run)? / z);
         let percentiles = self.metrics.iter().filter(|metric| metric.quantile().is_some());
-        percentiles
-            .map(|metric| Some((metric.to_string(), of(metric)?)))
-            .collect::<Option<_>>()
-            .unwrap_or_default()
+        percentiles.map(|metric| Some((metric.to_string(), of(metric)?))).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Which changes the rounds can find where the ratio of B to A varies so much from round to round, and
@@ -185,9 +182,8 @@ impl AbDesign {
         let power = self.power();
         let detectable = power.detectable()?;
         let varying: Vec<_> = variation.iter().filter(|(_, share)| *share > 0.0).collect();
-        let change = |(metric, share): &&(String, f64)| {
-            format!("{} in {metric}", up_or_down(detectable * libm::log1p(*share)))
-        };
+        let change =
+            |(metric, share): &&(String, f64)| format!("{} in {metric}", up_or_down(detectable * libm::log1p(*share)));
         let found: Vec<_> = varying.iter().map(change).collect();
         let (worst, share) = varying.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let wanted = format!("{} in {worst}", up_or_down(libm::log1p(self.margin)));
@@ -200,12 +196,7 @@ impl AbDesign {
     }
 
     /// The same as a sentence, of rounds of this length, whose variation is known `by` something.
-    pub fn can_find_in_words(
-        &self,
-        length: Duration,
-        variation: &[(String, f64)],
-        by: &str,
-    ) -> Option<String> {
+    pub fn can_find_in_words(&self, length: Duration, variation: &[(String, f64)], by: &str) -> Option<String> {
         let (change, more) = self.can_find(variation)?;
         let more = more.map(|more| format!("; {more}")).unwrap_or_default();
         Some(format!("{} find, {change}, by {by}{more}", self.load(length)))
@@ -260,10 +251,7 @@ mod tests {
         for seed in 0..200 {
             let design = design.clone().ordered(AbOrder::Drawn, seed);
             let orders: Vec<_> = (1..=10).map(|round| design.order_of(round)).collect();
-            assert!(
-                orders.chunks(2).all(|pair| pair.contains(&[a, b]) && pair.contains(&[b, a])),
-                "{orders:?}"
-            );
+            assert!(orders.chunks(2).all(|pair| pair.contains(&[a, b]) && pair.contains(&[b, a])), "{orders:?}");
             a_begins += orders.iter().step_by(2).filter(|order| order[0] == a).count();
         }
         // 1,000 fair coins: four standard deviations are 63.
@@ -322,10 +310,7 @@ mod tests {
             design.can_find_in_words(minute, &names.into_iter().zip(shares).collect::<Vec<_>>(), "them")
         };
         let fine = words([0.01, 0.02]).unwrap();
-        assert!(
-            fine.starts_with("10 rounds of 1 min find, 80 % of the time, a change of about ±1."),
-            "{fine}"
-        );
+        assert!(fine.starts_with("10 rounds of 1 min find, 80 % of the time, a change of about ±1."), "{fine}");
         assert!(fine.ends_with(" in p95 ttft, by them"), "{fine}");
         let coarse = words([0.01, 0.1]).unwrap();
         let (_, rounds) = coarse.split_once(", by them; about ").unwrap();

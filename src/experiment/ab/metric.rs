@@ -70,9 +70,9 @@ impl AbMetric {
         let (scale, pairs) = (differences.scale, &differences.pairs);
         let estimate = |scale, level| differences.estimate(scale, level).and_then(|found| on(scale, found));
         let exact = differences.exact();
-        let resampled = exact.as_deref().and_then(|exact| {
-            bootstrap(exact, &measure.to_string(), |sample| mean(sample).unwrap_or(f64::NAN))
-        });
+        let resampled = exact
+            .as_deref()
+            .and_then(|exact| bootstrap(exact, &measure.to_string(), |sample| mean(sample).unwrap_or(f64::NAN)));
         let spread = exact.as_deref().and_then(variance).map(libm::sqrt);
         let a = median(pairs.iter().map(|pair| pair.a));
         let margin = margin_of(measure, scale, margin, a);
@@ -174,15 +174,9 @@ pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Opti
 
 /// The exploratory metrics.
 pub(super) fn explored() -> Vec<FigureKey> {
-    const OTHERS: [Metric; 5] = [
-        Metric::OutputTokens,
-        Metric::OutputTokensPerGpu,
-        Metric::RequestRate,
-        Metric::Goodput,
-        Metric::SloAttainment,
-    ];
-    let usual =
-        FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS);
+    const OTHERS: [Metric; 5] =
+        [Metric::OutputTokens, Metric::OutputTokensPerGpu, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
+    let usual = FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS);
     usual.chain(Metric::COSTS.map(FigureKey::from_metric)).collect()
 }
 

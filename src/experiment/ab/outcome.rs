@@ -203,10 +203,9 @@ impl AbTest {
                 format!("B would be better ({better}), but perhaps only because more of its requests failed")
             }
             AbVerdict::Inconclusive => "no significant difference, and no equivalence".to_owned(),
-            AbVerdict::Invalid => format!(
-                "{of_rounds} have valid figures, and a verdict needs {}",
-                counted(self.fewest_rounds, "round")
-            ),
+            AbVerdict::Invalid => {
+                format!("{of_rounds} have valid figures, and a verdict needs {}", counted(self.fewest_rounds, "round"))
+            }
             AbVerdict::Unfinished => format!(
                 "so far, {} of {}: no verdict, because stopping early inflates false positives",
                 self.rounds.len(),
@@ -225,8 +224,7 @@ impl AbTest {
         if let Some((a, b)) = failures {
             notes.push(fails_more(a, b));
         }
-        let left_out: Vec<_> =
-            self.rounds.iter().filter(|round| !round.counted && !is_named(round.number)).collect();
+        let left_out: Vec<_> = self.rounds.iter().filter(|round| !round.counted && !is_named(round.number)).collect();
         if let Some(first) = left_out.first() {
             let why = first.left_out.first().map_or("a run was broken off", String::as_str);
             let left_out: Vec<_> = left_out.iter().map(|round| round.number.to_string()).collect();
@@ -293,8 +291,7 @@ impl JudgedRounds<'_> {
         }
         for metric in metrics.iter_mut().filter(|_| self.is_spoiled) {
             let is_worse = metric.verdict == Some(AbVerdict::Worse);
-            metric.verdict =
-                metric.verdict.map(|_| if is_worse { AbVerdict::Worse } else { AbVerdict::Inconclusive });
+            metric.verdict = metric.verdict.map(|_| if is_worse { AbVerdict::Worse } else { AbVerdict::Inconclusive });
         }
         metrics
     }

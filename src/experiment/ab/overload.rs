@@ -83,9 +83,7 @@ mod tests {
 
     #[test]
     fn signs_have_the_p_of_fair_coins() {
-        for (more, fewer, p) in
-            [(0, 0, 1.0), (6, 0, 0.031_25), (0, 8, 0.007_812_5), (7, 1, 0.070_312_5), (3, 3, 1.0)]
-        {
+        for (more, fewer, p) in [(0, 0, 1.0), (6, 0, 0.031_25), (0, 8, 0.007_812_5), (7, 1, 0.070_312_5), (3, 3, 1.0)] {
             assert!((sign_p(more, fewer) - p).abs() < 1e-12, "{more} against {fewer}");
         }
     }

@@ -111,8 +111,7 @@ mod tests {
     /// numpy 2.4.6, 4,000 draws of normals each, its own Walsh averages: known to about 1 %.
     #[test]
     fn the_detectable_difference_is_numpys() {
-        for (tests, rounds, expected) in
-            [(1, 8, 1.265), (1, 10, 1.025), (5, 10, 1.369), (5, 16, 0.992), (6, 20, 0.877)]
+        for (tests, rounds, expected) in [(1, 8, 1.265), (1, 10, 1.025), (5, 10, 1.369), (5, 16, 0.992), (6, 20, 0.877)]
         {
             let found = Power::new(rounds, tests).detectable().unwrap();
             assert!((found / expected - 1.0).abs() < 0.04, "{rounds} rounds, {tests} tests: {found}");

@@ -127,8 +127,7 @@ impl AbRound<'_> {
     pub(super) fn completed(&self, design: &AbDesign, invalid: InvalidRuns) -> CompletedRound {
         let counted = self.counts(invalid);
         let sides = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted);
-        let why =
-            sides.flat_map(|(side, run)| against(run).map(move |sentence| format!("{side}: {sentence}")));
+        let why = sides.flat_map(|(side, run)| against(run).map(move |sentence| format!("{side}: {sentence}")));
         CompletedRound {
             number: self.number,
             order: design.order_of(self.number),
@@ -170,11 +169,7 @@ pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a CompletedSide>) -
 
 /// A note that B failed more requests.
 pub(super) fn fails_more(a: f64, b: f64) -> String {
-    format!(
-        "B failed {} of its requests and A {}: its latencies leave failed requests out",
-        percent(b),
-        percent(a)
-    )
+    format!("B failed {} of its requests and A {}: its latencies leave failed requests out", percent(b), percent(a))
 }
 
 /// Stands for a fact that no side reports.

@@ -52,8 +52,7 @@ fn verdicts(test: &AbTest) -> Vec<(&str, Option<AbVerdict>)> {
 /// Every ratio is 0.8 or 0.81: eight of eight signs, p = 2/256, times three metrics.
 #[test]
 fn a_difference_in_every_round_decides() {
-    let test =
-        judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 79 + round % 2, 0));
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 79 + round % 2, 0));
     let known = [
         ("p50 ttft", Some(AbVerdict::Better)),
         ("p50 tpot", Some(AbVerdict::Equivalent)),
@@ -88,15 +87,13 @@ fn too_few_rounds_for_a_class_alone_are_reported() {
     let design = AbDesign::new(8, metrics.into(), 0.05).unwrap();
     let test = AbTest::new(&design, &rounds, InvalidRuns::LeftOut).unwrap();
     assert_eq!((test.verdict, test.classes[0].verdict), (AbVerdict::Better, AbVerdict::Inconclusive));
-    let found =
-        "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
+    let found = "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
     assert_eq!(test.notes, [found]);
 }
 
 #[test]
 fn a_sure_difference_within_the_margin_does_not_matter() {
-    let test =
-        judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 101 + round % 2, 0));
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 101 + round % 2, 0));
     assert_eq!(test.metrics[0].verdict, Some(AbVerdict::Equivalent));
     assert!(test.metrics[0].p.unwrap() < 0.01);
     assert_eq!(test.verdict, AbVerdict::Equivalent);
@@ -139,8 +136,7 @@ fn a_server_that_fails_more_is_no_better_for_being_fast() {
 /// A run whose queue grew, with a first token after `ttft` ms.
 fn overloaded(round: u64, ttft: u64) -> Summary {
     let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
-    let reason =
-        Reason { rule, outcome, runs: None, sentence: "it grew".to_owned(), cure: "lower it".to_owned() };
+    let reason = Reason { rule, outcome, runs: None, sentence: "it grew".to_owned(), cure: "lower it".to_owned() };
     Summary { verdict: Verdict::new(vec![reason], Vec::new()), ..summary(round, ttft, 0) }
 }
 
@@ -150,9 +146,7 @@ fn a_side_that_alone_does_not_keep_up_is_worse_whatever_its_latencies() {
         let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| overloaded(round, ttft));
         assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Worse, 8));
         assert_eq!((test.overload.worse, test.overload.p), (Some(AbSide::B), 2.0 / 256.0));
-        assert!(
-            test.sentence.starts_with("B is worse than A: B does not keep up (in 8 of 8 rounds; A in 0)")
-        );
+        assert!(test.sentence.starts_with("B is worse than A: B does not keep up (in 8 of 8 rounds; A in 0)"));
         assert!(test.notes[0].starts_with("B did not keep up in 8 rounds"), "{:?}", test.notes);
     }
     // The other way round B is better, unless something else speaks against it.
@@ -173,9 +167,8 @@ fn where_neither_side_keeps_up_that_is_said_and_decides_nothing() {
 /// Five rounds of eight against two: chance does that with equal sides.
 #[test]
 fn a_side_that_keeps_up_a_little_less_often_is_not_called_worse_for_it() {
-    let some = |most: u64| {
-        move |round: u64| if round <= most { overloaded(round, 100) } else { summary(round, 100, 0) }
-    };
+    let some =
+        |most: u64| move |round: u64| if round <= most { overloaded(round, 100) } else { summary(round, 100, 0) };
     let test = judged(InvalidRuns::LeftOut, some(2), some(5));
     assert_eq!((test.overload.a, test.overload.b, test.overload.worse), (2, 5, None));
     assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Equivalent, 8));
@@ -194,11 +187,7 @@ fn too_few_rounds_that_can_be_trusted_are_no_verdict() {
     let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), cut);
     assert_eq!((test.verdict, test.counted_rounds), (AbVerdict::Invalid, 6));
     assert!(test.sentence.starts_with("6 of 8 rounds have valid figures"), "{}", test.sentence);
-    assert!(
-        test.notes[0].starts_with("left out as INVALID: rounds 1, 2 (of the first, B: "),
-        "{:?}",
-        test.notes
-    );
+    assert!(test.notes[0].starts_with("left out as INVALID: rounds 1, 2 (of the first, B: "), "{:?}", test.notes);
     assert_eq!(judged(InvalidRuns::Counted, |_| summary(1, 100, 0), cut).counted_rounds, 8);
 }
 
@@ -260,9 +249,8 @@ fn a_side_that_becomes_another_server_is_refused() {
 #[test]
 fn the_first_run_lets_guess_what_will_be_found() {
     let of = |requests| {
-        let records = (0..requests).map(|i| {
-            record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * i % 97, 10, 11).build()
-        });
+        let records = (0..requests)
+            .map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * i % 97, 10, 11).build());
         design(8).variation_within(&summarise(&run(10_000, records.collect()), &[]))
     };
     // Too few requests to tell how they depend on one another.
@@ -283,11 +271,7 @@ fn a_breaker_ends_the_test_with_its_run() {
     }
     assert!(experiment.next().is_none() && experiment.is_aborted());
     let test = experiment.result().unwrap();
-    assert!(
-        test.notes[0].contains("ended the run") && test.notes[0].contains("round-2/"),
-        "{:?}",
-        test.notes
-    );
+    assert!(test.notes[0].contains("ended the run") && test.notes[0].contains("round-2/"), "{:?}", test.notes);
 }
 
 /// A round on so many GPUs at 3.6 an hour each.

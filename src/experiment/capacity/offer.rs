@@ -163,10 +163,9 @@ fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Ve
         ));
     }
     match sweep.stopped {
-        StopReason::Interrupted => notes.push(format!(
-            "the sweep is not finished ({}): it may find a higher rate",
-            sweep.stopped_sentence
-        )),
+        StopReason::Interrupted => {
+            notes.push(format!("the sweep is not finished ({}): it may find a higher rate", sweep.stopped_sentence))
+        }
         StopReason::ServerGone | StopReason::Generator => {
             notes.push(format!("the sweep ended before its time: {}", sweep.stopped_sentence));
         }
@@ -249,9 +248,7 @@ impl ComparedBy {
         match self {
             Self::Price => offer.cost_per_hour,
             Self::Gpus => offer.gpus.map(|gpus| gpus as f64),
-            Self::Instances => {
-                offer.instances.filter(|_| offer.gpus.is_none()).map(|instances| instances as f64)
-            }
+            Self::Instances => offer.instances.filter(|_| offer.gpus.is_none()).map(|instances| instances as f64),
         }
     }
 
@@ -272,8 +269,7 @@ impl CapacityPlan {
     /// Comparison of these offers.
     pub fn new(contract: CapacityTarget, offers: Vec<Offer>) -> Self {
         let keeping: Vec<_> = offers.iter().enumerate().filter(|(_, offer)| offer.keeps()).collect();
-        let compared_by =
-            ComparedBy::from_offers(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
+        let compared_by = ComparedBy::from_offers(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
         let least = compared_by.and_then(|by| {
             let takes = |offer: &Offer| by.read(offer).unwrap_or(f64::INFINITY);
             keeping.iter().min_by(|a, b| takes(a.1).total_cmp(&takes(b.1))).map(|least| (by, *least))

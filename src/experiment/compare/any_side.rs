@@ -35,8 +35,7 @@ pub struct AnySideDescription {
 }
 
 /// What a reader must know of such a run.
-const OVERLOADED: &str =
-    "OVERLOADED: the server did not keep up, and latencies depend on how long the run lasted";
+const OVERLOADED: &str = "OVERLOADED: the server did not keep up, and latencies depend on how long the run lasted";
 
 impl AnySide {
     /// Its name.
@@ -81,15 +80,11 @@ impl AnySide {
                     format!("skyline {}", side.header.skyline_version),
                     completed,
                     Some(side.reasons.is_empty()),
-                    (side.outcome == VerdictOutcome::Overloaded)
-                        .then(|| OVERLOADED.to_owned())
-                        .into_iter()
-                        .collect(),
+                    (side.outcome == VerdictOutcome::Overloaded).then(|| OVERLOADED.to_owned()).into_iter().collect(),
                 )
             }
             Self::Foreign(_, run) => {
-                let version =
-                    run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+                let version = run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
                 let reservations = [run.reservations.clone(), self.reasons()].concat();
                 (format!("{}{version}", run.tool), run.requests.completed, None, reservations)
             }
@@ -117,8 +112,7 @@ impl AnySide {
     fn facts(&self) -> Vec<(Condition, &'static str, Option<String>)> {
         let (input, output) = self.mean_tokens();
         let rounded = |tokens: Option<f64>| tokens.map(|tokens| format!("{tokens:.1}"));
-        let lengths =
-            [(Condition::Workload, INPUT, rounded(input)), (Condition::Workload, OUTPUT, rounded(output))];
+        let lengths = [(Condition::Workload, INPUT, rounded(input)), (Condition::Workload, OUTPUT, rounded(output))];
         let reported = match self {
             Self::Ours(side) => conditions_of(side),
             Self::Foreign(_, run) => run.conditions.clone(),

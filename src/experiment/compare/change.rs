@@ -130,11 +130,7 @@ impl Change {
             let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
             (before > 0.0).then(|| after / before).ok_or(NO_SHARE)? - 1.0
         };
-        Ok(Self {
-            least: value,
-            most: value,
-            ..Self::within(ends, ChangeBasis::Runs(before.values.len() as u64))
-        })
+        Ok(Self { least: value, most: value, ..Self::within(ends, ChangeBasis::Runs(before.values.len() as u64)) })
     }
 
     fn within((low, high): (Option<f64>, Option<f64>), basis: ChangeBasis) -> Self {
@@ -190,11 +186,7 @@ pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairin
 /// variance estimates recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that
 /// is Newcombe's method 10, *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it
 /// takes is.
-fn of_own_intervals(
-    before: FigureLevel,
-    after: FigureLevel,
-    scale: DifferenceScale,
-) -> (Option<f64>, Option<f64>) {
+fn of_own_intervals(before: FigureLevel, after: FigureLevel, scale: DifferenceScale) -> (Option<f64>, Option<f64>) {
     let apart = |one: Option<f64>, other: Option<f64>| Some(scale.between(other?, one?));
     let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
         let far = libm::hypot(apart(after.value, own)?, apart(before.value, others)?);
@@ -215,11 +207,7 @@ fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {
 }
 
 /// The least and the most that the change from one figure to the other can be, of each the least and the most.
-fn between(
-    before: (f64, f64),
-    after: (f64, f64),
-    scale: DifferenceScale,
-) -> Result<(f64, f64), &'static str> {
+fn between(before: (f64, f64), after: (f64, f64), scale: DifferenceScale) -> Result<(f64, f64), &'static str> {
     if scale == DifferenceScale::Difference {
         return Ok((after.0 - before.1, after.1 - before.0));
     }

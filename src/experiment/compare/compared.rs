@@ -110,11 +110,7 @@ fn in_words(names: &[String], differences: &[Difference]) -> String {
         }
     }
     let vary: Vec<_> = conditions.iter().map(|condition| format!("--vary {condition}")).collect();
-    let _ = write!(
-        text,
-        "\nhint: run both under the same conditions, or allow the difference: {}",
-        vary.join(" ")
-    );
+    let _ = write!(text, "\nhint: run both under the same conditions, or allow the difference: {}", vary.join(" "));
     text
 }
 
@@ -140,8 +136,7 @@ impl Compared {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
         };
-        let of_unit =
-            |unit: SideUnit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
+        let of_unit = |unit: SideUnit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
         if let (Some(run), Some(repeats)) = (of_unit(SideUnit::Run), of_unit(SideUnit::Repeats)) {
             return Err(NotComparable::Mixed { run, repeats });
         }

@@ -9,9 +9,7 @@ use strum::{Display, EnumString, VariantNames};
 use crate::record::RunHeader;
 
 /// A condition that a run's figures depend on.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Display, EnumString, VariantNames,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Display, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = unknown)]
@@ -83,9 +81,7 @@ impl Condition {
     /// The effect where it differs and was not declared to vary.
     pub const fn role(self) -> Role {
         match self {
-            Self::Seed | Self::Engine | Self::Server | Self::Labels | Self::Client | Self::Skyline => {
-                Role::Reported
-            }
+            Self::Seed | Self::Engine | Self::Server | Self::Labels | Self::Client | Self::Skyline => Role::Reported,
             _ => Role::Forbids,
         }
     }

@@ -12,14 +12,8 @@ use super::side::SideUnit;
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
 /// Latencies that other tools have too.
-const METRICS: [Metric; 6] = [
-    Metric::TtftFromSend,
-    Metric::Tpot,
-    Metric::TpotAdjusted,
-    Metric::Itl,
-    Metric::ChunkGap,
-    Metric::E2eFromSend,
-];
+const METRICS: [Metric; 6] =
+    [Metric::TtftFromSend, Metric::Tpot, Metric::TpotAdjusted, Metric::Itl, Metric::ChunkGap, Metric::E2eFromSend];
 
 /// Statistics of each.
 const STATISTICS: [Statistic; 4] = [
@@ -63,9 +57,7 @@ pub struct AgainstForeign {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparableForeign {
     /// Repeats are compared with a single run.
-    #[error(
-        "{0} holds repeats, and the result of another tool is one run\nhint: name one run of it: {0}/run-1"
-    )]
+    #[error("{0} holds repeats, and the result of another tool is one run\nhint: name one run of it: {0}/run-1")]
     Repeats(String),
     /// They differ in what must be equal, or one stands alone.
     #[error(transparent)]
@@ -89,17 +81,12 @@ impl ComparedForeign {
     /// # Errors
     ///
     /// When they cannot be compared, or a gate names a figure that other tools do not have.
-    pub fn new(
-        sides: &[AnySide],
-        varied: &[Condition],
-        gates: &[Gate],
-    ) -> Result<Self, NotComparableForeign> {
+    pub fn new(sides: &[AnySide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparableForeign> {
         gates.iter().try_for_each(has_an_equal)?;
         let (Some((baseline, others)), true) = (sides.split_first(), sides.len() > 1) else {
             return Err(NotComparable::Alone.into());
         };
-        let several =
-            sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == SideUnit::Repeats));
+        let several = sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == SideUnit::Repeats));
         if let Some(side) = several {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
@@ -149,9 +136,8 @@ impl AgainstForeign {
 
 /// All that is looked at.
 fn subjects() -> Vec<FigureKey> {
-    let latencies = METRICS
-        .into_iter()
-        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
+    let latencies =
+        METRICS.into_iter().flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
     latencies.chain([FigureKey::from_metric(Metric::ErrorRate)]).collect()
 }
 
@@ -175,13 +161,11 @@ fn has_an_equal(gate: &Gate) -> Result<(), NotComparableForeign> {
         (_, Metric::Ttft) => from_send(Metric::TtftFromSend),
         (_, Metric::E2e) => from_send(Metric::E2eFromSend),
         (FigureKind::Latency, metric) => no(format!("it has no {metric}")),
-        (FigureKind::Rate, _) => no(
-            "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
+        (FigureKind::Rate, _) => {
+            no("its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
                                 such as `p95 ttft_from_send 10%`"
-                .to_owned(),
-        ),
-        (FigureKind::Share | FigureKind::Count | FigureKind::Cost, _) => {
-            no("it does not report it".to_owned())
+                .to_owned())
         }
+        (FigureKind::Share | FigureKind::Count | FigureKind::Cost, _) => no("it does not report it".to_owned()),
     }
 }

@@ -107,12 +107,7 @@ impl Gate {
         }
     }
 
-    pub(super) fn judge(
-        &self,
-        baseline: &ComparedSide,
-        other: &ComparedSide,
-        pairing: Pairing,
-    ) -> GateJudgement {
+    pub(super) fn judge(&self, baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> GateJudgement {
         if !(baseline.reasons.is_empty() && other.reasons.is_empty()) {
             return self.unmeasured(DISTRUSTED);
         }
@@ -122,8 +117,8 @@ impl Gate {
         }
         let requests = pairing.requests(figure, baseline, other);
         let (before, after) = (baseline.figure(figure), other.figure(figure));
-        let found = Change::between(figure, &before, &after, pairing, requests.as_ref())
-            .map(|found| found.worsening(figure));
+        let found =
+            Change::between(figure, &before, &after, pairing, requests.as_ref()).map(|found| found.worsening(figure));
         // Of a server that does not keep up no run is long enough to tell a latency.
         let overloaded = |side: &ComparedSide| side.outcome == VerdictOutcome::Overloaded;
         let fell_behind = overloaded(other) && !overloaded(baseline) && figure.kind() == FigureKind::Latency;
@@ -142,8 +137,7 @@ impl Gate {
         pairing: Pairing,
     ) -> GateJudgement {
         let figure = &self.margin().figure;
-        let mut found =
-            Change::between(figure, before, after, pairing, None).map(|found| found.worsening(figure));
+        let mut found = Change::between(figure, before, after, pairing, None).map(|found| found.worsening(figure));
         if let Ok(Change { basis: ChangeBasis::SingleRuns(otherwise), .. }) = &mut found {
             *otherwise = if place.is_empty() { FOREIGN } else { "with --repeats 5" };
         }

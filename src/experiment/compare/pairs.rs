@@ -141,8 +141,7 @@ impl RequestPairs {
     /// Whether the change surely lies on this side of `x`.
     fn surely(&self, x: f64, way: Ordering) -> bool {
         let found = self.beyond(x, way).filter(|found| !self.is_unseen(found));
-        found
-            .is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
+        found.is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
     }
 
     /// By how much the requests of the other run are beyond the baseline's, were the change `x`. A request
@@ -168,9 +167,7 @@ impl RequestPairs {
                 Contrast::Ratio(mean) => {
                     (one.map(|value| times * (value - mean)), other.map(|value| value - times * mean))
                 }
-                Contrast::Difference(mean) => {
-                    (one.map(|value| value - mean), other.map(|value| value - mean - x))
-                }
+                Contrast::Difference(mean) => (one.map(|value| value - mean), other.map(|value| value - mean - x)),
             };
             other.unwrap_or(0.0) - one.unwrap_or(0.0)
         };

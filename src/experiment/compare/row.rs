@@ -161,14 +161,9 @@ impl RunTrend {
             let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
             TrendLine::new(subject, levels)
         };
-        let mut lines: Vec<TrendLine> =
-            subjects(&sides.iter().collect::<Vec<_>>()).iter().filter_map(line).collect();
+        let mut lines: Vec<TrendLine> = subjects(&sides.iter().collect::<Vec<_>>()).iter().filter_map(line).collect();
         correct(lines.iter_mut().map(|line| (line.p, &mut line.p_holm)));
-        Some(Self {
-            lines,
-            started_at: order.iter().map(|&place| sides[place].header.started_at).collect(),
-            order,
-        })
+        Some(Self { lines, started_at: order.iter().map(|&place| sides[place].header.started_at).collect(), order })
     }
 }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
-    AcrossRuns, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Quantile, Reason, Summary,
-    Verdict, VerdictOutcome,
+    AcrossRuns, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Quantile, Reason, Summary, Verdict,
+    VerdictOutcome,
 };
 use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};
@@ -224,8 +224,7 @@ impl ComparedSide {
 
     /// Whether both ran the same plans, run by run.
     pub(super) fn ran_the_plans_of(&self, other: &Self) -> bool {
-        let plans =
-            |side: &Self| -> Vec<String> { side.runs.iter().map(|run| run.run.plan_hash.clone()).collect() };
+        let plans = |side: &Self| -> Vec<String> { side.runs.iter().map(|run| run.run.plan_hash.clone()).collect() };
         plans(self) == plans(other)
     }
 }

@@ -33,8 +33,7 @@ static SUBJECTS: [FigureKey; 20] = [
 pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     let asked: BTreeSet<Quantile> = sides.iter().flat_map(|side| side.asked()).collect();
     let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
-    let is_of_all =
-        |quantile: &Quantile| quantile.is_usual() || sides.iter().all(|side| shows(side, *quantile));
+    let is_of_all = |quantile: &Quantile| quantile.is_usual() || sides.iter().all(|side| shows(side, *quantile));
     let fraction = |key: &FigureKey| key.statistic.and_then(Statistic::fraction).unwrap_or(0.0);
     let is_shared = sides.iter().any(|side| side.has_several_gpus());
     let has_one_currency = sides.windows(2).all(|pair| pair[0].currency() == pair[1].currency());
@@ -46,8 +45,7 @@ pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     });
     for quantile in asked.into_iter().filter(is_of_all) {
         for key in Metric::MAIN.map(|metric| FigureKey::latency(Statistic::Percentile(quantile), metric)) {
-            let lower =
-                |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
+            let lower = |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
             if !keys.contains(&key) {
                 let place = keys.iter().rposition(lower).map(|place| place + 1);
                 let first = keys.iter().position(|known| known.metric == key.metric).unwrap_or(0);

@@ -144,8 +144,7 @@ impl SweepSide {
         let header = RunHeader { workload: self.sweep.workload.clone(), ..self.header.clone() };
         let mut facts = facts_of(&header);
         facts.retain(|(condition, fact), _| {
-            *condition != Condition::Window
-                && !matches!(fact.as_str(), "arrival.rate_per_s" | "arrival.users")
+            *condition != Condition::Window && !matches!(fact.as_str(), "arrival.rate_per_s" | "arrival.users")
         });
         facts.insert((Condition::Seed, "seed".to_owned()), self.sweep.plan.first_seed.to_string());
         let axis = match self.sweep.plan.axis {
@@ -172,13 +171,7 @@ impl SweepSide {
             valid: self.sweep.valid,
             ttft_p99_ms: curve(FigureKey::percentile(Quantile::P99, Metric::Ttft)),
             output_tokens_per_s: curve(FigureKey::from_metric(Metric::OutputTokens)),
-            saturated: self
-                .sweep
-                .points
-                .iter()
-                .filter(|point| is_saturated(point))
-                .map(|point| point.load)
-                .collect(),
+            saturated: self.sweep.points.iter().filter(|point| is_saturated(point)).map(|point| point.load).collect(),
             begun: ArrivalUnit::from_workload(&self.sweep.workload),
         }
     }
@@ -190,9 +183,7 @@ impl SweepAgainst {
             .sweep
             .points
             .iter()
-            .filter_map(|before| {
-                Some((before, other.sweep.points.iter().find(|after| after.load == before.load)?))
-            })
+            .filter_map(|before| Some((before, other.sweep.points.iter().find(|after| after.load == before.load)?)))
             .collect();
         let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::new(before, after)).collect();
         correct(loads.iter_mut().flat_map(|at| &mut at.rows).map(|row| (row.p, &mut row.p_holm)));
@@ -220,9 +211,8 @@ impl SweepAgainst {
                 }
                 // A figure that sweeps do not keep, or no run has, is not known.
                 let none = AcrossRuns::of_figures(&[], f64::INFINITY);
-                let [before_figure, after_figure] = [before, after].map(|point| {
-                    gate.whole_run_subject().and_then(|key| point.figures.get(key)).unwrap_or(&none)
-                });
+                let [before_figure, after_figure] = [before, after]
+                    .map(|point| gate.whole_run_subject().and_then(|key| point.figures.get(key)).unwrap_or(&none));
                 gate.judge_figures(&place, before_figure, after_figure, pairing(before, after))
             });
             at_loads.chain(unjudged.iter().map(|why| gate.unmeasured(why)))
@@ -246,13 +236,8 @@ impl AtLoad {
         let saturated = [before, after].iter().any(|point| is_saturated(point));
         // Beyond saturation a latency depends on the length of the run and says nothing about the server.
         let is_compared = |key: &FigureKey| !saturated || key.kind() != FigureKind::Latency;
-        let row =
-            |key| ComparedRow::compare(key, before.figures.get(key)?, after.figures.get(key)?, pairing, None);
-        Self {
-            load: before.load,
-            pairing,
-            rows: SHOWN.iter().filter(|key| is_compared(key)).filter_map(row).collect(),
-        }
+        let row = |key| ComparedRow::compare(key, before.figures.get(key)?, after.figures.get(key)?, pairing, None);
+        Self { load: before.load, pairing, rows: SHOWN.iter().filter(|key| is_compared(key)).filter_map(row).collect() }
     }
 }
 

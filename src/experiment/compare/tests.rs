@@ -77,10 +77,7 @@ fn what_must_be_equal_is_and_says_which_is_not() {
     });
     let sides = [baseline, other];
     let refusal = Compared::new(&sides, &[], &[]).unwrap_err().to_string();
-    assert!(
-        refusal.contains("\n  horizon_s: 1.0 (a), 2.0 (b)\n  streamed: true (a), false (b)"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("\n  horizon_s: 1.0 (a), 2.0 (b)\n  streamed: true (a), false (b)"), "{refusal}");
     assert!(refusal.ends_with("--vary window --vary streaming"), "{refusal}");
     let compared = Compared::new(&sides, &[Condition::Window, Condition::Streaming], &[]).unwrap();
     let found: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
@@ -101,8 +98,7 @@ fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_no
     let on = |name: &str, hardware: Option<&str>| {
         one(name, 100, |header| header.deployment.hardware = hardware.map(str::to_owned))
     };
-    let refused =
-        |sides: &[ComparedSide]| matches!(Compared::new(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
+    let refused = |sides: &[ComparedSide]| matches!(Compared::new(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
     assert!(refused(&[on("a", Some("h100")), on("b", Some("l40s"))]));
     assert!(refused(&[on("a", Some("h100")), on("b", None), on("c", Some("l40s"))]));
     assert!(!refused(&[on("a", Some("h100")), on("b", None), on("c", Some("h100"))]));
@@ -124,8 +120,7 @@ fn requests_must_have_asked_alike_and_a_log_without_the_fact_is_reported() {
         let sides = [usual(), other];
         let refusal = Compared::new(&sides, &[], &[]).unwrap_err().to_string();
         assert!(
-            refusal.contains("parameters: temperature 0 (a), temperature 0")
-                && refusal.ends_with("--vary parameters"),
+            refusal.contains("parameters: temperature 0 (a), temperature 0") && refusal.ends_with("--vary parameters"),
             "{refusal}"
         );
         assert!(Compared::new(&sides, &[Condition::Parameters], &[]).is_ok());
@@ -141,10 +136,7 @@ fn a_serving_model_that_one_side_names_is_reported() {
         one(name, 100, |header| header.deployment.serving_model = model.map(str::to_owned))
     };
     let compared = Compared::new(&[named("a", Some("llama")), named("b", None)], &[], &[]).unwrap();
-    assert_eq!(
-        (compared.differences[0].condition, compared.differences[0].role),
-        (Condition::Model, Role::Reported)
-    );
+    assert_eq!((compared.differences[0].condition, compared.differences[0].role), (Condition::Model, Role::Reported));
     let two = [named("a", Some("llama")), named("b", Some("qwen"))];
     assert!(Compared::new(&two, &[], &[]).is_err());
 }
@@ -235,9 +227,8 @@ fn repeats_of_the_same_plans_are_paired() {
 #[test]
 fn what_would_be_seen_of_a_share_is_reported_in_points() {
     use crate::analysis::{AcrossRuns, Figure, Metric};
-    let sampled = |values: [f64; 3]| {
-        AcrossRuns::of_figures(&values.map(|value| Some(Figure::Exact(value))), f64::INFINITY)
-    };
+    let sampled =
+        |values: [f64; 3]| AcrossRuns::of_figures(&values.map(|value| Some(Figure::Exact(value))), f64::INFINITY);
     let detectable = |metric| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
         ComparedRow::compare(&FigureKey::from_metric(metric), &before, &after, Pairing::Independent, None)
@@ -258,10 +249,7 @@ fn an_improvement_that_may_be_chance_is_none() {
     // Nor is it known that nothing became worse: that warns.
     assert_eq!((found[1].status, found[1].passes, found[1].close), (Status::Undecided, true, true));
     let line = &found[1].line;
-    assert!(
-        line.contains("which includes the bound; about 76 runs a side would tell): passes, unless"),
-        "{line}"
-    );
+    assert!(line.contains("which includes the bound; about 76 runs a side would tell): passes, unless"), "{line}");
 }
 
 #[test]

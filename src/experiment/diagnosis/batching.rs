@@ -19,12 +19,8 @@ const SLOWER: f64 = 1.2;
 const MORE: f64 = 1.1;
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
-    let points: Vec<(f64, f64)> = evidence
-        .concurrency
-        .answers
-        .iter()
-        .filter_map(|answer| Some((answer.company, answer.tpot_ms?)))
-        .collect();
+    let points: Vec<(f64, f64)> =
+        evidence.concurrency.answers.iter().filter_map(|answer| Some((answer.company, answer.tpot_ms?))).collect();
     if points.len() < LEAST {
         return Err(format!(
             "{} answers are long enough for a TPOT (five tokens or more), and {LEAST} are needed",
@@ -71,12 +67,9 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         seen(Regime::BatchingTrade, figures, &format!("{rises}{more}"), facts)
             .likely("batching trade-off: a larger batch raises throughput and slows each answer")
             .confirmed_by("skyline sweep: throughput and TPOT at each rate")
-            .answered_by(
-                "choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)",
-            )
+            .answered_by("choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)")
     } else {
-        let same =
-            ", while total tokens/s stay about the same ({tokens_quiet_per_s:} to {tokens_busy_per_s:})";
+        let same = ", while total tokens/s stay about the same ({tokens_quiet_per_s:} to {tokens_busy_per_s:})";
         seen(Regime::Saturation, figures, &format!("{rises}{same}"), facts)
             .likely("saturation: more requests at a time bring no more tokens")
             .confirmed_by("skyline sweep: the rate from which on throughput is flat")

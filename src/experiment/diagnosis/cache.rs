@@ -45,8 +45,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let concurrency = &evidence.concurrency;
     if expected < FELT {
         return Err(
-            "requests share too little for cache misses to show, and the server does not report them"
-                .to_owned(),
+            "requests share too little for cache misses to show, and the server does not report them".to_owned()
         );
     }
     if !may_be_felt(concurrency) {
@@ -56,9 +55,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     let first_ones = first_of_each_prefix(evidence.log);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
-    for answer in
-        concurrency.answers.iter().filter(|answer| answer.record().prefix.is_some() && answer.ahead == 0.0)
-    {
+    for answer in concurrency.answers.iter().filter(|answer| answer.record().prefix.is_some() && answer.ahead == 0.0) {
         // Milliseconds a token, as prompts differ in length.
         let per_token = answer.ttft_ms / f64::from(answer.record().input_tokens_asked.max(1));
         let is_cold = first_ones.contains(&answer.record().index);
@@ -85,8 +82,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
 
 /// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
 fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
-    let shared =
-        concurrency.answers.iter().filter_map(|answer| answer.record().prefix.map(|prefix| (answer, prefix)));
+    let shared = concurrency.answers.iter().filter_map(|answer| answer.record().prefix.map(|prefix| (answer, prefix)));
     let (tokens, ttfts): (Vec<f64>, Vec<f64>) =
         shared.map(|(answer, prefix)| (f64::from(prefix.tokens), answer.ttft_ms)).unzip();
     let dearest = prefill::alone(concurrency).map(|line| line.slope.high);

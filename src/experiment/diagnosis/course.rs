@@ -52,8 +52,7 @@ fn pairs(
     one: fn(&LoadFigures) -> Option<f64>,
     other: fn(&LoadFigures) -> Option<f64>,
 ) -> Vec<(f64, f64, f64)> {
-    let mut known: Vec<_> =
-        points.iter().filter_map(|point| Some((point.load, one(point)?, other(point)?))).collect();
+    let mut known: Vec<_> = points.iter().filter_map(|point| Some((point.load, one(point)?, other(point)?))).collect();
     known.sort_by(|one, other| one.0.total_cmp(&other.0));
     known
 }
@@ -98,8 +97,7 @@ fn batching(points: &[LoadFigures]) -> Opinion {
             .confirmed_by("points at lower loads, where throughput follows the load")
             .answered_by("sweep from a lower load, or add a replica")
     } else {
-        let flat =
-            if flat_from < high { "; throughput is flat from {throughput_flat_from_load:} on" } else { "" };
+        let flat = if flat_from < high { "; throughput is flat from {throughput_flat_from_load:} on" } else { "" };
         seen(Regime::BatchingTrade, figures, &format!("{course}{flat}"), Vec::new())
             .likely("batching trade-off: larger batches raise throughput and slow each answer")
             .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
@@ -148,8 +146,7 @@ impl Diagnosis {
     pub fn of_sweep(sweep: &Sweep) -> Self {
         let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
         let points: Vec<_> = known.map(LoadFigures::of_point).collect();
-        let reservation =
-            (!sweep.valid).then(|| "the sweep is INVALID: what follows is tentative".to_owned());
+        let reservation = (!sweep.valid).then(|| "the sweep is INVALID: what follows is tentative".to_owned());
         Self { reservation, ..Self::of_points(&points) }
     }
 }

@@ -34,15 +34,13 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let with_tpot = || evidence.concurrency.some().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
     let (answers, what): (Vec<TokenTime>, _) = if alone.len() >= LEAST {
-        let times = alone
-            .iter()
-            .filter_map(|answer| Some(TokenTime::new(answer, physics, answer.tpot_ms?, answer.context())));
+        let times =
+            alone.iter().filter_map(|answer| Some(TokenTime::new(answer, physics, answer.tpot_ms?, answer.context())));
         (times.collect(), "TPOT of answers made nearly alone")
     } else {
         let concurrency = &evidence.concurrency;
-        let times = with_tpot().filter_map(|answer| {
-            Some(TokenTime::new(answer, physics, undisturbed_ms(concurrency, answer)?, 1))
-        });
+        let times = with_tpot()
+            .filter_map(|answer| Some(TokenTime::new(answer, physics, undisturbed_ms(concurrency, answer)?, 1)));
         (times.collect(), "the gap between tokens while no prompt waits")
     };
     if answers.len() < LEAST {

@@ -7,9 +7,7 @@ use super::concurrency::ConcurrencyContext;
 use crate::analysis::Summary;
 use crate::analysis::statistics::{Estimate, mean, slope, spearman};
 use crate::record::{RunHeader, RunLog};
-use crate::simulator::{
-    Deployment, Efficiency, Hardware, Precision, Roofline, ServingModel, StepParts, StepWork,
-};
+use crate::simulator::{Deployment, Efficiency, Hardware, Precision, Roofline, ServingModel, StepParts, StepWork};
 
 /// All that a rule may look at.
 pub(super) struct RunEvidence<'a> {
@@ -47,10 +45,8 @@ impl Physics {
         };
         let hardware = fact(&facts.hardware, "hardware").ok_or("the hardware is not given (--hardware)")?;
         let hardware: Hardware = hardware.parse().map_err(|error| format!("{error}"))?;
-        let model =
-            fact(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine().model.clone());
-        let model: ServingModel =
-            model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
+        let model = fact(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine().model.clone());
+        let model: ServingModel = model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
         let weights = fact(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
         let weights: Precision = weights.parse().map_err(|error| format!("{error}"))?;
         // The deployment facts do not include it; servers default to 16 bits.
@@ -64,13 +60,9 @@ impl Physics {
             .ok()
             .filter(|&ranks| (1..=8).contains(&ranks) && model.divides_over(ranks))
             .ok_or_else(|| {
-                format!(
-                    "the layout of {} over {ranks} GPUs is unknown: no single server has so many",
-                    model.name
-                )
+                format!("the layout of {} over {ranks} GPUs is unknown: no single server has so many", model.name)
             })?;
-        let deployment =
-            Deployment { weights, kv_cache, tensor_parallel, ..Deployment::new(hardware, model) };
+        let deployment = Deployment { weights, kv_cache, tensor_parallel, ..Deployment::new(hardware, model) };
         Ok(Self {
             name: deployment.to_string(),
             usual: Roofline::new(deployment.clone(), Efficiency::default()),

@@ -97,8 +97,7 @@ impl Diagnosis {
         symptoms.sort_by_key(|known| known.regime);
         let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
         let of = counted(runs.len() as u64, "run");
-        let reservation =
-            (doubted > 0).then(|| format!("{doubted} of {of} not VALID: what follows is tentative"));
+        let reservation = (doubted > 0).then(|| format!("{doubted} of {of} not VALID: what follows is tentative"));
         let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
         Self {
             runs: Some(runs.len() as u64),
@@ -140,9 +139,7 @@ impl Diagnosis {
 fn reservation(summary: &Summary) -> Option<String> {
     match summary.verdict.outcome {
         VerdictOutcome::Valid => None,
-        VerdictOutcome::Overloaded => {
-            Some("the run is OVERLOADED: latencies depend on how long it lasted".to_owned())
-        }
+        VerdictOutcome::Overloaded => Some("the run is OVERLOADED: latencies depend on how long it lasted".to_owned()),
         VerdictOutcome::Invalid => {
             let reasons = counted(summary.verdict.reasons.len() as u64, "reason");
             Some(format!("the run is INVALID, for {reasons}: what follows is tentative"))

@@ -13,11 +13,9 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     };
     let (offered, completed) = (summary.rates.requests_per_s(), summary.rates.completed_requests_per_s);
     let rates = match (offered, completed) {
-        (Some(offered), Some(completed)) => format!(
-            "; {} requests/s arrived and {} were completed",
-            three_digits(offered),
-            three_digits(completed)
-        ),
+        (Some(offered), Some(completed)) => {
+            format!("; {} requests/s arrived and {} were completed", three_digits(offered), three_digits(completed))
+        }
         _ => String::new(),
     };
     let figures = [

@@ -73,17 +73,13 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         return Ok(None);
     }
     // The steeper the slope, the slower the prefill.
-    let rates @ [rate, slowest, fastest] =
-        [line.slope.value, line.slope.high, line.slope.low].map(|ms| 1e3 / ms);
+    let rates @ [rate, slowest, fastest] = [line.slope.value, line.slope.high, line.slope.low].map(|ms| 1e3 / ms);
     let physics = evidence.physics.as_ref().ok();
     let bound = physics.and_then(|physics| Some((physics, physics.prefill_bound_per_s(short, long)?)));
     let [per_thousand, low, high] = [line.slope.value, line.slope.low, line.slope.high].map(|ms| ms * 1e3);
     if let Some((physics, bound)) = bound.filter(|(_, bound)| slowest > *bound) {
         let [rate, bound] = [rate, bound].map(three_digits);
-        return impossible(&format!(
-            "{rate} prompt tokens/s, where {} computes {bound} at most",
-            physics.name
-        ));
+        return impossible(&format!("{rate} prompt tokens/s, where {} computes {bound} at most", physics.name));
     }
     let figures = [
         ("slope_ms_per_1000_tokens", per_thousand),
@@ -105,9 +101,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let symptom = seen(Regime::PrefillCost, figures, template, facts![share.min(1.0)])
         .likely(likely(rates, bound))
         .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
-        .answered_by(
-            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
-        );
+        .answered_by("try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts");
     Ok(Some(symptom))
 }
 

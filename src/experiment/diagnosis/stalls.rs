@@ -36,11 +36,9 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         return Ok(None);
     }
     let gaps = Gaps::from_concurrency(&evidence.concurrency);
-    let [in_stalls, elsewhere] =
-        [(gaps.stalls_with_prompts, gaps.stalls), (gaps.others_with_prompts, gaps.others)]
-            .map(|(with, of)| with as f64 / of.max(1) as f64);
-    let longest =
-        stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
+    let [in_stalls, elsewhere] = [(gaps.stalls_with_prompts, gaps.stalls), (gaps.others_with_prompts, gaps.others)]
+        .map(|(with, of)| with as f64 / of.max(1) as f64);
+    let longest = stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
     if in_stalls < WITH_PROMPTS || elsewhere + RARER > in_stalls {
         return Ok(None);
     }
@@ -64,8 +62,7 @@ impl Gaps {
     fn from_concurrency(concurrency: &ConcurrencyContext<'_>) -> Self {
         let mut found = Self::default();
         for answer in concurrency.some() {
-            let moments: Vec<f64> =
-                answer.record().chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
+            let moments: Vec<f64> = answer.record().chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
             let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let limit = (FACTOR * median(&gaps)).max(SHORTEST_S);
             for (gap, pair) in gaps.iter().zip(moments.windows(2)) {

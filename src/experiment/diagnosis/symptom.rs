@@ -129,17 +129,14 @@ pub(super) fn seen<const N: usize>(
 
 /// Evidence that a rule lacks that saw `what` faster than the named hardware can be.
 pub(super) fn impossible(what: &str) -> Opinion {
-    Err(format!(
-        "{what}: faster than that hardware can be; check --hardware, --serving-model, --precision and --gpus"
-    ))
+    Err(format!("{what}: faster than that hardware can be; check --hardware, --serving-model, --precision and --gpus"))
 }
 
 impl Symptom {
     /// The symptom, with how many of so many `runs` that repeat one another have it.
     pub fn in_words(&self, runs: Option<u64>) -> String {
         let (symptom, seen) = (&self.symptom, self.in_runs.len() as u64);
-        let (first, of) =
-            (self.in_runs.first().copied().unwrap_or_default(), counted(runs.unwrap_or(1), "run"));
+        let (first, of) = (self.in_runs.first().copied().unwrap_or_default(), counted(runs.unwrap_or(1), "run"));
         match runs {
             None | Some(1) => symptom.clone(),
             Some(_) if seen == 1 => format!("in run {first} of {of}: {symptom}"),
@@ -169,12 +166,8 @@ mod tests {
     #[test]
     fn figures_have_their_places_by_name_and_other_facts_by_their_order() {
         let figures = [("ttft_ms", 1_500.0), ("share", 0.25), ("unknown", f64::NAN)];
-        let found = seen(
-            Regime::Queueing,
-            figures,
-            "TTFT {ttft_ms:ms}{}, {share:%} of {request}",
-            facts![" or more", 3.0],
-        );
+        let found =
+            seen(Regime::Queueing, figures, "TTFT {ttft_ms:ms}{}, {share:%} of {request}", facts![" or more", 3.0]);
         assert_eq!(found.symptom, "TTFT 1.5 s or more, 25 % of 3 requests");
         assert_eq!(found.figures.keys().copied().collect::<Vec<_>>(), ["share", "ttft_ms"]);
     }

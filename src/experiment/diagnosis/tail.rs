@@ -91,9 +91,9 @@ impl<'e, 'a> Tail<'e, 'a> {
             own += prompt;
             beyond += excess;
         }
-        let [tokens, long] = slowest.iter().fold([0.0, 0.0], |sum, answer| {
-            [sum[0] + answer.tokens_ahead, sum[1] + answer.long_tokens_ahead]
-        });
+        let [tokens, long] = slowest
+            .iter()
+            .fold([0.0, 0.0], |sum, answer| [sum[0] + answer.tokens_ahead, sum[1] + answer.long_tokens_ahead]);
         let medians = |of: fn(&AnswerInContext<'_>) -> f64| {
             let of_slowest: Vec<f64> = slowest.iter().map(|answer| of(answer)).collect();
             let of_all: Vec<f64> = concurrency.answers.iter().map(of).collect();
@@ -154,13 +154,7 @@ impl<'e, 'a> Tail<'e, 'a> {
         let classes = &evidence.summary.run.classes;
         let long = |class: usize| {
             let of_class = |answer: &&AnswerInContext<'_>| usize::from(answer.record().class) == class;
-            evidence
-                .concurrency
-                .answers
-                .iter()
-                .filter(of_class)
-                .filter(|a| evidence.concurrency.is_long(a))
-                .count()
+            evidence.concurrency.answers.iter().filter(of_class).filter(|a| evidence.concurrency.is_long(a)).count()
         };
         let most = (0..classes.len()).max_by_key(|&class| long(class));
         let named = most.filter(|_| classes.len() > 1).map(|class| {

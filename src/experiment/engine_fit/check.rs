@@ -105,12 +105,10 @@ impl RunCheck {
 
 impl FigureCheck {
     fn all(measured: &Summary, predicted: &Summary) -> Vec<Self> {
-        let wanted =
-            Metric::MAIN.into_iter().flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
+        let wanted = Metric::MAIN.into_iter().flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
         wanted
             .filter_map(|(metric, quantile)| {
-                let figure =
-                    |summary: &Summary| Some(summary.latency.row(metric)?.percentile(quantile).figure);
+                let figure = |summary: &Summary| Some(summary.latency.row(metric)?.percentile(quantile).figure);
                 let measured_ms = figure(measured)?.exact().filter(|&ms| ms > 0.0)?;
                 let predicted = figure(predicted);
                 let predicted_ms = predicted.and_then(Figure::exact);
@@ -216,9 +214,10 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
         .collect();
     asked.sort_unstable_by_key(|record| (record.sent, record.index));
     let by_id: HashMap<u64, &RequestRecord> = asked.iter().map(|record| (record.index, &**record)).collect();
-    let end = log.footer.as_ref().map_or(Timestamp::from_nanos(u64::MAX), |footer| {
-        footer.ended.after(footer.ended.since(Timestamp::ZERO))
-    });
+    let end = log
+        .footer
+        .as_ref()
+        .map_or(Timestamp::from_nanos(u64::MAX), |footer| footer.ended.after(footer.ended.since(Timestamp::ZERO)));
     let mut server = fleet.server()?;
     let mut driver = Driver::new(&mut *server);
     let mut records = Vec::new();

@@ -84,8 +84,7 @@ impl CostModel {
         let mut values = vec![Some(usual.compute.recip()), Some(usual.bandwidth.recip()), None, None];
         for _ in 0..TURNS {
             let [compute, bandwidth] = [values[0], values[1]].map(|value| value.unwrap_or(1.0));
-            let equations: Vec<_> =
-                rows.iter().map(|row| of_roofline(&datasheet, row, compute, bandwidth)).collect();
+            let equations: Vec<_> = rows.iter().map(|row| of_roofline(&datasheet, row, compute, bandwidth)).collect();
             let mut next = solve(&equations, unknowns);
             // What no step is bound by stays as it usually is, for others are decided by it.
             next[0] = next[0].filter(|&value| value > 0.0).or(Some(compute));

@@ -95,13 +95,8 @@ impl EngineFit {
         let engine = FittedEngine::new(base, family, &costs);
         let mut held_out = Vec::new();
         for (place, run) in runs.iter().enumerate().filter(|_| runs.len() > 1) {
-            let others: Vec<StepStretch> = rows
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != place)
-                .flat_map(|(_, r)| r)
-                .cloned()
-                .collect();
+            let others: Vec<StepStretch> =
+                rows.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, r)| r).cloned().collect();
             if others.len() >= LEAST {
                 let engine = FittedEngine::new(base, family, &family.fit(&others));
                 held_out.push(RunCheck::new(run, &engine.fleet())?);
@@ -145,9 +140,7 @@ impl EngineFit {
     /// A fitted share significantly above 1 of the datasheet: the hardware or the model is another, or their
     /// physics is not what takes the time.
     pub fn beyond_datasheet(&self) -> Option<&FittedCost> {
-        self.costs
-            .iter()
-            .find(|cost| cost.kind.is_share() && cost.low.or(cost.value).is_some_and(|low| low > 1.0))
+        self.costs.iter().find(|cost| cost.kind.is_share() && cost.low.or(cost.value).is_some_and(|low| low > 1.0))
     }
 
     /// `fleet` with this engine in place of its own.
@@ -194,8 +187,7 @@ impl FittedEngine {
 
     /// The predicted time of a stretch.
     fn seconds(&self, row: &StepStretch) -> f64 {
-        let steps =
-            row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work, 0.0).as_secs_f64());
+        let steps = row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work, 0.0).as_secs_f64());
         let way = if row.is_first { self.front_end.as_secs_f64() } else { 0.0 };
         steps.sum::<f64>() + way
     }

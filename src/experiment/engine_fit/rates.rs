@@ -91,16 +91,14 @@ impl PredictedRate {
 /// What of `predicted` lies outside what `runs` measured, in sentences.
 fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
     let lengths = |of: fn(&FitRange) -> &[u32], what: &str| {
-        let known =
-            runs.iter().map(|run| of(&run.sent)).filter_map(|all| Some((*all.first()?, *all.last()?)));
+        let known = runs.iter().map(|run| of(&run.sent)).filter_map(|all| Some((*all.first()?, *all.last()?)));
         let (least, most) = known.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
         let mut asked: Vec<u32> = predicted.iter().flat_map(of).copied().collect();
         asked.sort_unstable();
         let end_place = asked.len().checked_sub(1)?;
         let end = (end_place as f64 * END) as usize;
         let (short, long) = (asked[end], asked[end_place - end]);
-        let [low, high, least_known, most_known] =
-            [short, long, least, most].map(|tokens| count(u64::from(tokens)));
+        let [low, high, least_known, most_known] = [short, long, least, most].map(|tokens| count(u64::from(tokens)));
         (short < least || long > most).then(|| {
             format!(
                 "{what} of {low} to {high} tokens are predicted, and the runs have {least_known} to {most_known}: \
@@ -121,9 +119,8 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
         } else {
             three_digits(most)
         };
-        (!far.is_empty()).then(|| {
-            format!("{known}/s were measured: predictions for {}/s are extrapolated", far.join(", "))
-        })
+        (!far.is_empty())
+            .then(|| format!("{known}/s were measured: predictions for {}/s are extrapolated", far.join(", ")))
     });
     [lengths(|reach| &reach.prompts, "prompts"), lengths(|reach| &reach.answers, "answers"), beyond]
         .into_iter()

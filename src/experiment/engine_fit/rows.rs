@@ -95,9 +95,9 @@ pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
     let answered = log.records.iter().filter(is_answered);
     let output = Output::from_records(answered.clone());
     let sent = log.records.iter().filter_map(|record| record.own_sent().map(|sent| (record, sent)));
-    let waiting = Stays::from_stays(sent.map(|(record, sent)| {
-        (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)
-    }));
+    let waiting = Stays::from_stays(
+        sent.map(|(record, sent)| (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)),
+    );
     let mut rows = Vec::new();
     for record in answered {
         let (Some(sent), Some(first), Some(last)) =
@@ -118,12 +118,7 @@ pub(super) fn rows(log: &RunLog, limits: &SchedulerLimits) -> Vec<StepStretch> {
     rows.into_iter().step_by(stride).collect()
 }
 
-fn of_answer(
-    output: &Output,
-    record: &RequestRecord,
-    (first, last): (f64, f64),
-    budget: u32,
-) -> Option<StepStretch> {
+fn of_answer(output: &Output, record: &RequestRecord, (first, last): (f64, f64), budget: u32) -> Option<StepStretch> {
     let taken = (record.chunks.len() - 1) as f64;
     let (sequences, contexts) = output.between(first + SAME_STEP_S, last + SAME_STEP_S);
     // How many went on at a time, in whole and in part, and their context.
@@ -181,9 +176,7 @@ fn decode_steps(number: f64, batch: f64, context: f64) -> Vec<(f64, StepWork)> {
     [(few, 1.0 - rest), (few + 1.0, rest)]
         .into_iter()
         .filter(|(sequences, share)| *sequences >= 1.0 && *share > 0.0)
-        .map(|(sequences, share)| {
-            (number * share, StepWork::decode(sequences as u32, context.round() as u32))
-        })
+        .map(|(sequences, share)| (number * share, StepWork::decode(sequences as u32, context.round() as u32)))
         .collect()
 }
 
@@ -195,11 +188,8 @@ fn prefill_steps(prefill: &Prefill, batch: f64, context: f64, budget: u32) -> Ve
     let mut steps = Vec::new();
     while left > 0 {
         let chunk = left.min(room);
-        let mut work = if going_on > 0 {
-            StepWork::decode(going_on, context.round() as u32)
-        } else {
-            StepWork::default()
-        };
+        let mut work =
+            if going_on > 0 { StepWork::decode(going_on, context.round() as u32) } else { StepWork::default() };
         work.add(computed, chunk);
         work.prefill_tokens = u64::from(chunk);
         steps.push(work);

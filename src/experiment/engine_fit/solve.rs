@@ -47,8 +47,7 @@ pub(super) fn solve(equations: &[Equation], unknowns: usize) -> Vec<Option<f64>>
 }
 
 fn error(equation: &Equation, found: &[Option<f64>]) -> f64 {
-    let predicted: f64 =
-        equation.factors.iter().zip(found).map(|(factor, value)| factor * value.unwrap_or(0.0)).sum();
+    let predicted: f64 = equation.factors.iter().zip(found).map(|(factor, value)| factor * value.unwrap_or(0.0)).sum();
     predicted - equation.sum
 }
 
@@ -57,17 +56,16 @@ fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec
     let mut held: Vec<usize> = Vec::new();
     loop {
         let found = least_squares(equations, weights, &free, unknowns);
-        let most_negative =
-            free.iter().copied().filter(|&place| found[place].is_some_and(|value| value < 0.0)).min_by(
-                |&one, &other| {
-                    // By what it takes away from a usual equation.
-                    let taken = |place: usize| {
-                        let usual: f64 = equations.iter().map(|equation| equation.factors[place]).sum();
-                        found[place].unwrap_or(0.0) * usual
-                    };
-                    taken(one).total_cmp(&taken(other))
-                },
-            );
+        let most_negative = free.iter().copied().filter(|&place| found[place].is_some_and(|value| value < 0.0)).min_by(
+            |&one, &other| {
+                // By what it takes away from a usual equation.
+                let taken = |place: usize| {
+                    let usual: f64 = equations.iter().map(|equation| equation.factors[place]).sum();
+                    found[place].unwrap_or(0.0) * usual
+                };
+                taken(one).total_cmp(&taken(other))
+            },
+        );
         let Some(place) = most_negative else {
             let mut found = found;
             for place in held {
@@ -82,12 +80,7 @@ fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec
 
 /// Least squares over the columns of `free` by modified Gram–Schmidt (Golub and Van Loan, *Matrix Computations*,
 /// 5.2.8); `None` for a column that the others make up.
-fn least_squares(
-    equations: &[Equation],
-    weights: &[f64],
-    free: &[usize],
-    unknowns: usize,
-) -> Vec<Option<f64>> {
+fn least_squares(equations: &[Equation], weights: &[f64], free: &[usize], unknowns: usize) -> Vec<Option<f64>> {
     let roots: Vec<f64> = weights.iter().map(|weight| libm::sqrt(*weight)).collect();
     let column = |of: &dyn Fn(&Equation) -> f64| -> Vec<f64> {
         equations.iter().zip(&roots).map(|(equation, root)| of(equation) * root).collect()
@@ -159,9 +152,8 @@ mod tests {
     /// by relative errors, `lstsq(A / y[:, None], ones)`, 2.07 and 3.01.
     #[test]
     fn one_wild_row_moves_little() {
-        let mut rows: Vec<Equation> = (1..=20)
-            .map(|k| Equation { factors: vec![1.0, f64::from(k)], sum: 2.0 + 3.0 * f64::from(k) })
-            .collect();
+        let mut rows: Vec<Equation> =
+            (1..=20).map(|k| Equation { factors: vec![1.0, f64::from(k)], sum: 2.0 + 3.0 * f64::from(k) }).collect();
         rows[3].sum *= 10.0;
         // A little noise, so that there is a scale of residuals.
         rows.iter_mut().enumerate().for_each(|(i, row)| row.sum *= if i % 2 == 0 { 1.001 } else { 0.999 });

@@ -44,16 +44,11 @@ fn end(log: &RunLog, notes: &mut Vec<String>) -> Timestamp {
 }
 
 /// Fits the slice of a trace, read as `traced`: a class for each of its kinds.
-pub fn fit_trace(
-    trace: &Trace,
-    found: &TraceFindings,
-    traced: &RequestTrace,
-) -> Result<FittedWorkload, FitError> {
+pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &RequestTrace) -> Result<FittedWorkload, FitError> {
     let shared = traced.block_tokens.map(|_| {
         "prefixes that prompts share are not fitted: replay the trace itself where the prefix cache matters".to_owned()
     });
-    let stem =
-        std::path::Path::new(&trace.path).file_stem().and_then(|stem| stem.to_str()).unwrap_or("trace");
+    let stem = std::path::Path::new(&trace.path).file_stem().and_then(|stem| stem.to_str()).unwrap_or("trace");
     let name: String = as_name(stem).chars().take(50).collect();
     // Rare kinds share one name, as when a trace is replayed.
     let of_kind = |kind: &str| match found.kind(kind) {
@@ -83,7 +78,6 @@ fn fit(
         answers.push(request.output_tokens);
     }
     let classes = gathered.iter().filter_map(|(name, (prompts, answers))| class_fit(name, prompts, answers));
-    let moments: Vec<u64> =
-        requests.iter().map(|request| u64::try_from(request.at_ns).unwrap_or(0)).collect();
+    let moments: Vec<u64> = requests.iter().map(|request| u64::try_from(request.at_ns).unwrap_or(0)).collect();
     assemble(&format!("{name}_fitted"), path, &moments, ends_s, classes.collect(), notes)
 }

@@ -55,9 +55,7 @@ pub enum FitError {
         users: u64,
     },
     /// What was fitted is no workload.
-    #[error(
-        "what was fitted to {path} cannot be run: {cause}; take another slice, or replay the trace itself"
-    )]
+    #[error("what was fitted to {path} cannot be run: {cause}; take another slice, or replay the trace itself")]
     Unsound {
         /// What was fitted to.
         path: String,
@@ -106,8 +104,7 @@ pub(super) fn assemble(
         "arrival": pattern,
         "classes": classes.iter().map(class).collect::<Vec<_>>(),
     });
-    let unsound =
-        |cause: serde_json::Error| FitError::Unsound { path: path.to_owned(), cause: cause.to_string() };
+    let unsound = |cause: serde_json::Error| FitError::Unsound { path: path.to_owned(), cause: cause.to_string() };
     let spec: WorkloadSpec = serde_json::from_value(tidy(spec)).map_err(unsound)?;
     let report = FitReport {
         source: path.to_owned(),
@@ -215,9 +212,7 @@ fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> Arr
         FittedGapLaw::Gamma { shape } => {
             let (low, high) = BURSTINESS;
             if !(low..=high).contains(&shape) {
-                notes.push(format!(
-                    "gaps have the shape {shape:.3}, and a workload's lie from {low} to {high}"
-                ));
+                notes.push(format!("gaps have the shape {shape:.3}, and a workload's lie from {low} to {high}"));
             }
             ArrivalPattern::Gamma { rate_per_s, burstiness: shape.clamp(low, high) }
         }

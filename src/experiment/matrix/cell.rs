@@ -164,9 +164,7 @@ struct RowFigure<'a> {
 fn by_name<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S::Error> {
     let stored = |across: &'_ AcrossRuns| FigureLevel { at_least: across.mean_at_least, ..across.level() };
     serializer.collect_map(
-        figures
-            .iter()
-            .map(|(key, across)| (key.field(), RowFigure { level: stored(across), runs: &across.values })),
+        figures.iter().map(|(key, across)| (key.field(), RowFigure { level: stored(across), runs: &across.values })),
     )
 }
 
@@ -261,9 +259,8 @@ impl<'a> CellContext<'a> {
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
         let whole = cell.runs.len() as u64 >= row.repeats();
         let lost = cell.runs.iter().filter_map(|run| Some((run.folder.clone(), spoiled_by(&run.summary)?)));
-        let is_replaced = |run: &RowRun| {
-            !summaries.iter().any(|kept| std::ptr::eq(*kept, std::ptr::from_ref(&run.summary)))
-        };
+        let is_replaced =
+            |run: &RowRun| !summaries.iter().any(|kept| std::ptr::eq(*kept, std::ptr::from_ref(&run.summary)));
         let contract = experiments
             .accept
             .as_ref()

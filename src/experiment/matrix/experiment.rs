@@ -109,8 +109,7 @@ impl MatrixExperiment {
         }
         let decision = Matrix::new(&self.experiments, &self.cells, self.complete(), self.invalid).decision;
         let accepted = decision.as_ref().and_then(|decision| decision.accepted());
-        self.ending =
-            accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
+        self.ending = accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
     }
 
     /// Whether a run of `cell` may be carried out, if the next one may.

@@ -13,12 +13,10 @@ mod tests;
 pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
 pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use result::{
-    Decision, Ended, Matrix, MatrixStopped, RankedVariant, Unstopped, VARIANT_WORDS, VariantDecision,
-};
+pub use result::{Decision, Ended, Matrix, MatrixStopped, RankedVariant, Unstopped, VARIANT_WORDS, VariantDecision};
 pub use table::{
-    Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
-    Reference, Settings, Spacing, StopWhen, Variant, VariantServer,
+    Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse, Reference,
+    Settings, Spacing, StopWhen, Variant, VariantServer,
 };
 pub(in crate::experiment) use table::{file, objectives, read_whole};
 pub(crate) use tested::in_currency;

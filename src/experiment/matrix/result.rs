@@ -93,8 +93,7 @@ impl Matrix {
                 MatrixCell { per_gpu_trade, ..here.judged(tests, invalid) }
             })
             .collect();
-        let spoiled =
-            cells.iter().filter(|cell| cell.is_spoiled() && invalid == InvalidRuns::Counted).count();
+        let spoiled = cells.iter().filter(|cell| cell.is_spoiled() && invalid == InvalidRuns::Counted).count();
         let decision = experiments.accept.as_ref().map(|accept| Decision::new(experiments, accept, &cells));
         Self {
             schema: Self::SCHEMA,
@@ -124,8 +123,7 @@ impl Matrix {
 
     /// Whether every hypothesis was confirmed, and some variant accepted if there is a contract.
     pub fn is_as_hoped(&self) -> bool {
-        let confirmed =
-            self.cells.iter().filter_map(|cell| cell.standing).all(|standing| standing == Status::Met);
+        let confirmed = self.cells.iter().filter_map(|cell| cell.standing).all(|standing| standing == Status::Met);
         confirmed && self.decision.as_ref().is_none_or(|decision| decision.accepted().is_some())
     }
 }
@@ -265,8 +263,7 @@ pub enum MatrixStopped {
 
 impl Decision {
     pub(super) fn new(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
-        let variants =
-            experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
+        let variants = experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
         let variants: Vec<_> = variants.collect();
         let accepted = variants.iter().filter(|variant| variant.standing == Status::Met);
         let priced = accepted.map(|variant| RankedVariant::new(&variant.variant, accept, cells));
@@ -296,12 +293,7 @@ impl RankedVariant {
     }
 }
 
-fn decided(
-    experiments: &Experiments,
-    accept: &Accept,
-    variant: &Variant,
-    cells: &[MatrixCell],
-) -> VariantDecision {
+fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells: &[MatrixCell]) -> VariantDecision {
     let (mut broken, mut open) = (Vec::new(), Vec::new());
     let mut any = false;
     for row in experiments.rows.iter().filter(|row| accept.counts(&row.name) && row.is_under(&variant.name)) {

@@ -101,18 +101,13 @@ impl Claim {
 fn of_bound(objective: &Objective, runs: &[&Summary]) -> Finding {
     let (status, found, _) = judged(objective, runs);
     let by_share = |run: &Summary| objective.evaluate(run).over_share.is_some();
-    let few = runs.iter().any(|run| {
-        matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))) && !by_share(run)
-    });
+    let few = runs
+        .iter()
+        .any(|run| matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))) && !by_share(run));
     if few { open(found + FEW) } else { (status, None, found) }
 }
 
-fn of_ratio(
-    subject: &FigureKey,
-    runs: &[&Summary],
-    other: &[&Summary],
-    bounds: &[(Comparison, f64)],
-) -> Finding {
+fn of_ratio(subject: &FigureKey, runs: &[&Summary], other: &[&Summary], bounds: &[(Comparison, f64)]) -> Finding {
     let (runs, other) = (shared_first(runs, other), shared_first(other, runs));
     let (one, two) = (AcrossRuns::new(subject, &runs), AcrossRuns::new(subject, &other));
     if !one.is_known() || !two.is_known() {
@@ -130,9 +125,9 @@ fn of_ratio(
         return (Status::Undecided, Some(ratio), found);
     };
     let few = [&one, &two].iter().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples));
-    let all = bounds.iter().map(|(comparison, bound)| {
-        Status::of_both(comparison.holds(low, *bound), comparison.holds(high, *bound))
-    });
+    let all = bounds
+        .iter()
+        .map(|(comparison, bound)| Status::of_both(comparison.holds(low, *bound), comparison.holds(high, *bound)));
     let known = Status::worst(all).filter(|_| !few);
     let (standing, doubt) = known.map_or((Status::Undecided, FEW), |standing| (standing, ""));
     let over = match (one.values.len(), two.values.len()) {

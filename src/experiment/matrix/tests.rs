@@ -137,8 +137,7 @@ fn axes_make_rows() {
     let one = read(&format!("{head}{variants}[one_at_a_time]\ninput_tokens = [256, 2048]\nusers = [8]\n"));
     let names: Vec<_> = one.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["baseline", "in2048", "users8"]);
-    let changed: Vec<_> =
-        one.rows.iter().map(|row| row.settings.differences(&one.rows[0].settings)).collect();
+    let changed: Vec<_> = one.rows.iter().map(|row| row.settings.differences(&one.rows[0].settings)).collect();
     assert_eq!(changed, [vec![], vec![MatrixVariable::InputTokens], vec![MatrixVariable::Load]]);
     assert_eq!((one.rows[2].settings.rate_per_s, one.rows[2].settings.users), (None, Some(8)));
     // The variant is a variable too: the baseline is run under both, the others under the first.
@@ -156,11 +155,8 @@ fn what_a_row_lacks_is_named() {
     assert!(spec(warm.clone()).contains("`prefix_tokens` is missing"));
     let all = Settings { prefix_tokens: Some(100), ..warm };
     assert!(spec(all).contains("something must follow it"));
-    let timed = Settings {
-        workload: Some("short_chat".to_owned()),
-        arrival: Some(Spacing::Constant),
-        ..Settings::default()
-    };
+    let timed =
+        Settings { workload: Some("short_chat".to_owned()), arrival: Some(Spacing::Constant), ..Settings::default() };
     assert!(spec(timed).contains("says when requests arrive"));
 }
 
@@ -196,14 +192,9 @@ fn a_ratio_has_the_interval_of_its_logarithms() {
         assert_eq!(tested.standing, standing, "{}", tested.line);
     }
     insta::assert_snapshot!(
-        [
-            test("p50 ttft > 1.5 x B"),
-            test("p50 ttft < 100ms"),
-            test("p99 ttft < 200ms"),
-            test("error_rate < B")
-        ]
-        .map(|tested| tested.line)
-        .join("\n")
+        [test("p50 ttft > 1.5 x B"), test("p50 ttft < 100ms"), test("p99 ttft < 200ms"), test("error_rate < B")]
+            .map(|tested| tested.line)
+            .join("\n")
     );
 }
 
@@ -254,10 +245,7 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
     assert_eq!(decision.variants[0].standing, Status::Missed);
-    assert!(
-        decision.variants[0].reasons[0].starts_with("row A: missed: p50 ttft < 90ms (101 ms"),
-        "{decision:?}"
-    );
+    assert!(decision.variants[0].reasons[0].starts_with("row A: missed: p50 ttft < 90ms (101 ms"), "{decision:?}");
     // 40 answers of 11 tokens, of which 6 come after the 4 s, are 108.5 tokens/s; two GPUs at 3.6 an hour are 7.2 for
     // 390,600 of them.
     let cost = matrix.cells[1].cost_per_million_output_tokens.unwrap();
@@ -285,8 +273,7 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     partial.runs.pop();
     let mut failed = cell(0, 1, &[]);
     failed.failed = Some(RunFailure { why: "out of memory".to_owned(), by: FailedBy::Server });
-    let matrix =
-        Matrix::new(&experiments, &[partial, failed], MatrixStopped::Interrupted, InvalidRuns::Counted);
+    let matrix = Matrix::new(&experiments, &[partial, failed], MatrixStopped::Interrupted, InvalidRuns::Counted);
     let decided = |matrix: &Matrix| {
         let variants = matrix.decision.iter().flat_map(|decision| &decision.variants);
         variants.map(|variant| (variant.standing, variant.reasons[0].clone())).collect::<Vec<_>>()
@@ -348,10 +335,7 @@ fn invalid_rows_that_count_on_request_confirm_and_accept_nothing() {
         let (matrix, standings, _) = judged(&cells);
         assert_eq!(standings[1], Some(Status::Undecided));
         let line = &matrix.cells[1].tests[0].line;
-        assert!(
-            line.starts_with("inconclusive: p50 ttft > 1.2 x A (150 ms against 51.0 ms: 2.94 x"),
-            "{line}"
-        );
+        assert!(line.starts_with("inconclusive: p50 ttft > 1.2 x A (150 ms against 51.0 ms: 2.94 x"), "{line}");
         assert!(line.ends_with(" is INVALID)"), "{line}");
         let caution = matrix.caution.as_deref().unwrap();
         assert_eq!(caution, "1 of 2 rows is INVALID and counts because of --allow-invalid");

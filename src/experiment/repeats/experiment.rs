@@ -73,11 +73,8 @@ impl RepeatsExperiment {
     }
 
     fn left(&self) -> u64 {
-        let wanted = if self.interrupted || self.refused.is_some() {
-            0
-        } else {
-            runs_wanted(self.runs, self.spoiled())
-        };
+        let wanted =
+            if self.interrupted || self.refused.is_some() { 0 } else { runs_wanted(self.runs, self.spoiled()) };
         wanted.saturating_sub(self.summaries.len() as u64)
     }
 }

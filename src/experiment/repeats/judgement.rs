@@ -51,13 +51,7 @@ impl AcrossJudgement {
     }
 
     /// By how many requests of all runs do not keep the bound, of which a percentile allows `most`.
-    fn by_share(
-        objective: &Objective,
-        most: f64,
-        judged: &[&Judgement],
-        figure: AcrossRuns,
-        load_s: f64,
-    ) -> Self {
+    fn by_share(objective: &Objective, most: f64, judged: &[&Judgement], figure: AcrossRuns, load_s: f64) -> Self {
         let shares: Vec<OrderedShare> = judged.iter().filter_map(|one| one.over).collect();
         let over = OrderedShare::pooled(&shares);
         let status = match over.and_then(|over| over.side_of(most)) {
@@ -129,8 +123,7 @@ fn more_in_words(more: u64, load_s: f64) -> String {
 /// Whether nothing that the figure of any of several runs can be meets the objective.
 fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
     let holds = |value| objective.comparison.holds(value, objective.bound);
-    let misses =
-        |figure: Figure| !holds(figure.at_least()) && !holds(figure.at_most().unwrap_or(f64::INFINITY));
+    let misses = |figure: Figure| !holds(figure.at_least()) && !holds(figure.at_most().unwrap_or(f64::INFINITY));
     figure.values.len() > 1 && figure.figures().all(|figure| figure.is_some_and(misses))
 }
 

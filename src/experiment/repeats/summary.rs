@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use super::judgement::AcrossJudgement;
 use super::verdict::verdict;
 use crate::analysis::{
-    AcrossRuns, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile, Statistic, Summary,
-    Verdict, VerdictOutcome,
+    AcrossRuns, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile, Statistic, Summary, Verdict,
+    VerdictOutcome,
 };
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::spoiled::{self, spoiled_by};
@@ -130,9 +130,7 @@ impl Repeats {
     pub fn new(runs: &[Summary], objectives: &[Objective]) -> Result<Self, NotRepeats> {
         let mut placed = runs
             .iter()
-            .map(|run| {
-                run.run.repeat.map(|repeat| (repeat, run)).ok_or(NotRepeats::Alone { seed: run.run.seed })
-            })
+            .map(|run| run.run.repeat.map(|repeat| (repeat, run)).ok_or(NotRepeats::Alone { seed: run.run.seed }))
             .collect::<Result<Vec<_>, _>>()?;
         placed.sort_by_key(|(repeat, _)| repeat.number);
         check_kin(&placed)?;
@@ -140,9 +138,7 @@ impl Repeats {
         let whole: Vec<_> = placed.iter().copied().filter(|(_, run)| run.window.is_whole()).collect();
         let kept = spoiled::counting(&whole, first.of, |(_, run)| spoiled_by(run).is_some());
         let is_kept = |number| kept.iter().any(|(repeat, _)| repeat.number == number);
-        let lost = whole
-            .iter()
-            .filter_map(|(repeat, run)| Some((format!("run-{}", repeat.number), spoiled_by(run)?)));
+        let lost = whole.iter().filter_map(|(repeat, run)| Some((format!("run-{}", repeat.number), spoiled_by(run)?)));
         let counted: Vec<&Summary> = kept.iter().map(|(_, run)| *run).collect();
         let load_s = first_run.window.planned_end_s;
         Ok(Self {
@@ -156,14 +152,9 @@ impl Repeats {
             first_seed: first.first_seed,
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
-            runs: (placed.iter())
-                .map(|(repeat, run)| RepeatedRun::new(*repeat, run, is_kept(repeat.number)))
-                .collect(),
+            runs: (placed.iter()).map(|(repeat, run)| RepeatedRun::new(*repeat, run, is_kept(repeat.number))).collect(),
             figures: FigureSet::new(FigureKey::all(&statistics(&counted)).filter(is_followed), &counted),
-            objectives: objectives
-                .iter()
-                .map(|objective| AcrossJudgement::new(objective, &counted, load_s))
-                .collect(),
+            objectives: objectives.iter().map(|objective| AcrossJudgement::new(objective, &counted, load_s)).collect(),
             diagnosis: None,
         })
     }
@@ -234,8 +225,7 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         let of = |of: Statistic| (of.field(), figures.get(&FigureKey::latency(of, metric)));
         let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
         let statistics = of_metric.filter_map(|(key, _)| key.statistic);
-        let asked =
-            statistics.filter(|of| matches!(of, Statistic::Percentile(quantile) if !quantile.is_usual()));
+        let asked = statistics.filter(|of| matches!(of, Statistic::Percentile(quantile) if !quantile.is_usual()));
         let known: Vec<_> = STATISTICS.into_iter().chain(asked).map(of).collect();
         (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
     };
@@ -260,8 +250,7 @@ fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
     };
     let others = |kind| object(crate::analysis::schema(of_kind(kind), &figure));
     let statistics = STATISTICS.map(|statistic| (statistic.field(), figure.clone().to_value()));
-    let latency =
-        serde_json::json!({ "anyOf": [object(statistics.into_iter().collect()), { "type": "null" }] });
+    let latency = serde_json::json!({ "anyOf": [object(statistics.into_iter().collect()), { "type": "null" }] });
     let latencies = Metric::LATENCIES.map(|metric| (metric.name().to_owned(), latency.clone()));
     let costs = crate::analysis::schema(of_kind(FigureKind::Cost), &generator.subschema_for::<AcrossRuns>());
     schemars::json_schema!({

@@ -3,8 +3,8 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, aborted, record, run};
 use crate::analysis::{
-    AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Reason, SampleWarning,
-    Statistic, Status, Summary, Unresolvable, repeats_for, summarise,
+    AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Reason, SampleWarning, Statistic, Status,
+    Summary, Unresolvable, repeats_for, summarise,
 };
 use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
 use crate::experiment::seeds::{repeats_of, seed_of_run};
@@ -27,8 +27,7 @@ fn near(found: Option<f64>, expected: f64) -> bool {
 
 /// Run `number` of five: four requests a tenth of a second apart, each with its first token after `ttft_ms`.
 fn repeat(number: u64, ttft_ms: u64) -> RunLog {
-    let records =
-        (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft_ms, 10, 11));
+    let records = (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft_ms, 10, 11));
     let mut log = run(1_000, records.map(RecordBuilder::build).collect());
     log.header.repeat = Some(Repeat { number, of: 5, first_seed: 7 });
     log.header.workload.seed = seed_of_run(7, number);
@@ -95,8 +94,7 @@ fn bounds_of_all_runs_bound_the_mean() {
 /// Run `number` of five, where the last of `requests` requests was cut off after `waited_ms`.
 fn cut_off(number: u64, requests: u64, waited_ms: u64) -> Summary {
     let mut log = repeat(number, 100);
-    log.records =
-        (0..requests).map(|i| record(i).sent_at(i, i, i).paced(i + 100 + i, 10, 11).build()).collect();
+    log.records = (0..requests).map(|i| record(i).sent_at(i, i, i).paced(i + 100 + i, 10, 11).build()).collect();
     let last = requests - 1;
     log.records[last as usize] = record(last).sent_at(last, last, last).censored(last + waited_ms).build();
     log.header.plan.measured_requests = requests;
@@ -112,10 +110,7 @@ fn figures_known_within_bounds_are_judged_by_them() {
         Repeats::new(&runs, &[objective]).unwrap().objectives.remove(0)
     };
     let within = judge("p50 ttft < 125ms");
-    assert_eq!(
-        within.line,
-        "met: p50 ttft < 125ms (between 119 ms and 120 ms, interval 119 ms to 120 ms over 3 runs)"
-    );
+    assert_eq!(within.line, "met: p50 ttft < 125ms (between 119 ms and 120 ms, interval 119 ms to 120 ms over 3 runs)");
     assert_eq!(judge("p50 ttft < 110ms").status, Status::Missed);
     let inside = judge("p50 ttft < 119.5ms");
     assert_eq!((inside.status, inside.more_repeats), (Status::Undecided, None));
@@ -154,8 +149,7 @@ fn the_first_run_keeps_the_seed_and_no_two_share_one() {
     assert_eq!((seed_of_run(42, 2), seed_of_run(42, 3)), (6_753_362_113_266_264, 5_450_454_410_565_761));
     let spec = repeat(1, 100).header.workload;
     assert_eq!(repeats_of(&spec, 1), vec![(None, spec.clone())]);
-    let places: Vec<_> =
-        repeats_of(&spec, 2).into_iter().map(|(place, spec)| (place.unwrap(), spec.seed)).collect();
+    let places: Vec<_> = repeats_of(&spec, 2).into_iter().map(|(place, spec)| (place.unwrap(), spec.seed)).collect();
     let place = |number| Repeat { number, of: 2, first_seed: 7 };
     assert_eq!(places, [(place(1), 7), (place(2), seed_of_run(7, 2))]);
 }
@@ -178,8 +172,7 @@ fn runs_are_joined_in_their_order() {
 
 #[test]
 fn json_has_the_keys_of_one_runs_summary() {
-    let json =
-        serde_json::to_value(Repeats::new(&summaries(&[100, 120, 110, 90, 80]), &[]).unwrap()).unwrap();
+    let json = serde_json::to_value(Repeats::new(&summaries(&[100, 120, 110, 90, 80]), &[]).unwrap()).unwrap();
     assert_eq!(json["schema"], 2);
     assert_eq!(json["figures"]["latency"]["ttft"]["p50_ms"]["mean"], 100.0);
     assert_eq!(json["figures"]["latency"]["queue_wait"], serde_json::Value::Null);
@@ -220,25 +213,20 @@ fn a_percentile_is_judged_by_the_requests_of_all_runs() {
     let run_of = |number, objective: &Objective, slower: u64| {
         let mut log = repeat(number, 100);
         let ttft = |i| 1 + (i * 61) % 100 + slower;
-        log.records =
-            (0..100).map(|i| record(i).sent_at(i, i, i).paced(i + ttft(i), 10, 11).build()).collect();
+        log.records = (0..100).map(|i| record(i).sent_at(i, i, i).paced(i + ttft(i), 10, 11).build()).collect();
         log.header.plan.measured_requests = 100;
         summarise(&log, std::slice::from_ref(objective))
     };
     let judge = |objective: &str, slower: [u64; 5]| {
         let objective: Objective = objective.parse().unwrap();
-        let runs: Vec<_> =
-            (1..=5).zip(slower).map(|(number, slower)| run_of(number, &objective, slower)).collect();
+        let runs: Vec<_> = (1..=5).zip(slower).map(|(number, slower)| run_of(number, &objective, slower)).collect();
         let alone: Vec<_> = runs.iter().map(|run| run.objectives[0].status).collect();
         (alone, Repeats::new(&runs, &[objective]).unwrap().objectives.remove(0))
     };
     let (alone, met) = judge("p95 ttft < 99ms", [0; 5]);
     assert_eq!((alone, met.over_share), (vec![Status::Undecided; 5], Some(0.02)));
     assert_eq!(met.line, "met: p95 ttft < 99ms (95.0 ms on average of 5 runs)");
-    assert_eq!(
-        judge("p95 ttft < 80ms", [0; 5]).1.line,
-        "missed: p95 ttft < 80ms (95.0 ms on average of 5 runs)"
-    );
+    assert_eq!(judge("p95 ttft < 80ms", [0; 5]).1.line, "missed: p95 ttft < 80ms (95.0 ms on average of 5 runs)");
     let (_, open) = judge("p95 ttft < 97ms", [0; 5]);
     let more = open.more_repeats.unwrap();
     assert!((5..40).contains(&more), "{more}");
@@ -334,10 +322,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
     assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
     let stretched = joint(|last| 30.0 / last);
     let all = stretched.reasons.iter().find(|reason| reason.runs == Some(Vec::new())).unwrap();
-    assert!(
-        !stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"),
-        "{all:?}"
-    );
+    assert!(!stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"), "{all:?}");
     assert_eq!(all.cure, "use a different seed for each run, and do not stretch a plan to hit its count");
 }
 

@@ -10,8 +10,7 @@ pub(super) fn verdict(counted: &[(Repeat, &Summary)], runs: u64) -> Verdict {
     let (outcome, together) = (VerdictOutcome::Invalid, Some(Vec::new()));
     let mut reasons = reasons_of_runs(counted);
     if counted.is_empty() {
-        let (sentence, cure) =
-            (format!("none of {} finished", in_words(runs, "run")), "let the runs finish".into());
+        let (sentence, cure) = (format!("none of {} finished", in_words(runs, "run")), "let the runs finish".into());
         reasons.push(Reason { rule: Rule::WholeWindow, outcome, runs: together.clone(), sentence, cure });
     }
     let arrivals: Vec<_> = counted.iter().filter_map(|(_, run)| run.arrivals.delivered.as_ref()).collect();
@@ -27,9 +26,9 @@ fn reasons_of_runs(runs: &[(Repeat, &Summary)]) -> Vec<Reason> {
     for (number, reason) in
         runs.iter().flat_map(|(repeat, run)| run.verdict.reasons.iter().map(|reason| (repeat.number, reason)))
     {
-        let same = reasons.iter_mut().find(|known| {
-            known.rule == reason.rule && known.outcome == reason.outcome && known.cure == reason.cure
-        });
+        let same = reasons
+            .iter_mut()
+            .find(|known| known.rule == reason.rule && known.outcome == reason.outcome && known.cure == reason.cure);
         match same.and_then(|known| known.runs.as_mut()) {
             Some(runs) if runs.last() == Some(&number) => {}
             Some(runs) => runs.push(number),

@@ -19,8 +19,7 @@ use crate::telemetry::test_pages::{THROTTLED, with_page};
 
 /// A hundred requests in ten seconds, each with its first token after `ttft` ms, as run `number` of `of`.
 fn valid(number: u64, of: u64, ttft: u64) -> Summary {
-    let records =
-        (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
+    let records = (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = run(10_000, records.map(RecordBuilder::build).collect());
     log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
     log.header.workload.seed = seed_of_run(7, number);
@@ -29,13 +28,8 @@ fn valid(number: u64, of: u64, ttft: u64) -> Summary {
 
 /// The same, which breaks `rule`.
 fn broken(rule: Rule, outcome: VerdictOutcome, run: Summary) -> Summary {
-    let reason = Reason {
-        rule,
-        outcome,
-        runs: None,
-        sentence: "it was late".to_owned(),
-        cure: "free up CPU".to_owned(),
-    };
+    let reason =
+        Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: "free up CPU".to_owned() };
     Summary { verdict: Verdict::new(vec![reason], Vec::new()), ..run }
 }
 
@@ -114,11 +108,7 @@ where
     (whole, result)
 }
 
-fn repeats_of(
-    runs: u64,
-    invalid: InvalidRuns,
-    is_late: impl Fn(u64) -> bool,
-) -> (Folder<impl Sized>, Repeats) {
+fn repeats_of(runs: u64, invalid: InvalidRuns, is_late: impl Fn(u64) -> bool) -> (Folder<impl Sized>, Repeats) {
     let find = |run: &RepeatRun| {
         let found = valid(run.number, run.of, 100 + run.number);
         if is_late(run.number) { late(found) } else { found }
@@ -161,10 +151,7 @@ fn a_spare_repeat_is_replaced_too_and_no_more_than_two_run() {
     assert_eq!((repeats.counted_runs, repeats.verdict.outcome), (5, VerdictOutcome::Invalid));
     assert_eq!(repeats.verdict.reasons[0].runs.as_deref(), Some(&[1, 2, 3, 4, 5][..]));
     let said = repeats.spoiled.unwrap();
-    assert!(
-        said.starts_with("5 of 5 runs were spoiled, and 2 spare runs did not replace them all: "),
-        "{said}"
-    );
+    assert!(said.starts_with("5 of 5 runs were spoiled, and 2 spare runs did not replace them all: "), "{said}");
     assert!(repeats.runs.iter().all(|run| run.counted && !run.replaced));
 }
 
@@ -230,8 +217,7 @@ fn what_the_server_did_is_never_replaced() {
         (Rule::StreamsWhole, Invalid),
     ] {
         let find = |run: &RepeatRun| broken(rule, outcome, valid(run.number, run.of, 100));
-        let (executor, result) =
-            resumed(|| RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut), find);
+        let (executor, result) = resumed(|| RepeatsExperiment::new(3, Vec::new(), InvalidRuns::LeftOut), find);
         let repeats = result.unwrap();
         assert_eq!((executor.ran.len(), repeats.spoiled, repeats.verdict.outcome), (3, None, outcome));
     }
@@ -283,8 +269,7 @@ fn a_spoiled_round_is_replaced_by_one_after_the_last() {
 
 /// The same run on a device that was hot, as a recorded page says.
 fn hot(number: u64, of: u64, ttft: u64) -> Summary {
-    let records =
-        (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
+    let records = (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = with_page(run(10_000, records.map(RecordBuilder::build).collect()), THROTTLED);
     log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
     log.header.workload.seed = seed_of_run(7, number);
@@ -343,8 +328,7 @@ fn a_round_that_is_left_out_and_not_replaced_is_named_beside_one_that_is() {
 
 #[test]
 fn spare_rounds_keep_the_pairs_of_a_machine_that_is_switched() {
-    let (_, ran, _, test) =
-        rounds(InvalidRuns::LeftOut, AbOrder::Alternating, |round| [3, 8].contains(&round));
+    let (_, ran, _, test) = rounds(InvalidRuns::LeftOut, AbOrder::Alternating, |round| [3, 8].contains(&round));
     let last = ["round-7/a", "round-7/b", "round-8/b", "round-8/a", "round-9/a", "round-9/b"];
     assert_eq!((&ran[12..], test.counted_rounds), (&last.map(str::to_owned)[..], 7));
 }
@@ -353,11 +337,7 @@ fn spare_rounds_keep_the_pairs_of_a_machine_that_is_switched() {
 fn two_spare_rounds_at_most_replace_others() {
     let (_, ran, said, test) = rounds(InvalidRuns::LeftOut, AbOrder::Drawn, |_| true);
     assert_eq!((ran.len(), said.len(), test.counted_rounds), (18, 2, 0));
-    assert!(
-        test.notes[0].starts_with("9 of 9 rounds were spoiled, and 2 spare rounds did not"),
-        "{:?}",
-        test.notes
-    );
+    assert!(test.notes[0].starts_with("9 of 9 rounds were spoiled, and 2 spare rounds did not"), "{:?}", test.notes);
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use super::answer::{HighestLoad, ObjectiveLimit};
 use super::plan::{Load, LoadAxis};
 use super::search::{
-    BAND, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings,
-    tightest,
+    BAND, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings, tightest,
 };
 use super::trial::LoadClass;
 use crate::units::{counted, percent, three_digits};
@@ -135,9 +134,7 @@ impl Search {
                 unsure.in_words(&runs, Load::Rate(estimate), estimate, &self.plan().axis)
             }),
             Tightest::Missed(_) => Err("its longest runs missed an objective at every load".to_owned()),
-            Tightest::Open if self.trials().is_empty() => {
-                Err("the runs are missing that narrow it down".to_owned())
-            }
+            Tightest::Open if self.trials().is_empty() => Err("the runs are missing that narrow it down".to_owned()),
             Tightest::Open => Err("its longest runs met all objectives at every load".to_owned()),
         }
     }
@@ -165,8 +162,7 @@ fn undecided((tally, class): &(LoadTally<'_>, LoadClass), demands: &[SearchDeman
 
 /// The demand that `tally` misses, or comes closest to missing.
 pub(super) fn closest(tally: &LoadTally<'_>, demands: &[SearchDemand]) -> Option<String> {
-    let known =
-        demands.iter().zip(&tally.ratios).map(|(demand, ratio)| (demand, ratio.unwrap_or(f64::INFINITY)));
+    let known = demands.iter().zip(&tally.ratios).map(|(demand, ratio)| (demand, ratio.unwrap_or(f64::INFINITY)));
     let worst = known.max_by(|a, b| a.1.total_cmp(&b.1));
     worst.map(|(demand, _)| demand.text().to_owned())
 }
@@ -252,8 +248,7 @@ impl Unsure {
                 )
             }
             (Self::Flat, _) => {
-                "the runs near it do not show how the figure rises there, so there is no confidence interval"
-                    .to_owned()
+                "the runs near it do not show how the figure rises there, so there is no confidence interval".to_owned()
             }
         }
     }
@@ -289,8 +284,7 @@ mod tests {
             saturated_in_a_row: 2,
             first_seed: 1,
         };
-        let records =
-            (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
+        let records = (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
         let log = test_runs::run(60_000, records.map(|record| record.asked(9).usage(9, 9).build()).collect());
         let objectives = plan.objectives.clone();
         let mut search = Search::new(plan).unwrap();
@@ -300,9 +294,7 @@ mod tests {
         assert_eq!(found.loads[0].1, LoadClass::Undecided);
         let sentence = found.answer.unwrap().sentence;
         assert!(
-            sentence.ends_with(
-                "undecided: no load surely passed, and none surely failed; `p99 ttft < 5s` decides"
-            ),
+            sentence.ends_with("undecided: no load surely passed, and none surely failed; `p99 ttft < 5s` decides"),
             "{sentence}"
         );
     }

@@ -64,8 +64,7 @@ impl Search {
     ///
     /// When an objective is of a kind that does not get worse with the load.
     pub fn new(plan: SweepPlan) -> Result<Self, Unsearchable> {
-        let mut demands =
-            plan.objectives.iter().map(SearchDemand::from_objective).collect::<Result<Vec<_>, _>>()?;
+        let mut demands = plan.objectives.iter().map(SearchDemand::from_objective).collect::<Result<Vec<_>, _>>()?;
         demands.push(SearchDemand::keeping_up());
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None, forced: false })
     }
@@ -170,8 +169,7 @@ impl Search {
 
     /// The first demand for which no run has a figure although the server kept up.
     pub(super) fn without_figure(&self) -> Option<&SearchDemand> {
-        let kept_up: Vec<_> =
-            self.trials.iter().filter(|trial| !trial.left_out && trial.saturated.is_none()).collect();
+        let kept_up: Vec<_> = self.trials.iter().filter(|trial| !trial.left_out && trial.saturated.is_none()).collect();
         let unread = |(place, demand): &(usize, &SearchDemand)| {
             self.trials.iter().all(|trial| demand.read(trial, *place).is_none())
         };
@@ -228,9 +226,7 @@ impl Search {
     /// Natural logarithm of the rate that a run happened to have ÷ the rate of its load.
     fn excess(&self, trial: &Trial) -> f64 {
         match (trial.load, trial.offered_per_s) {
-            (Load::Rate(per_s), Some(offered)) if offered > 0.0 => {
-                libm::log(offered / self.requests_per_s(per_s))
-            }
+            (Load::Rate(per_s), Some(offered)) if offered > 0.0 => libm::log(offered / self.requests_per_s(per_s)),
             _ => 0.0,
         }
     }

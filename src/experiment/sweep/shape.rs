@@ -35,8 +35,7 @@ const LEAST: f64 = 0.1;
 /// the points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
 /// may have another knee: it is a property of the plot, not of the server alone. `None` where the curve has none.
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
-    let settled =
-        || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
+    let settled = || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
     let (latency, curve) = [Metric::Ttft, Metric::E2e]
         .map(|metric| FigureKey::percentile(Quantile::P99, metric))
         .into_iter()
@@ -136,10 +135,9 @@ mod by_field {
 /// Output tokens per second against the p99 of each latency, and tokens per second per GPU against those per user.
 /// Saturated points are left out: their latencies depend on the length of the run.
 pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
-    let against_latency = Metric::MAIN
-        .map(|metric| frontier(points, Metric::OutputTokens, FigureKey::percentile(Quantile::P99, metric)));
-    let for_users =
-        frontier(points, Metric::OutputTokensPerGpu, FigureKey::from_metric(Metric::TokensPerUser));
+    let against_latency =
+        Metric::MAIN.map(|metric| frontier(points, Metric::OutputTokens, FigureKey::percentile(Quantile::P99, metric)));
+    let for_users = frontier(points, Metric::OutputTokensPerGpu, FigureKey::from_metric(Metric::TokensPerUser));
     against_latency.into_iter().chain([for_users]).filter(|frontier| !frontier.points.is_empty()).collect()
 }
 

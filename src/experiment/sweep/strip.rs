@@ -66,8 +66,7 @@ impl Search {
 fn height(ratio: f64) -> char {
     let above = if ratio > 0.0 { TO_DOUBLE * libm::log2(ratio) } else { f64::NEG_INFINITY };
     // Just met is the fourth, just missed the fifth.
-    let place =
-        if ratio <= 1.0 { 3.0 + above.ceil().max(-3.0) } else { (3.0 + above.ceil().max(1.0)).min(7.0) };
+    let place = if ratio <= 1.0 { 3.0 + above.ceil().max(-3.0) } else { (3.0 + above.ceil().max(1.0)).min(7.0) };
     HEIGHTS[place as usize]
 }
 

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Load;
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{
-    FigureKey, FigureSet, FigureUnit, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status,
-    Summary,
+    FigureKey, FigureSet, FigureUnit, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
 };
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
@@ -348,8 +347,7 @@ mod tests {
 
     #[test]
     fn a_load_at_which_a_breaker_ended_the_run_was_too_much() {
-        let records =
-            (0..40).map(|i| test_runs::record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 9, 1, 3));
+        let records = (0..40).map(|i| test_runs::record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 9, 1, 3));
         let log = test_runs::run(60_000, records.map(test_runs::RecordBuilder::build).collect());
         let run = summarise(&test_runs::aborted(log, 1_000), &[]);
         let load = Load::Rate(40.0);

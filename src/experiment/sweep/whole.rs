@@ -139,18 +139,14 @@ impl Sweep {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_path_buf() };
         let (shown, newest) = (path.display(), Self::SCHEMA);
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            format!(
-                "cannot read {shown}: {error}\nhint: name the folder of a sweep, or its {}",
-                Self::FILE_NAME
-            )
+            format!("cannot read {shown}: {error}\nhint: name the folder of a sweep, or its {}", Self::FILE_NAME)
         })?;
         let newer = |schema| {
             format!(
                 "{shown} has schema {schema}, and this Skyline reads up to {newest}\nhint: read it with a newer one"
             )
         };
-        let sweep: Self =
-            stored::parse(&text, newest, newer, |error| format!("{shown} holds no sweep: {error}"))?;
+        let sweep: Self = stored::parse(&text, newest, newer, |error| format!("{shown} holds no sweep: {error}"))?;
         Ok(Self { schema: newest, ..sweep })
     }
 
@@ -187,8 +183,7 @@ pub(super) fn judge(
     let wide = wide.filter(|wide| *wide > precision && search.plan().within_s.is_none());
     let notes = [
         named(&|_, class| class == LoadClass::Unknown),
-        named(&|tally, _| is_forced(tally))
-            .map(|note| format!("{note}: those INVALID runs count, because of --force")),
+        named(&|tally, _| is_forced(tally)).map(|note| format!("{note}: those INVALID runs count, because of --force")),
         (few > 0).then(|| {
             format!(
                 "{few} of {} had too few requests for the requested percentile: the share over the bound still counts, \

@@ -9,8 +9,7 @@ use crate::workload::reading::SpecValue;
 /// Most variants that axes may make.
 const MOST: usize = 512;
 /// Axes whose values are numbers of accelerators.
-const PARALLEL: [&str; 4] =
-    ["tensor_parallel_size", "tensor_parallel", "pipeline_parallel_size", "data_parallel_size"];
+const PARALLEL: [&str; 4] = ["tensor_parallel_size", "tensor_parallel", "pipeline_parallel_size", "data_parallel_size"];
 
 /// A flag of the server and the values that it may have, the one in use today first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,9 +120,7 @@ fn axis(name: &str, given: &Value) -> Result<TuneAxis, String> {
     let values: Result<Vec<AxisValue>, String> = match given {
         Value::Array(values) => values.iter().map(|value| plain(name, value)).collect(),
         Value::Object(values) => values.iter().map(|(of, value)| in_words(name, of, value)).collect(),
-        _ => {
-            Err(format!("has `{name}`, which is no list of values, such as [64, 256], and no table of flags"))
-        }
+        _ => Err(format!("has `{name}`, which is no list of values, such as [64, 256], and no table of flags")),
     };
     match values? {
         none if none.is_empty() => Err(format!("has `{name}` without a value")),

@@ -12,9 +12,7 @@ use super::outlook::{Forecaster, Lever, Outlook};
 use super::result::Tune;
 use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};
 use crate::analysis::Summary;
-use crate::experiment::driver::{
-    Experiment, FailedBy, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunsLeft,
-};
+use crate::experiment::driver::{Experiment, FailedBy, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::seeds::seed_of_run;
 use crate::experiment::sweep::{Load, Trial, TrialRequest};
 
@@ -62,12 +60,7 @@ impl std::fmt::Debug for TuneExperiment<'_> {
 
 impl<'f> TuneExperiment<'f> {
     /// The tuning that `spec` asks for, of which no run is there yet.
-    pub fn new(
-        spec: TuneSpec,
-        runs: TuneRuns,
-        invalid: InvalidRuns,
-        forecaster: Box<dyn Forecaster + 'f>,
-    ) -> Self {
+    pub fn new(spec: TuneSpec, runs: TuneRuns, invalid: InvalidRuns, forecaster: Box<dyn Forecaster + 'f>) -> Self {
         let mut new = Self {
             state: TuneState::new(spec, runs, invalid),
             forecaster,
@@ -131,9 +124,9 @@ impl<'f> TuneExperiment<'f> {
         let first = match self.round {
             1 => hint.map(|hint| hint * CAUTION).or(missed.map(|missed| missed / 2.0)),
             // What the best of the round before met.
-            _ => (1..self.round).rev().find_map(|round| {
-                state.courses.iter().filter_map(|course| course.met(round)).max_by(f64::total_cmp)
-            }),
+            _ => (1..self.round)
+                .rev()
+                .find_map(|round| state.courses.iter().filter_map(|course| course.met(round)).max_by(f64::total_cmp)),
         };
         let first = first.unwrap_or(state.runs.first_per_gpu);
         let next = course.next_load(self.round, state.bar(place, self.round), first, hint)?;

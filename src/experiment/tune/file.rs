@@ -70,12 +70,10 @@ impl TuneSpec {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name", |place| place.name());
         let description = fields.optional("description", String::new(), |place| place.text());
-        let objectives = fields.required("objectives", |place| {
-            Some(place.list(objectives)?.into_iter().flatten().collect::<Vec<_>>())
-        });
-        let server = fields.optional("server", VariantServer::default(), |place| {
-            place.table("the server", VariantServer::read)
-        });
+        let objectives = fields
+            .required("objectives", |place| Some(place.list(objectives)?.into_iter().flatten().collect::<Vec<_>>()));
+        let server =
+            fields.optional("server", VariantServer::default(), |place| place.table("the server", VariantServer::read));
         let axes = fields.required("axes", axes::read);
         let requests = fields.required("requests", |place| place.table("the requests", requests));
         let spec = Self {
@@ -93,9 +91,8 @@ impl TuneSpec {
         // Throughput says which load is served, and not whether it is served well.
         let odd = |one: &&Objective| one.most_over().is_none() && !one.comparison.is_upper();
         if let Some(odd) = self.objectives.iter().find(odd) {
-            let said = format!(
-                "has `{odd}`, which no load decides; use percentiles of latencies, such as `p95 ttft < 500ms`"
-            );
+            let said =
+                format!("has `{odd}`, which no load decides; use percentiles of latencies, such as `p95 ttft < 500ms`");
             return fields.reject_of("objectives", &said);
         }
         if self.server.serve.is_some() && self.server.url.is_none() {
@@ -103,7 +100,8 @@ impl TuneSpec {
         }
         let commands = [&self.server.serve, &self.server.start];
         if commands.into_iter().flatten().any(|command| !command.contains("{flags}")) {
-            let said = "has a command without `{flags}`, so that all variants would be one; write {flags} where they go";
+            let said =
+                "has a command without `{flags}`, so that all variants would be one; write {flags} where they go";
             return fields.reject_of("server", said);
         }
         Some(self)
@@ -134,11 +132,8 @@ impl TuneSpec {
 /// The requests of a tuning: settings of a row without those that the search chooses.
 fn requests(fields: &mut Fields<'_>) -> Option<Settings> {
     let read = Settings::read(fields)?;
-    let chosen = [
-        ("users", read.users.is_some()),
-        ("repeats", read.repeats.is_some()),
-        ("horizon_s", read.horizon_s.is_some()),
-    ];
+    let chosen =
+        [("users", read.users.is_some()), ("repeats", read.repeats.is_some()), ("horizon_s", read.horizon_s.is_some())];
     for (name, _) in chosen.iter().filter(|(_, given)| *given) {
         fields.complain_of(name, "is given, and the search chooses loads and lengths of runs; leave it out");
     }

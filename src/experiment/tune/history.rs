@@ -222,13 +222,7 @@ impl TrialHistory {
     /// The next load of `round`; `None` where this round needs no more of it. `bar` is what the best variant
     /// meets, where that is another one; `first` is where it begins without one, and `hint` where it is
     /// expected to end.
-    pub(super) fn next_load(
-        &self,
-        round: usize,
-        bar: Option<f64>,
-        first: f64,
-        hint: Option<f64>,
-    ) -> Option<f64> {
+    pub(super) fn next_load(&self, round: usize, bar: Option<f64>, first: f64, hint: Option<f64>) -> Option<f64> {
         if self.failed.is_some() || self.of_round(round).count() >= MOST_LOADS {
             return None;
         }
@@ -239,8 +233,7 @@ impl TrialHistory {
         let near = NEAR[round.min(NEAR.len()) - 1];
         // One that does better than the best does so by a little, usually: each step is the square of the last.
         let steps = self.of_round(round).count().max(1) as f64;
-        let usual =
-            if self.is_pioneer && round == 1 { RAISED } else { libm::pow(near, libm::exp2(steps - 1.0)) };
+        let usual = if self.is_pioneer && round == 1 { RAISED } else { libm::pow(near, libm::exp2(steps - 1.0)) };
         // Where a load is expected to end counts only once a lower one is met.
         let hint = hint.zip(met).filter(|_| round == 1).map(|(hint, met)| hint / met);
         Bracket { met, missed }.next(first, hint.unwrap_or(usual).clamp(near, RAISED), near)
@@ -257,8 +250,7 @@ mod tests {
     /// A trial whose load is met or not; every other answer of one that is not comes late.
     fn trial(round: usize, per_gpu: f64, met: bool) -> TuneTrial {
         let load = Load::Rate(per_gpu);
-        let wanted =
-            TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: "a/run-1".to_owned() };
+        let wanted = TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: "a/run-1".to_owned() };
         let records = (0..240).map(|i| {
             let first = i * 250 + if met || i % 2 == 0 { 100 } else { 900 };
             record(i).sent_at(i * 250, i * 250, i * 250).paced(first, 20, 9).asked(9).usage(9, 9).build()
@@ -304,11 +296,7 @@ mod tests {
         assert!((of.estimate().unwrap() - libm::sqrt(48.0)).abs() < 1e-9, "the later round is longer");
         let estimate = |trials: &[_]| course(trials, true).estimate();
         assert_eq!(estimate(&[(2, 6.0, true), (4, 5.0, false)]), Some(6.0), "the end has a curve of its own");
-        assert_eq!(
-            estimate(&[(2, 8.0, true), (3, 6.0, false)]),
-            Some(6.0),
-            "what met a load has an estimate"
-        );
+        assert_eq!(estimate(&[(2, 8.0, true), (3, 6.0, false)]), Some(6.0), "what met a load has an estimate");
         assert_eq!(estimate(&[(2, 8.0, false), (3, 6.0, false)]), None);
     }
 
@@ -332,10 +320,7 @@ mod tests {
         // Of 240 requests.
         assert!(behind(0.8).is_surely_worse(&better, 0.01), "it does not keep up");
         assert!(!behind(0.9).is_surely_worse(&better, 0.01), "chance may do that");
-        assert!(
-            behind(0.9).is_surely_worse(&of(1, 12.0, true), 0.01),
-            "not where the other meets half as much again"
-        );
+        assert!(behind(0.9).is_surely_worse(&of(1, 12.0, true), 0.01), "not where the other meets half as much again");
     }
 
     #[test]

@@ -62,16 +62,10 @@ pub enum Lever {
 
 /// Options of servers by their exact names, as axes have them, with what they change.
 const OPTIONS: [(Lever, &[&str]); 10] = [
-    (
-        Lever::Slots,
-        &["max_num_seqs", "num_seqs", "slots", "max_running_requests", "max_batch_size", "parallel"],
-    ),
+    (Lever::Slots, &["max_num_seqs", "num_seqs", "slots", "max_running_requests", "max_batch_size", "parallel"]),
     (Lever::StepTokens, &["max_num_batched_tokens", "max_prefill_tokens", "max_num_tokens", "batch_size"]),
     (Lever::ChunkedPrefill, &["enable_chunked_prefill", "chunked_prefill_size", "enable_chunked_context"]),
-    (
-        Lever::PrefixCache,
-        &["enable_prefix_caching", "prefix_caching", "disable_radix_cache", "enable_block_reuse"],
-    ),
+    (Lever::PrefixCache, &["enable_prefix_caching", "prefix_caching", "disable_radix_cache", "enable_block_reuse"]),
     (
         Lever::CacheMemory,
         &[

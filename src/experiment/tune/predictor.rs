@@ -40,8 +40,7 @@ where
     F: FnMut(usize, &[MeasuredRun]) -> Result<EngineFit, String>,
 {
     fn look(&mut self, measured: usize, runs: &[String], of: &[usize]) -> Outlook {
-        let logs =
-            runs.iter().filter_map(|name| Some(MeasuredRun { name: name.clone(), log: (self.log)(name)? }));
+        let logs = runs.iter().filter_map(|name| Some(MeasuredRun { name: name.clone(), log: (self.log)(name)? }));
         let logs: Vec<MeasuredRun> = logs.collect();
         let highest = logs.iter().max_by(|a, b| rate(&a.log).total_cmp(&rate(&b.log)));
         let Some(highest) = highest.map(|run| &run.log) else { return Outlook::default() };
@@ -80,8 +79,7 @@ where
             why.map_or("what the runs show says nothing of it", String::as_str).to_owned()
         });
         let schedule = Schedule::draw(&highest.header.workload);
-        let bottleneck =
-            predict(highest.header.clone(), schedule, &fit.applied_to(like), &self.objectives).ok();
+        let bottleneck = predict(highest.header.clone(), schedule, &fit.applied_to(like), &self.objectives).ok();
         let limit = bottleneck.map(|(_, predicted)| predicted.bottleneck.limit);
         let held_back = limit.map(|limit| (limit.words().0, levers_for_limit(limit)));
         let held_back = held_back.filter(|(_, levers)| !levers.is_empty());
@@ -120,14 +118,8 @@ impl<L, F> Predictor<L, F> {
     fn meets(&self, header: &RunHeader, fleet: &Fleet, rate: f64) -> Option<bool> {
         let window_s = REQUESTS / rate;
         let load = Load::Rate(rate);
-        let wanted = TrialRequest {
-            number: 1,
-            load,
-            repeat: 1,
-            seed: header.workload.seed,
-            window_s,
-            run: String::new(),
-        };
+        let wanted =
+            TrialRequest { number: 1, load, repeat: 1, seed: header.workload.seed, window_s, run: String::new() };
         let workload = wanted.workload(&self.workload).ok()?;
         let schedule = Schedule::draw(&workload);
         let header = RunHeader { plan: schedule.facts(), workload, ..header.clone() };

@@ -308,8 +308,7 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
         let course = &state.courses[place];
         let last = course.trials.iter().filter(|trial| trial.round == course.last_round());
         let over = last.filter_map(|trial| trial.over_share).fold(1.0, f64::min);
-        let [alive, level] =
-            [state.beaten_by(place), state.behind(place)].map(|by| f64::from(u8::from(by.is_none())));
+        let [alive, level] = [state.beaten_by(place), state.behind(place)].map(|by| f64::from(u8::from(by.is_none())));
         [alive, level, course.last_round() as f64, course.estimate().unwrap_or(0.0), -over]
     };
     let runs = |place: &usize| state.courses[*place].failed.is_none() && state.courses[*place].has_begun();
@@ -371,10 +370,6 @@ impl ForecastScore {
         let error = self.median_error.map_or(String::new(), |error| {
             format!("; the median error of a load that was measured is {}", percent(error))
         });
-        format!(
-            "{} of {} agree with what was measured{error}",
-            self.inside,
-            counted(self.predicted, "prediction")
-        )
+        format!("{} of {} agree with what was measured{error}", self.inside, counted(self.predicted, "prediction"))
     }
 }

@@ -165,8 +165,7 @@ impl TuneState {
     pub(super) fn beaten_by(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         self.courses[place].trials.iter().rev().find_map(|own| {
             let others = (0..self.courses.len()).filter(|other| *other != place);
-            let mut pairs =
-                others.flat_map(|other| self.courses[other].trials.iter().map(move |t| (other, t)));
+            let mut pairs = others.flat_map(|other| self.courses[other].trials.iter().map(move |t| (other, t)));
             let (other, theirs) = pairs.find(|(_, theirs)| own.is_surely_worse(theirs, DOUBT))?;
             Some((other, own, theirs))
         })

@@ -63,9 +63,7 @@ impl Bottleneck {
         let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
         let steps = || if answers_wait { Limit::DecodePool } else { evidence.largest_part() };
         let limit = match (queueing, executed.effort.engines) {
-            _ if executed.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => {
-                Limit::Refused
-            }
+            _ if executed.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => Limit::Refused,
             (true, 0) => Limit::Slots,
             (true, _) => evidence.shortage().unwrap_or_else(steps),
             (false, 0) => Limit::Nothing,
@@ -185,16 +183,14 @@ impl EngineEvidence {
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let length = executed.answers_end.since(plan.window_start);
         let window = length.as_secs_f64() * f64::from(effort.engines);
-        let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } =
-            executed.decode_effort;
+        let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } = executed.decode_effort;
         let waiting = short_of_blocks_s + short_of_slots_s + short_of_tokens_s;
         let gauges = &executed.gauges;
         Self {
             steps: effort.steps,
             mean_batch: ratio(effort.sequences as f64, effort.steps as f64),
             busy_share: ratio(effort.busy_s, window).map(|share| share.min(1.0)),
-            compute_bound_steps_share: ratio(effort.compute_bound_steps as f64, effort.steps as f64)
-                .filter(|_| known),
+            compute_bound_steps_share: ratio(effort.compute_bound_steps as f64, effort.steps as f64).filter(|_| known),
             compute_share: of_parts(effort.compute_s),
             memory_share: of_parts(effort.memory_s),
             communication_share: of_parts(effort.communication_s),

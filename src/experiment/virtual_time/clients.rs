@@ -81,8 +81,7 @@ impl ClientLife<'_> {
 
     /// Sets it to what its attempt under way waits for.
     fn rearm(&mut self, index: u64, timers: &mut BTreeSet<(Timestamp, Timer)>) {
-        let timer =
-            |at| if self.life.broken(at).is_some() { Timer::Limit(index) } else { Timer::Hedge(index) };
+        let timer = |at| if self.life.broken(at).is_some() { Timer::Limit(index) } else { Timer::Hedge(index) };
         self.arm(self.life.alarm().map(|at| (at, timer(at))), timers);
     }
 }
@@ -232,9 +231,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         self.keep_only(now, id, false);
         let index = self.request_of(id);
         // Of two jobs that finish at once the first is kept.
-        let is_kept = |course: &RequestCourse<'_>| {
-            course.life.as_ref().is_none_or(|client| client.life.which(&id).is_some())
-        };
+        let is_kept =
+            |course: &RequestCourse<'_>| course.life.as_ref().is_none_or(|client| client.life.which(&id).is_some());
         if !self.in_flight.get(&index).is_some_and(is_kept) {
             return;
         }
@@ -250,13 +248,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     }
 
     /// A job failed: its request is sent again, goes on with the other job, or ends with it.
-    fn failed(
-        &mut self,
-        now: Timestamp,
-        history: JobHistory,
-        failure: Failure,
-        ended: &mut Vec<EndedRequest>,
-    ) {
+    fn failed(&mut self, now: Timestamp, history: JobHistory, failure: Failure, ended: &mut Vec<EndedRequest>) {
         let (id, index) = (history.job, self.request_of(history.job));
         let retry_after = match history.end {
             JobEnd::Rejected(reject) => reject.retry_after(),

@@ -59,21 +59,14 @@ impl From<Figure> for Latency {
     fn from(figure: Figure) -> Self {
         match figure.exact() {
             Some(ms) => Self { value_ms: Some(ms), at_least_ms: None, at_most_ms: None },
-            None => {
-                Self { value_ms: None, at_least_ms: Some(figure.at_least()), at_most_ms: figure.at_most() }
-            }
+            None => Self { value_ms: None, at_least_ms: Some(figure.at_least()), at_most_ms: figure.at_most() },
         }
     }
 }
 
 impl LayoutComparison {
     /// Compares two summaries of the same plan.
-    pub(in crate::experiment) fn new(
-        requested: String,
-        one: &Summary,
-        baseline: String,
-        other: &Summary,
-    ) -> Self {
+    pub(in crate::experiment) fn new(requested: String, one: &Summary, baseline: String, other: &Summary) -> Self {
         let mut rows = vec![LayoutRow {
             group: "all".to_owned(),
             requested: LayoutFigures::new(&one.latency, &one.slo),

@@ -6,9 +6,7 @@ use super::clients::VirtualClients;
 use super::log::leading;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
-use crate::generator::{
-    Blocks, ConcurrencyCaps, DueQueue, PlannedRequest, Schedule, SessionPlanner, SessionTurns,
-};
+use crate::generator::{Blocks, ConcurrencyCaps, DueQueue, PlannedRequest, Schedule, SessionPlanner, SessionTurns};
 use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
 use crate::runner::ClientRules;
 use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};

@@ -199,8 +199,8 @@ mod tests {
         };
         // A kind is the value of its flag, of which the rules speak.
         let flag = first.split('.').next().unwrap_or(first);
-        let is_kind = first.matches('.').count() == 1
-            && table.flag(flag).is_some_and(|(_, group)| group.takes == Takes::Kinds);
+        let is_kind =
+            first.matches('.').count() == 1 && table.flag(flag).is_some_and(|(_, group)| group.takes == Takes::Kinds);
         match (option, says.as_deref().map(|says| table.sentence(says))) {
             (Some(option), _) => (!option.starts_with("--")).then(|| format!("{name}: {option}")),
             (None, Some("")) => (!SILENT.contains(&first)).then(|| format!("{name} is passed over")),
@@ -235,35 +235,27 @@ mod tests {
                 let (flags, kind, field) = (words.next().unwrap(), words.next(), words.next());
                 for flag in flags.split('|') {
                     if let Some(kind) = kind {
-                        kinds
-                            .entry((flag, kind))
-                            .or_default()
-                            .extend(field.map(|field| format!(",{field}=1")));
+                        kinds.entry((flag, kind)).or_default().extend(field.map(|field| format!(",{field}=1")));
                     } else {
                         plain +=
-                            if is_body(tool, flag) { format!(" {flag} a:1") } else { format!(" {flag} 1") }
-                                .as_str();
+                            if is_body(tool, flag) { format!(" {flag} a:1") } else { format!(" {flag} 1") }.as_str();
                     }
                     let on = flag.strip_prefix("--no-").map(|rest| format!("--{rest}"));
                     let on = on.filter(|_| table(tool).flag(flag).is_none());
                     let (first, group) =
                         table(tool).flag(on.as_deref().unwrap_or(flag)).unwrap_or_else(|| panic!("{flag}"));
-                    let kind = kind
-                        .and_then(|kind| kind.strip_prefix("kind="))
-                        .filter(|_| group.takes == Takes::Kinds);
+                    let kind = kind.and_then(|kind| kind.strip_prefix("kind=")).filter(|_| group.takes == Takes::Kinds);
                     let field = field.filter(|_| group.says.is_none());
                     let name = [Some(first), kind, field].into_iter().flatten().collect::<Vec<_>>().join(".");
                     missing.extend(unanswered(tool, &name, rules));
                 }
             }
-            let lines = kinds
-                .into_iter()
-                .map(|((flag, kind), fields)| format!("{begins} {flag} {kind}{}", fields.concat()));
+            let lines =
+                kinds.into_iter().map(|((flag, kind), fields)| format!("{begins} {flag} {kind}{}", fields.concat()));
             let lines: Vec<_> = lines.chain([plain]).collect();
             for translation in lines.iter().map(|line| typed(line)) {
                 missing.extend(translation.unknown.into_iter().filter(|unknown| unknown.starts_with('-')));
-                let is_odd =
-                    |sentence: &str| sentence.starts_with("unknown: ") || sentence.starts_with("left out");
+                let is_odd = |sentence: &str| sentence.starts_with("unknown: ") || sentence.starts_with("left out");
                 let odd = translation.differences.into_iter().filter(|gap| is_odd(&gap.sentence));
                 missing.extend(odd.map(|gap| gap.about).filter(|about| !about.ends_with(" 1")));
             }
@@ -279,9 +271,7 @@ mod tests {
             let (head, rules) = text.split_once("[[rules]]").unwrap();
             let own: toml::Table = toml::from_str(text).unwrap();
             for flags in own["flags"].as_array().unwrap() {
-                for name in
-                    flags["names"].as_str().unwrap().split_whitespace().flat_map(|names| names.split('|'))
-                {
+                for name in flags["names"].as_str().unwrap().split_whitespace().flat_map(|names| names.split('|')) {
                     assert_eq!(unanswered(tool, name, rules), None);
                 }
             }

@@ -21,11 +21,7 @@ fn options(tool: ForeignTool, line: &str) -> String {
 }
 
 fn vllm(flags: &str) -> String {
-    options(ForeignTool::Vllm, &format!("vllm bench serve {flags}")).replacen(
-        "bench --endpoint completions ",
-        "",
-        1,
-    )
+    options(ForeignTool::Vllm, &format!("vllm bench serve {flags}")).replacen("bench --endpoint completions ", "", 1)
 }
 
 fn guidellm(flags: &str) -> String {
@@ -41,11 +37,7 @@ fn all(tool: ForeignTool, file: &str) -> String {
     let mut shown = String::new();
     for line in file.lines().filter(|line| !line.starts_with('#')) {
         let translation = typed(tool, line);
-        let _ = writeln!(
-            shown,
-            "$ {line}\n{}",
-            shlex::try_join(translation.words.iter().map(String::as_str)).unwrap()
-        );
+        let _ = writeln!(shown, "$ {line}\n{}", shlex::try_join(translation.words.iter().map(String::as_str)).unwrap());
         for difference in &translation.differences {
             let _ = writeln!(shown, "  {}: {}", difference.about, difference.sentence);
         }
@@ -56,10 +48,7 @@ fn all(tool: ForeignTool, file: &str) -> String {
 
 #[test]
 fn commands_of_the_documentations_are_translated() {
-    insta::assert_snapshot!(
-        "vllm",
-        all(ForeignTool::Vllm, include_str!("../../../tests/data/commands/vllm.txt"))
-    );
+    insta::assert_snapshot!("vllm", all(ForeignTool::Vllm, include_str!("../../../tests/data/commands/vllm.txt")));
     insta::assert_snapshot!(
         "sglang",
         all(ForeignTool::Sglang, include_str!("../../../tests/data/commands/sglang.txt"))
@@ -206,10 +195,7 @@ fn sglang_says_when_requests_leave_and_what_they_are_like() {
         ("--host gpu --port 9", "http://gpu:9"),
         ("--backend lmdeploy", "http://127.0.0.1:23333"),
     ] {
-        assert_eq!(
-            typed(ForeignTool::Sglang, &format!("python -m sglang.bench_serving {flags}")).words[3],
-            url
-        );
+        assert_eq!(typed(ForeignTool::Sglang, &format!("python -m sglang.bench_serving {flags}")).words[3], url);
     }
 }
 
@@ -231,10 +217,7 @@ fn vllm_says_where_requests_go() {
             "--base-url http://h --backend openai-chat --endpoint /gate/v1/chat/completions",
             "--url http://h --path /gate/v1/chat/completions",
         ),
-        (
-            "--backend openai-responses --endpoint /v1/responses",
-            "--url http://127.0.0.1:8000 --endpoint chat",
-        ),
+        ("--backend openai-responses --endpoint /v1/responses", "--url http://127.0.0.1:8000 --endpoint chat"),
     ] {
         assert_eq!(server(flags), options, "{flags}");
     }
@@ -310,9 +293,7 @@ fn guidellm_says_several_loads_at_once() {
          ttft=500ms,e2e=9000ms --seed 7 --label env=staging"
     );
     assert_eq!(
-        guidellm(
-            "--profile kind=replay,time_scale=0.5 --data kind=mooncake,source.kind=json_file,source.path=m.jsonl"
-        ),
+        guidellm("--profile kind=replay,time_scale=0.5 --data kind=mooncake,source.kind=json_file,source.path=m.jsonl"),
         "bench --time-scale 0.5 --trace m.jsonl"
     );
     let odd = typed(
@@ -321,21 +302,14 @@ fn guidellm_says_several_loads_at_once() {
          --constraint kind=min_requests,count=3",
     );
     for about in ["--backend server_history=true", "--profile warp=9", "--constraint min_requests"] {
-        assert!(
-            odd.differences.iter().any(|gap| gap.about.contains(about)),
-            "{about}: {:?}",
-            odd.differences
-        );
+        assert!(odd.differences.iter().any(|gap| gap.about.contains(about)), "{about}: {:?}", odd.differences);
     }
     let inside = typed(
         ForeignTool::GuideLlm,
         "guidellm run --backend kind=openai_http,extras.headers.X=1,extras.body.a=2 --profile kind=poisson,rate=1",
     );
     assert!(inside.differences.iter().any(|gap| gap.about == "--backend extras"), "{inside:?}");
-    let secret = typed(
-        ForeignTool::GuideLlm,
-        r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#,
-    );
+    let secret = typed(ForeignTool::GuideLlm, r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#);
     assert!(!format!("{secret:?}").contains("sk-1"));
 }
 

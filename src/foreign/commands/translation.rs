@@ -109,9 +109,9 @@ impl Translator {
             Some((_, _, None, None)) => {}
             None => {
                 let group = table.flag(flag).map(|(_, group)| group);
-                let mut above = name.match_indices('.').filter_map(|(end, _)| {
-                    Some((&name[..end], table.flag(&name[..end])?.1.says.as_deref()?))
-                });
+                let mut above = name
+                    .match_indices('.')
+                    .filter_map(|(end, _)| Some((&name[..end], table.flag(&name[..end])?.1.says.as_deref()?)));
                 match above.next_back() {
                     Some((above, why)) => self.differs(above.replacen('.', " ", 1), table.sentence(why)),
                     None if group.is_some_and(|group| group.takes != Takes::AnyFields) => {

@@ -116,8 +116,7 @@ impl ValueForm {
                 most => (most.map(Value::from), COUNT),
             },
             Self::Size => {
-                let entries =
-                    value.as_object().map(|all| all.values().filter(|value| !value.is_null()).count());
+                let entries = value.as_object().map(|all| all.values().filter(|value| !value.is_null()).count());
                 (entries.or(value.as_array().map(Vec::len)).map(Value::from), "")
             }
             Self::Places => (Some(Value::Null), ""),
@@ -167,8 +166,7 @@ impl<'a> ResultDocument<'a> {
             }
         }
         if must {
-            self.problem
-                .add(format!("`{}` is missing", self.missing(paths.split(' ').next().unwrap_or(paths))));
+            self.problem.add(format!("`{}` is missing", self.missing(paths.split(' ').next().unwrap_or(paths))));
         }
         Vec::new()
     }
@@ -197,8 +195,7 @@ impl<'a> ResultDocument<'a> {
                 Some(selector) => {
                     let (of, words) = selector.split_once('=').unwrap_or((selector, ""));
                     let is_one = |item: &&Value| {
-                        let word =
-                            item.get(of).filter(|word| !word.is_null()).map_or(Some(""), Value::as_str);
+                        let word = item.get(of).filter(|word| !word.is_null()).map_or(Some(""), Value::as_str);
                         item.is_object() && word.is_some_and(|word| words.split('|').any(|one| one == word))
                     };
                     inside.iter().filter_map(|list| list.as_array()).flatten().filter(is_one).collect()
@@ -227,8 +224,7 @@ impl<'a> ResultDocument<'a> {
         let found = object.get("unit").and_then(Value::as_str);
         if found != Some(unit) {
             let name = place(figure.rsplit('/').next().unwrap_or(figure));
-            self.problem
-                .add(format!("`{name}` is in {}, and {unit} is expected", found.unwrap_or("no unit")));
+            self.problem.add(format!("`{name}` is in {}, and {unit} is expected", found.unwrap_or("no unit")));
         }
     }
 
@@ -238,12 +234,7 @@ impl<'a> ResultDocument<'a> {
     }
 
     /// The items of a list, each read by `read`; `wanted` describes them.
-    pub(super) fn list<T>(
-        &self,
-        path: &str,
-        wanted: &str,
-        read: impl Fn(&'a Value) -> Option<T>,
-    ) -> Option<Vec<T>> {
+    pub(super) fn list<T>(&self, path: &str, wanted: &str, read: impl Fn(&'a Value) -> Option<T>) -> Option<Vec<T>> {
         let value = self.at(path).pop().filter(|value| !value.is_null())?;
         let items = value.as_array().or_else(|| self.wrong(&place(path), value, "a list"))?;
         let item = |(i, value): (usize, &'a Value)| {
@@ -259,9 +250,8 @@ fn keys(path: &str) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
     ends.scan(0, move |begin, end| {
         let (segment, before) = (&path[*begin..end], path[..*begin].trim_end_matches('/'));
         *begin = end + 1;
-        let (key, selector) = segment
-            .split_once('[')
-            .map_or((segment, None), |(key, rest)| (key, Some(rest.trim_end_matches(']'))));
+        let (key, selector) =
+            segment.split_once('[').map_or((segment, None), |(key, rest)| (key, Some(rest.trim_end_matches(']'))));
         Some((key, selector, before))
     })
 }

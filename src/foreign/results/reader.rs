@@ -42,8 +42,7 @@ pub(in crate::foreign) fn runs(
     };
     let run = |(root, number): (&Value, u64)| {
         let place = words.map_or(String::new(), |words| format!("{words} {number}, "));
-        let file =
-            if matches!(table.runs, RunsIn::ListOf(_)) { values.first().unwrap_or(root) } else { root };
+        let file = if matches!(table.runs, RunsIn::ListOf(_)) { values.first().unwrap_or(root) } else { root };
         let other = ForeignTool::from_value(file).filter(|&other| other != tool);
         if let (Some(other), RunsIn::EachValue) = (other, &table.runs) {
             problem.add(format!("{place}it is a result of {other}"));
@@ -81,12 +80,7 @@ impl FollowsRules for RunReader<'_> {
 }
 
 impl<'a> RunReader<'a> {
-    fn new(
-        tool: ForeignTool,
-        table: &'static ResultTable,
-        document: ResultDocument<'a>,
-        number: u64,
-    ) -> Self {
+    fn new(tool: ForeignTool, table: &'static ResultTable, document: ResultDocument<'a>, number: u64) -> Self {
         Self { table, document, values: NamedValues::default(), run: ForeignRun::new(tool, number) }
     }
 
@@ -102,12 +96,10 @@ impl<'a> RunReader<'a> {
         }
         self.follow(&table.rules);
         self.totals();
-        let figures =
-            table.figures.as_deref().map_or(Some(self.document.root), |key| self.document.root.get(key));
+        let figures = table.figures.as_deref().map_or(Some(self.document.root), |key| self.document.root.get(key));
         self.run.refused.extend(unmatched(table, figures));
         let is_stored = self.values.value("stored").is_some();
-        let names: Vec<(Metric, &'static str)> =
-            table.latencies.iter().filter_map(|name| self.name(name)).collect();
+        let names: Vec<(Metric, &'static str)> = table.latencies.iter().filter_map(|name| self.name(name)).collect();
         self.run.latency = match answers.filter(|_| is_stored) {
             _ if self.run.requests.completed == 0 => Vec::new(),
             Some(answers) => latencies(&answers, &names),

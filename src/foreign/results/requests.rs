@@ -67,9 +67,7 @@ pub(super) fn answers(
             let answer = ForeignAnswer {
                 ttft_ms,
                 e2e_ms,
-                tpot_ms: values
-                    .parsed("tpot_ms")
-                    .or_else(|| tpot_ms(e2e_ms, ttft_ms, values.parsed("tokens"))),
+                tpot_ms: values.parsed("tpot_ms").or_else(|| tpot_ms(e2e_ms, ttft_ms, values.parsed("tokens"))),
                 adjusted_tpot_ms: values.parsed("adjusted_tpot_ms"),
                 gaps_ms: gaps.into_iter().flatten().filter_map(Value::as_f64).collect(),
             };
@@ -124,11 +122,7 @@ fn columns(form: &StoredForm, document: &ResultDocument<'_>) -> Option<Vec<Forei
 }
 
 /// Lengths of the prompts and of the answers of a run: of its requests that succeeded, or as the tool says.
-pub(super) fn lengths(
-    form: &StoredForm,
-    document: &ResultDocument<'_>,
-    run: &NamedValues,
-) -> [Option<LengthRange>; 2] {
+pub(super) fn lengths(form: &StoredForm, document: &ResultDocument<'_>, run: &NamedValues) -> [Option<LengthRange>; 2] {
     match form {
         StoredForm::Rows { .. } => ["prompt_tokens", "answer_tokens"].map(|name| {
             let [min, p50, p95, max] =

@@ -57,10 +57,7 @@ fn answers_of_sglang_that_were_not_streamed_have_their_whole_latency_only() {
     reported["mean_itl_ms"] = json!(0.0);
     for file in [file, reported] {
         let run = changed_run(&file);
-        assert_eq!(
-            run.latency.iter().map(|latency| latency.metric).collect::<Vec<_>>(),
-            [Metric::E2eFromSend]
-        );
+        assert_eq!(run.latency.iter().map(|latency| latency.metric).collect::<Vec<_>>(), [Metric::E2eFromSend]);
         assert_eq!(run.conditions.streamed, Some(false));
         for name in ["ttft", "tpot", "itl"] {
             assert_eq!(run.refused.iter().filter(|refused| refused.name == name).count(), 1, "{name}");
@@ -90,10 +87,7 @@ fn a_rate_is_above_0_or_a_word_that_is_known() {
     for name in ["vllm.json", "sglang.jsonl"] {
         for wrong in [json!(-5), json!(0), json!("20"), json!("NaN"), json!([])] {
             let problem = problem(&with(name, &[("request_rate", wrong.clone())]), None);
-            assert!(
-                problem.contains("`request_rate` is ") && problem.contains("above 0"),
-                "{wrong} {problem}"
-            );
+            assert!(problem.contains("`request_rate` is ") && problem.contains("above 0"), "{wrong} {problem}");
         }
     }
     let mut file = raw("aiperf/profile_export_aiperf.json");
@@ -117,10 +111,7 @@ fn arrivals_and_caps_are_what_was_asked_for() {
         (vec![("burstiness", json!(0.3))], ("gamma", Some(20.0), Some(0.3), uncapped)),
         (vec![("burstiness", json!("Infinity"))], ("constant", Some(20.0), None, uncapped)),
         (vec![("request_rate", json!("inf"))], ("all_at_once", None, None, uncapped)),
-        (
-            vec![("request_rate", json!("inf")), ("max_concurrency", json!(0))],
-            ("all_at_once", None, None, uncapped),
-        ),
+        (vec![("request_rate", json!("inf")), ("max_concurrency", json!(0))], ("all_at_once", None, None, uncapped)),
         (
             vec![("request_rate", json!("inf")), ("max_concurrency", json!(8))],
             ("closed", None, None, Some(ConcurrencyCap::At(8))),
@@ -139,10 +130,7 @@ fn arrivals_and_caps_are_what_was_asked_for() {
     let mut capped = raw("guidellm.json");
     capped["benchmarks"][0]["config"]["strategy"] = json!({"type_": "throughput", "max_concurrency": 8});
     let capped = changed_run(&capped).conditions;
-    assert_eq!(
-        (capped.arrival.as_deref(), capped.max_concurrency),
-        (Some("closed"), Some(ConcurrencyCap::At(8)))
-    );
+    assert_eq!((capped.arrival.as_deref(), capped.max_concurrency), (Some("closed"), Some(ConcurrencyCap::At(8))));
 }
 
 #[test]
@@ -169,12 +157,7 @@ fn numbers_beyond_reason_are_named() {
 fn what_a_file_says_of_the_server_is_evidence() {
     let vllm = changed_run(&with(
         "vllm.json",
-        &[
-            ("gpu", json!("h100")),
-            ("gpus", json!("2")),
-            ("version", json!("0.32")),
-            ("num_warmups", json!(50)),
-        ],
+        &[("gpu", json!("h100")), ("gpus", json!("2")), ("version", json!("0.32")), ("num_warmups", json!(50))],
     ));
     let evidence = vllm.evidence(std::slice::from_ref(&vllm));
     assert_eq!((evidence.hardware.as_deref(), evidence.gpus), (Some("h100"), Some(2)));
@@ -183,8 +166,5 @@ fn what_a_file_says_of_the_server_is_evidence() {
     let settings = json!({"version": "0.5.2", "dtype": "auto", "quantization": "fp8", "tp_size": 2});
     let conditions = changed_run(&with("sglang.jsonl", &[("server_info", settings)])).conditions;
     assert_eq!(conditions.engine_version.as_deref(), Some("0.5.2"));
-    assert_eq!(
-        (conditions.precision.as_deref(), conditions.serving_flags.as_deref()),
-        (Some("fp8"), Some("(4)"))
-    );
+    assert_eq!((conditions.precision.as_deref(), conditions.serving_flags.as_deref()), (Some("fp8"), Some("(4)")));
 }

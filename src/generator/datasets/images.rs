@@ -58,8 +58,7 @@ impl ImageFolder {
                 most: mebibytes(MOST_READY),
             });
         }
-        let findings =
-            ImageFindings { images: urls.len() as u64, bytes, sha256: hexadecimal(&hash.finalize()) };
+        let findings = ImageFindings { images: urls.len() as u64, bytes, sha256: hexadecimal(&hash.finalize()) };
         Ok((Self { urls }, findings))
     }
 

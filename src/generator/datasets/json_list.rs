@@ -57,14 +57,8 @@ pub(super) struct JsonList<R> {
 impl<R: BufRead> JsonList<R> {
     pub(super) fn new(reader: R) -> Self {
         let start = ItemPosition::FIRST;
-        let scan = Scan {
-            at: start,
-            begin: start,
-            state: State::List,
-            depth: 0,
-            text: Text::Outside,
-            item: Vec::new(),
-        };
+        let scan =
+            Scan { at: start, begin: start, state: State::List, depth: 0, text: Text::Outside, item: Vec::new() };
         Self { reader, scan }
     }
 

@@ -58,8 +58,7 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
 
 fn messages_led_by(lead: &str, messages: &str) -> String {
     let Ok(mut list) = serde_json::from_str::<Value>(messages) else { return messages.to_owned() };
-    let mut contents =
-        list.as_array_mut().into_iter().flatten().filter_map(|message| message.get_mut("content"));
+    let mut contents = list.as_array_mut().into_iter().flatten().filter_map(|message| message.get_mut("content"));
     let first = contents.find_map(first_text);
     if let Some(Value::String(text)) = first {
         text.insert_str(0, lead);
@@ -84,8 +83,7 @@ pub(super) fn under(system: &str, text: &str) -> String {
 /// One user message: a text followed by the images of these data URLs.
 pub(super) fn with_images<'u>(text: &str, urls: impl Iterator<Item = &'u str>) -> String {
     let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
-    let parts: Vec<Value> =
-        std::iter::once(json!({ "type": "text", "text": text })).chain(urls.map(image)).collect();
+    let parts: Vec<Value> = std::iter::once(json!({ "type": "text", "text": text })).chain(urls.map(image)).collect();
     json!([{ "role": "user", "content": parts }]).to_string()
 }
 

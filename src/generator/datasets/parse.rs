@@ -60,14 +60,8 @@ pub(super) struct CsvColumns {
 }
 
 /// Names that others give the length of an answer.
-pub(super) const LENGTH_NAMES: [&str; 6] = [
-    "max_tokens",
-    "max_completion_tokens",
-    "output_len",
-    "output_length",
-    "completion_tokens",
-    "max_new_tokens",
-];
+pub(super) const LENGTH_NAMES: [&str; 6] =
+    ["max_tokens", "max_completion_tokens", "output_len", "output_length", "completion_tokens", "max_new_tokens"];
 
 /// A conversation of `ShareGPT`; other fields are ignored.
 #[derive(Deserialize)]
@@ -99,9 +93,7 @@ impl RowParser {
             DatasetFormat::Sharegpt => {
                 Ok(DatasetRow { tags: self.fields(bytes, place)?, ..conversation(bytes, place)? })
             }
-            DatasetFormat::Jsonl => {
-                Ok(DatasetRow { tags: self.fields(bytes, place)?, ..line(bytes, place)? })
-            }
+            DatasetFormat::Jsonl => Ok(DatasetRow { tags: self.fields(bytes, place)?, ..line(bytes, place)? }),
             DatasetFormat::Csv => {
                 let mut record = ByteRecord::new();
                 let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);
@@ -125,8 +117,7 @@ impl RowParser {
         let answer = if cell.is_empty() {
             called.clone().map_or(AnswerLength::Unknown, AnswerLength::Called)
         } else {
-            let tokens =
-                cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
+            let tokens = cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
             length(tokens).map_err(|cause| named(answer_name, cause))?
         };
         let tag = |(name, at): (&String, &usize)| {
@@ -165,8 +156,7 @@ fn tag(json: &str) -> Result<String, String> {
 }
 
 fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
-    let Object(read): Object<SharegptRow> =
-        serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+    let Object(read): Object<SharegptRow> = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let Some(conversations) = read.conversations else {
         return Err(whole(place, format!("it has no `conversations`; {}", fields_of(bytes))));
     };
@@ -184,21 +174,15 @@ fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow>
 /// The names of the fields of a row.
 fn fields_of(bytes: &[u8]) -> String {
     let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
-    let names: Vec<_> =
-        fields.keys().take(MOST_NAMED).map(|name| format!("`{}`", cut(name.clone(), 40))).collect();
-    if names.is_empty() {
-        "it has no field".to_owned()
-    } else {
-        format!("its fields are {}", names.join(", "))
-    }
+    let names: Vec<_> = fields.keys().take(MOST_NAMED).map(|name| format!("`{}`", cut(name.clone(), 40))).collect();
+    if names.is_empty() { "it has no field".to_owned() } else { format!("its fields are {}", names.join(", ")) }
 }
 
 /// Fields of a row that are named.
 const MOST_NAMED: usize = 12;
 
 fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
-    let Object(read): Object<JsonlRow<'_>> =
-        serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+    let Object(read): Object<JsonlRow<'_>> = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let prompt = match (read.prompt, read.messages) {
         (Some(prompt), None) => Prompt::Text(prompt),
         (None, Some(list)) => {
@@ -217,19 +201,13 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         }
         (None, None) => {
             let fields = fields_of(bytes);
-            return Err(whole(
-                place,
-                format!("it has neither `prompt` nor `messages`; {fields}: rename the prompt's"),
-            ));
+            return Err(whole(place, format!("it has neither `prompt` nor `messages`; {fields}: rename the prompt's")));
         }
     };
     let answer = match read.output_tokens {
         None => {
             let has = |name: &&&str| memchr::memmem::find(bytes, format!("\"{name}\"").as_bytes()).is_some();
-            LENGTH_NAMES
-                .iter()
-                .find(has)
-                .map_or(AnswerLength::Unknown, |name| AnswerLength::Called((*name).to_owned()))
+            LENGTH_NAMES.iter().find(has).map_or(AnswerLength::Unknown, |name| AnswerLength::Called((*name).to_owned()))
         }
         // Python writes whole numbers of a column with gaps as 128.0.
         Some(tokens) if tokens.fract() == 0.0 && tokens >= 0.0 => {

@@ -63,8 +63,7 @@ type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetE
 /// How one JSON format is mistaken for the other.
 const SHAREGPT_CURE: &str =
     "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
-const JSONL_CURE: &str =
-    "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
+const JSONL_CURE: &str = "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
 
 const CSV_CURE: &str = "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a workload file \
      what it is called: prompt_column";
@@ -73,12 +72,7 @@ fn malformed(path: &Path, line: u64, cause: &str, cure: &'static str) -> Dataset
     DatasetError::Malformed { path: path.to_owned(), line, cause: cause.to_owned(), cure }
 }
 
-fn conversations(
-    path: &Path,
-    file: &mut Hashed,
-    parser: &RowParser,
-    visit: Visit<'_>,
-) -> Result<(), DatasetError> {
+fn conversations(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
     let mut list = JsonList::new(BufReader::with_capacity(BUFFER, file));
     loop {
         let next = list.next().map_err(|error| match error {
@@ -110,12 +104,7 @@ fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -
     Ok(())
 }
 
-fn records(
-    dataset: &Dataset,
-    file: &mut Hashed,
-    parser: &mut RowParser,
-    visit: Visit<'_>,
-) -> Result<(), DatasetError> {
+fn records(dataset: &Dataset, file: &mut Hashed, parser: &mut RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
     let path = Path::new(&dataset.path);
     let mut reader = csv::ReaderBuilder::new().buffer_capacity(BUFFER).from_reader(file);
     let broken = |line: u64, cause: String| malformed(path, line, &cause, CSV_CURE);
@@ -143,8 +132,7 @@ fn records(
     };
     let tags = parser.tags.iter().map(tag).collect::<Result<_, _>>()?;
     let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
-    let called =
-        LENGTH_NAMES.into_iter().find(|name| answer.is_none() && find(name).is_some()).map(str::to_owned);
+    let called = LENGTH_NAMES.into_iter().find(|name| answer.is_none() && find(name).is_some()).map(str::to_owned);
     parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name, called, tags };
     // With two-byte line ends the reader counts one line less.
     let behind = u64::from(reader.position().line() == 1);
@@ -162,9 +150,7 @@ fn records(
             Err(error) => match error.kind() {
                 csv::ErrorKind::UnequalLengths { expected_len, len, .. } => Err(whole(
                     place,
-                    format!(
-                        "it has {len} fields, and the first line {expected_len}; quote texts with commas"
-                    ),
+                    format!("it has {len} fields, and the first line {expected_len}; quote texts with commas"),
                 )),
                 _ => return Err(broken(place.line, error.to_string())),
             },

@@ -123,8 +123,7 @@ impl RowDraws {
     /// The row at a position of the current order; it wraps around in the same order.
     pub(crate) fn at(&self, place: u64) -> DrawnRow {
         let place = place % self.count();
-        let shuffled =
-            self.shuffle.as_ref().map(|shuffle| shuffle.rows.get(place as usize).copied().unwrap_or(0));
+        let shuffled = self.shuffle.as_ref().map(|shuffle| shuffle.rows.get(place as usize).copied().unwrap_or(0));
         let row = shuffled.map_or(place, u64::from);
         let entry = self.index.entries.get(row as usize);
         DrawnRow {

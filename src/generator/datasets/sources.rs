@@ -54,10 +54,7 @@ impl Datasets {
     /// # Errors
     ///
     /// What is wrong with a file, with its position and the cure.
-    pub fn open(
-        mut workload: WorkloadSpec,
-        counter: &TokenCounter,
-    ) -> Result<(WorkloadSpec, Self), DatasetError> {
+    pub fn open(mut workload: WorkloadSpec, counter: &TokenCounter) -> Result<(WorkloadSpec, Self), DatasetError> {
         let mut classes = Vec::with_capacity(workload.classes.len());
         for class in &mut workload.classes {
             let (source, has_messages) = open_source(class, counter)?;
@@ -112,17 +109,13 @@ impl Datasets {
 }
 
 /// Opens the source of a class's prompts; the flag says whether it has chat messages.
-fn open_source(
-    class: &mut RequestClass,
-    counter: &TokenCounter,
-) -> Result<(PromptOrigin, bool), DatasetError> {
+fn open_source(class: &mut RequestClass, counter: &TokenCounter) -> Result<(PromptOrigin, bool), DatasetError> {
     match &class.prompt {
         PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => Ok((PromptOrigin::Written, false)),
         PromptSource::RandomTokens { vocabulary } => {
             let below = || vocabulary.map(TokenIdVocabulary::Below);
             let vocabulary = counter.vocabulary(*vocabulary).or_else(below);
-            let vocabulary =
-                vocabulary.ok_or_else(|| DatasetError::NoVocabulary { class: class.name.clone() })?;
+            let vocabulary = vocabulary.ok_or_else(|| DatasetError::NoVocabulary { class: class.name.clone() })?;
             Ok((PromptOrigin::TokenIds(vocabulary), false))
         }
         PromptSource::Dataset(dataset) => {

@@ -30,11 +30,7 @@ pub(super) struct Survey {
 
 impl Survey {
     /// Reads the dataset of `class` through.
-    pub(super) fn new(
-        dataset: &Dataset,
-        class: &RequestClass,
-        counter: &TokenCounter,
-    ) -> Result<Self, DatasetError> {
+    pub(super) fn new(dataset: &Dataset, class: &RequestClass, counter: &TokenCounter) -> Result<Self, DatasetError> {
         let path = PathBuf::from(&dataset.path);
         let rule = RowRule { dataset, class, counter };
         let most = dataset.rows.map_or(usize::MAX, |rows| rows as usize);
@@ -56,8 +52,7 @@ impl Survey {
                             "`metadata` has more than {most} combinations of values; leave out what only few rows share"
                         )
                     };
-                    let tags =
-                        tags.ok_or_else(|| DatasetError::NoTag { path: path.clone(), cause: cause() })?;
+                    let tags = tags.ok_or_else(|| DatasetError::NoTag { path: path.clone(), cause: cause() })?;
                     entries.push(RowEntry { tags, ..entry });
                 }
                 Ok(None) => filtered += 1,
@@ -115,8 +110,7 @@ impl Tags {
         if let Some(place) = self.places.get(tags) {
             return Some(*place);
         }
-        let place =
-            u16::try_from(self.all.len()).ok().filter(|_| self.all.len() < DatasetFindings::MOST_TAGS)?;
+        let place = u16::try_from(self.all.len()).ok().filter(|_| self.all.len() < DatasetFindings::MOST_TAGS)?;
         self.places.insert(tags.to_vec(), place);
         self.all.push(tags.to_vec());
         Some(place)
@@ -124,8 +118,7 @@ impl Tags {
 
     /// The first tag that no row has.
     fn unused<'d>(&self, dataset: &'d Dataset) -> Option<&'d str> {
-        let has =
-            |place: usize| self.all.iter().any(|tags| tags.get(place).is_some_and(|tag| !tag.is_empty()));
+        let has = |place: usize| self.all.iter().any(|tags| tags.get(place).is_some_and(|tag| !tag.is_empty()));
         let mut names = dataset.metadata.keys().enumerate();
         names.find(|(place, _)| !has(*place)).map(|(_, name)| name.as_str())
     }

@@ -95,8 +95,7 @@ fn sharegpt_s_first_turns_are_said_in_the_file_s_order() {
         assert_eq!(request.input_tokens, TokenCounter::Estimate.count(question));
         assert_eq!(request.output_tokens, TokenCounter::Estimate.count(answer));
     }
-    let mean =
-        expected.iter().map(|(_, answer)| f64::from(TokenCounter::Estimate.count(answer))).sum::<f64>();
+    let mean = expected.iter().map(|(_, answer)| f64::from(TokenCounter::Estimate.count(answer))).sum::<f64>();
     assert_eq!(spec_found.classes[0].output_tokens.mean(), mean / 4.0);
 }
 
@@ -133,10 +132,7 @@ fn csv_columns_are_found_by_name() {
 fn a_byte_order_mark_is_no_part_of_a_file() {
     for (name, content) in [
         ("a.csv", "\u{feff}prompt,output_tokens\nOne,5\nTwo,6\n"),
-        (
-            "a.jsonl",
-            "\u{feff}{\"prompt\":\"One\",\"output_tokens\":5}\r\n{\"prompt\":\"Two\",\"output_tokens\":6}",
-        ),
+        ("a.jsonl", "\u{feff}{\"prompt\":\"One\",\"output_tokens\":5}\r\n{\"prompt\":\"Two\",\"output_tokens\":6}"),
         (
             "a.json",
             "\u{feff}[{\"conversations\":[{\"value\":\"One\"},{\"value\":\"1\"}]},\
@@ -167,14 +163,8 @@ fn a_file_that_was_changed_gives_empty_prompts() {
 #[test]
 fn vllm_s_filter_keeps_what_vllm_keeps() {
     // Words of one token each: prompt and answer lengths, and whether vLLM's is_valid_sequence keeps them.
-    let cases = [
-        (3, 50, false),
-        (4, 4, true),
-        (4, 3, false),
-        (1_024, 1_024, true),
-        (1_024, 1_025, false),
-        (1_025, 4, false),
-    ];
+    let cases =
+        [(3, 50, false), (4, 4, true), (4, 3, false), (1_024, 1_024, true), (1_024, 1_025, false), (1_025, 4, false)];
     let words = |count: usize| vec!["the"; count].join(" ");
     let turn = |text: String| serde_json::json!({ "from": "human", "value": text });
     let mut rows: Vec<Value> = cases
@@ -206,8 +196,7 @@ fn vllm_s_filter_keeps_what_vllm_keeps() {
 
 #[test]
 fn shuffled_rows_come_once_in_each_round() {
-    let rows: Vec<String> =
-        (0..50).map(|row| format!("{{\"prompt\": \"row {row}\", \"output_tokens\": 1}}")).collect();
+    let rows: Vec<String> = (0..50).map(|row| format!("{{\"prompt\": \"row {row}\", \"output_tokens\": 1}}")).collect();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.jsonl");
     std::fs::write(&path, rows.join("\n")).unwrap();
@@ -306,8 +295,7 @@ fn a_salt_puts_other_words_before_each_prompt() {
     assert!(lead.split(' ').count() >= 4);
     assert_eq!(requests[0].0.input_tokens, TokenCounter::Estimate.count(rest) + 5);
     assert!(TokenCounter::Estimate.count(&texts[0]).abs_diff(requests[0].0.input_tokens) <= 1);
-    let first_words: std::collections::HashSet<_> =
-        texts.iter().map(|text| text.split(' ').next().unwrap()).collect();
+    let first_words: std::collections::HashSet<_> = texts.iter().map(|text| text.split(' ').next().unwrap()).collect();
     assert_eq!(first_words.len(), texts.len(), "no two begin alike");
 }
 
@@ -315,8 +303,7 @@ fn a_salt_puts_other_words_before_each_prompt() {
 fn random_tokens_are_as_many_as_asked() {
     let class = "input_tokens = { kind = \"vllm_range\", length = 20, ratio = 0.5 }\n\
                  output_tokens = { kind = \"sglang_range\", length = 10, ratio = 0.5 }\n";
-    let requests =
-        said(workload(&format!("{class}prompt = {{ kind = \"random_tokens\", vocabulary = 300 }}")));
+    let requests = said(workload(&format!("{class}prompt = {{ kind = \"random_tokens\", vocabulary = 300 }}")));
     for (request, prompt) in &requests {
         let Prompt::TokenIds(ids) = prompt else { panic!("{prompt:?}") };
         assert_eq!(ids.len(), request.input_tokens as usize);

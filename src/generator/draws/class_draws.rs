@@ -140,10 +140,7 @@ impl ClassDraws {
             shares: WeightedChoice::new(class.priorities.iter().map(|share| share.weight)),
             priorities: class.priorities.iter().map(|share| share.priority).collect(),
             images: class.images.as_ref().map(|images| LengthSampler::new(&images.per_request)),
-            prefixes: class
-                .shared_prefix
-                .as_ref()
-                .map(|prefixes| PrefixLaw::new(prefixes, &stream("prefix_tokens"))),
+            prefixes: class.shared_prefix.as_ref().map(|prefixes| PrefixLaw::new(prefixes, &stream("prefix_tokens"))),
             tenants: (!workload.tenants.is_empty()).then(|| WeightedChoice::new(senders)),
             conversation: class.conversation.as_ref().map(|of_class| Turns::new(workload, class, of_class)),
         };
@@ -261,8 +258,7 @@ fn lengths_of(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Vec<u32> {
 /// The prefixes of a class of `workload`, most popular first; empty where it has none.
 pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedPrefix> {
     let Some(prefixes) = &class.shared_prefix else { return Vec::new() };
-    let tokens =
-        lengths_of(prefixes, &RandomStream::named(workload.seed, &format!("prefix_tokens/{}", class.name)));
+    let tokens = lengths_of(prefixes, &RandomStream::named(workload.seed, &format!("prefix_tokens/{}", class.name)));
     tokens.into_iter().zip(0..).map(|(tokens, number)| SharedPrefix { number, tokens }).collect()
 }
 

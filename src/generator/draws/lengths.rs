@@ -132,11 +132,7 @@ mod tests {
         assert!(draws[0] >= bounds.0 && draws[n - 1] <= bounds.1, "{distribution:?} leaves its bounds");
         let mean = draws.iter().map(|&draw| f64::from(draw)).sum::<f64>() / n as f64;
         let error = 4.0 * expected.std / (n as f64).sqrt() + 0.05;
-        assert!(
-            (mean - expected.mean).abs() < error,
-            "{distribution:?}: mean {mean}, scipy {}",
-            expected.mean
-        );
+        assert!((mean - expected.mean).abs() < error, "{distribution:?}: mean {mean}, scipy {}", expected.mean);
         for (p, quantile) in [0.05, 0.5, 0.95].into_iter().zip(expected.quantiles) {
             // The share of draws below a quantile is p within four standard errors, rounding of half a token aside.
             let share = |bound: f64| draws.partition_point(|&draw| f64::from(draw) < bound) as f64 / n as f64;
@@ -164,11 +160,7 @@ mod tests {
             (200.0, 1.0, 8, 4096, [323.1953, 382.1915, 38.813, 199.844, 1024.4636]),
             (500.0, 0.5, 600, 2000, [865.741, 250.1713, 614.5663, 789.8503, 1388.6815]),
         ] {
-            assert_follows(
-                &Distribution::LogNormal { median, sigma, min, max },
-                (min, max),
-                &expected.into(),
-            );
+            assert_follows(&Distribution::LogNormal { median, sigma, min, max }, (min, max), &expected.into());
         }
         for (mean, min, max, expected) in [
             (100.0, 1, 1000, [100.9542, 99.7709, 6.1291, 70.3101, 300.4861]),
@@ -192,20 +184,14 @@ mod tests {
         assert_eq!(sample(&far_down, 100)[0], 500);
         let ten_sigma = Distribution::Normal { mean: 100.0, std: 10.0, min: 200, max: 900 };
         let draws = sample(&ten_sigma, 1_000);
-        assert!(
-            draws[0] == 200 && draws[999] < 210,
-            "the tail from ten sigma falls off within a token or so"
-        );
+        assert!(draws[0] == 200 && draws[999] < 210, "the tail from ten sigma falls off within a token or so");
     }
 
     #[test]
     fn no_spread_is_a_constant() {
         let flat = Distribution::Normal { mean: 99.6, std: 0.0, min: 1, max: 500 };
         assert_eq!(sample(&flat, 10), [100; 10]);
-        assert_eq!(
-            sample(&Distribution::LogNormal { median: 50.0, sigma: 0.0, min: 1, max: 99 }, 3),
-            [50; 3]
-        );
+        assert_eq!(sample(&Distribution::LogNormal { median: 50.0, sigma: 0.0, min: 1, max: 99 }, 3), [50; 3]);
         assert_eq!(sample(&Distribution::Constant { value: 7 }, 3), [7; 3]);
         assert_eq!(sample(&Distribution::Uniform { min: 5, max: 5 }, 3), [5; 3]);
         assert_eq!(sample(&Distribution::Exponential { mean: 5.0, min: 9, max: 9 }, 3), [9; 3]);
@@ -225,10 +211,7 @@ mod tests {
         let weighted = Distribution::Empirical { values: vec![10, 20, 30], weights: vec![1.0, 0.0, 3.0] };
         let draws = sample(&weighted, 40_000);
         let tens = draws.partition_point(|&draw| draw == 10);
-        assert!(
-            (9_650..10_350).contains(&tens) && draws.iter().all(|&draw| draw != 20),
-            "{tens} tens of 40,000"
-        );
+        assert!((9_650..10_350).contains(&tens) && draws.iter().all(|&draw| draw != 20), "{tens} tens of 40,000");
         let unweighted = Distribution::Empirical { values: vec![1, 2], weights: Vec::new() };
         let ones = sample(&unweighted, 10_000).partition_point(|&draw| draw == 1);
         assert!((4_800..5_200).contains(&ones), "{ones} ones of 10,000");

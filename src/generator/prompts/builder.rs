@@ -81,11 +81,7 @@ impl PromptBuilder {
 
     /// Prompts by a server's counts of [`PromptBuilder::texts_to_measure`], in that order. Special tokens that the
     /// server counts in every text cancel out.
-    pub fn with_server_counts(
-        classes: &[RequestClass],
-        salt: u64,
-        counts: &[usize],
-    ) -> Result<Self, PromptError> {
+    pub fn with_server_counts(classes: &[RequestClass], salt: u64, counts: &[usize]) -> Result<Self, PromptError> {
         let texts = Self::texts_to_measure(classes);
         if texts.len() != counts.len() {
             let cause = format!("{} texts were sent, {} counts came back", texts.len(), counts.len());
@@ -132,8 +128,7 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        let (blocks, stream) =
-            (RandomStream::named(salt, "shared blocks"), RandomStream::named(salt, "prompts"));
+        let (blocks, stream) = (RandomStream::named(salt, "shared blocks"), RandomStream::named(salt, "prompts"));
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
@@ -205,9 +200,7 @@ impl PromptBuilder {
 
     /// `before` and a text of a class for the request of this index, of so many tokens.
     fn text(&self, before: String, tokens: u32, (class, index): (u16, u64), opening: Opening<'_>) -> String {
-        self.fitted(before, tokens, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, opening)
-        })
+        self.fitted(before, tokens, index, |budget, attempt| self.write(class, budget, index, attempt, opening))
     }
 
     /// `before` and `tokens` more tokens: `write` makes a text for a budget of tokens, a different one in each
@@ -244,14 +237,7 @@ impl PromptBuilder {
 
     /// Removes words from the end, but none of the first `kept` bytes, until the text is short enough, then adds
     /// words that fit until it is exact.
-    fn correct(
-        &self,
-        tokenizer: &Tokenizer,
-        mut text: String,
-        kept: usize,
-        tokens: u32,
-        number: u64,
-    ) -> String {
+    fn correct(&self, tokenizer: &Tokenizer, mut text: String, kept: usize, tokens: u32, number: u64) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
         while text.len() > kept && count(&text) > tokens {
             let last_word_at = text.rfind(char::is_whitespace).unwrap_or(0);

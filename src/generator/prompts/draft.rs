@@ -61,9 +61,7 @@ impl Draft {
             let may_stop = reserved == 0 || self.left > vocabulary.stop.tokens;
             let at_the_end = reserved == 0 && self.left == vocabulary.stop.tokens;
             let (pieces, next) = match sentence {
-                Sentence::Closed => {
-                    (&*vocabulary.openers, Sentence::Open { words: words_of_sentence(stream) })
-                }
+                Sentence::Closed => (&*vocabulary.openers, Sentence::Open { words: words_of_sentence(stream) }),
                 Sentence::Open { words: 0 } if sentences_left == 0 && self.left > ROOM_FOR_PARAGRAPH => {
                     sentences_left = sentences_of_paragraph(stream);
                     (&*vocabulary.turns, Sentence::Open { words: words_of_sentence(stream) })
@@ -72,9 +70,7 @@ impl Draft {
                     sentences_left = sentences_left.saturating_sub(1);
                     (slice::from_ref(&vocabulary.stop), Sentence::Closed)
                 }
-                Sentence::Open { words } => {
-                    (&*vocabulary.words, Sentence::Open { words: words.saturating_sub(1) })
-                }
+                Sentence::Open { words } => (&*vocabulary.words, Sentence::Open { words: words.saturating_sub(1) }),
             };
             if self.push_any(pieces, stream) {
                 sentence = next;
@@ -115,11 +111,8 @@ impl Draft {
     /// Adds a random piece among those that fit (the cheapest are listed first); says whether any did.
     fn push_any(&mut self, pieces: &[TextPiece], stream: &mut RandomStream) -> bool {
         let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);
-        let fitting = if dearest_fits {
-            pieces.len()
-        } else {
-            pieces.partition_point(|piece| piece.tokens <= self.left)
-        };
+        let fitting =
+            if dearest_fits { pieces.len() } else { pieces.partition_point(|piece| piece.tokens <= self.left) };
         pieces.get(stream.below(fitting as u64) as usize).is_some_and(|piece| self.push(piece))
     }
 

@@ -69,8 +69,7 @@ mod tests {
         let say = |index, number, own| {
             let prefix = SharedPrefix { number, tokens: 100 };
             let input_tokens = prefix.tokens + own;
-            let planned =
-                PlannedRequest { index, input_tokens, prefix: Some(prefix), ..PlannedRequest::default() };
+            let planned = PlannedRequest { index, input_tokens, prefix: Some(prefix), ..PlannedRequest::default() };
             match builder.prompt(&planned) {
                 Prompt::Text(text) => text,
                 other => panic!("{other:?} is no text"),

@@ -8,8 +8,8 @@ const WORDS: &str = include_str!("words.txt");
 
 /// Words that begin a sentence.
 const OPENERS: [&str; 16] = [
-    " The", " This", " Some", " Many", " Then", " When", " After", " Each", " Here", " There", " They",
-    " We", " It", " In", " On", " As",
+    " The", " This", " Some", " Many", " Then", " When", " After", " Each", " Here", " There", " They", " We", " It",
+    " In", " On", " As",
 ];
 
 /// Paragraph ends, each with the first word of the next paragraph.

@@ -230,11 +230,8 @@ fn a_run_may_be_so_many_requests_long() {
 #[test]
 fn arrivals_that_run_out_end_the_plan_just_after_the_last() {
     let fade = vec![RateStage { duration_s: 20.0, from_rate_per_s: 10.0, to_rate_per_s: 0.0 }];
-    let workload = WorkloadSpec {
-        requests: Some(1_000),
-        arrival: ArrivalPattern::Stages { stages: fade },
-        ..workload()
-    };
+    let workload =
+        WorkloadSpec { requests: Some(1_000), arrival: ArrivalPattern::Stages { stages: fade }, ..workload() };
     let facts = Schedule::draw(&workload).facts();
     let plan = plan(&workload);
     assert!(plan.len() < 1_000);
@@ -254,9 +251,8 @@ fn classes_and_priorities_come_in_their_shares() {
     let long = WorkloadSpec { horizon_s: 2_000.0, ..workload() };
     let plan = plan(&long);
     let n = plan.len() as f64;
-    let share = |wanted: &dyn Fn(&PlannedRequest) -> bool| {
-        plan.iter().filter(|request| wanted(request)).count() as f64 / n
-    };
+    let share =
+        |wanted: &dyn Fn(&PlannedRequest) -> bool| plan.iter().filter(|request| wanted(request)).count() as f64 / n;
     // Four standard errors of a share over some 20,000 requests are below 0.0142.
     assert!((share(&|r| r.class == 0) - 0.75).abs() < 0.0142);
     assert!((share(&|r| r.priority == Priority::High) - 0.525).abs() < 0.0142);
@@ -266,12 +262,8 @@ fn classes_and_priorities_come_in_their_shares() {
 /// The workload on shared prefixes, with tenants and models.
 fn marked() -> WorkloadSpec {
     let mut marked = workload();
-    marked.classes[0].shared_prefix = Some(SharedPrefixes {
-        count: 50,
-        tokens: Distribution::Uniform { min: 100, max: 200 },
-        zipf: 1.0,
-        warm: 0.0,
-    });
+    marked.classes[0].shared_prefix =
+        Some(SharedPrefixes { count: 50, tokens: Distribution::Uniform { min: 100, max: 200 }, zipf: 1.0, warm: 0.0 });
     let tenant = |name: &str, weight, slo, classes: &[&str]| Tenant {
         name: name.to_owned(),
         weight,
@@ -300,9 +292,8 @@ fn a_plan_with_marks_has_a_hash_of_them_too() {
     // The bytes as the documentation of `facts` tells them, put together another way.
     let mut bytes = b"skyline plan 2\0".to_vec();
     for request in plan(&marked()).into_iter().filter(|request| request.phase != Phase::Cooldown) {
-        let priority = [Priority::High, Priority::Medium, Priority::Low]
-            .iter()
-            .position(|priority| *priority == request.priority);
+        let priority =
+            [Priority::High, Priority::Medium, Priority::Low].iter().position(|priority| *priority == request.priority);
         bytes.extend(request.scheduled.as_nanos().to_le_bytes());
         bytes.extend(request.class.to_le_bytes());
         bytes.extend([request.input_tokens, request.output_tokens].map(u32::to_le_bytes).concat());
@@ -321,9 +312,8 @@ fn prefixes_tenants_and_models_come_in_their_shares() {
     let long = WorkloadSpec { horizon_s: 2_000.0, ..marked() };
     let chats: Vec<_> = plan(&long).into_iter().filter(|request| request.class == 0).collect();
     let n = chats.len() as f64;
-    let share = |wanted: &dyn Fn(&PlannedRequest) -> bool| {
-        chats.iter().filter(|request| wanted(request)).count() as f64 / n
-    };
+    let share =
+        |wanted: &dyn Fn(&PlannedRequest) -> bool| chats.iter().filter(|request| wanted(request)).count() as f64 / n;
     // Four standard errors of a share over some 15,000 requests are below 0.0164.
     let harmonic: f64 = (1..=50).map(|rank| 1.0 / f64::from(rank)).sum();
     for rank in [1_u32, 2, 10] {

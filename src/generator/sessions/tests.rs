@@ -51,12 +51,7 @@ fn openers(workload: &WorkloadSpec) -> (Vec<PlannedRequest>, SessionPlanner) {
 }
 
 /// The session of `opener` where each answer takes a second and has `answered` tokens.
-fn turns_of(
-    sessions: &SessionPlanner,
-    opener: PlannedRequest,
-    answered: u32,
-    most: usize,
-) -> Vec<PlannedRequest> {
+fn turns_of(sessions: &SessionPlanner, opener: PlannedRequest, answered: u32, most: usize) -> Vec<PlannedRequest> {
     let next = |last: &PlannedRequest| sessions.after(last, end_of(last, Some(answered))).0;
     std::iter::successors(Some(opener), next).take(most).collect()
 }
@@ -104,12 +99,7 @@ fn plans_of_sessions_are_pinned_forever() {
     // struct.pack("<QHIIBIIHH", …) for the hashed bytes of every request and of what follows it.
     assert_eq!(
         found,
-        [
-            (3_000_000_000, 100, 34),
-            (8_022_230_373, 150, 33),
-            (12_048_288_736, 203, 40),
-            (22_918_427_251, 252, 31),
-        ]
+        [(3_000_000_000, 100, 34), (8_022_230_373, 150, 33), (12_048_288_736, 203, 40), (22_918_427_251, 252, 31),]
     );
     assert_eq!(
         Schedule::draw(&talks(&[])).facts().hash,
@@ -119,8 +109,7 @@ fn plans_of_sessions_are_pinned_forever() {
 
 #[test]
 fn the_part_of_the_run_is_reported_by_a_turns_own_moment() {
-    let (plan, sessions) =
-        openers(&talks(&[("kind = \"exponential\", mean = 3", "kind = \"constant\", value = 20")]));
+    let (plan, sessions) = openers(&talks(&[("kind = \"exponential\", mean = 3", "kind = \"constant\", value = 20")]));
     let parts = |opener: usize| -> Vec<_> {
         turns_of(&sessions, plan[opener], 33, 9)
             .iter()
@@ -141,8 +130,7 @@ fn the_part_of_the_run_is_reported_by_a_turns_own_moment() {
 
 #[test]
 fn a_turn_without_an_answer_ends_its_conversation_and_one_that_does_not_fit_is_not_sent() {
-    let bounded =
-        talks(&[("first_input_tokens = 100", "first_input_tokens = 100, max_context_tokens = 260")]);
+    let bounded = talks(&[("first_input_tokens = 100", "first_input_tokens = 100, max_context_tokens = 260")]);
     let (plan, sessions) = openers(&bounded);
     let opener = *plan.iter().find(|request| turn(request).of == Some(5)).unwrap();
     let broken = sessions.after(&opener, end_of(&opener, None));
@@ -190,9 +178,7 @@ fn the_hash_covers_later_turns() {
     let hash = |changes: &[(&str, &str)]| Schedule::draw(&talks(changes)).facts().hash;
     let unchanged = hash(&[]);
     assert_eq!(hash(&[("name = \"talks\"", "name = \"others\"")]), unchanged);
-    for change in
-        [("mean = 3", "mean = 4"), ("max = 6", "max = 7"), ("min = 10, max = 20", "min = 10, max = 21")]
-    {
+    for change in [("mean = 3", "mean = 4"), ("max = 6", "max = 7"), ("min = 10, max = 20", "min = 10, max = 21")] {
         assert_ne!(hash(&[change]), unchanged, "{change:?}");
     }
     let users = |classes: &str| Schedule::draw(&closed(classes)).facts().hash;
@@ -205,10 +191,7 @@ fn users_begin_spread_out_and_go_on_until_the_end() {
     let begins: Vec<u64> = plan.iter().map(|request| request.scheduled.as_nanos() / 1_000_000).collect();
     assert_eq!(begins, [0, 2_000, 4_000, 6_000]);
     let facts = Schedule::draw(&closed(ONE_SHOT)).facts();
-    assert_eq!(
-        (facts.warmup_requests, facts.measured_requests, facts.window_end.as_nanos()),
-        (4, 0, 60_000_000_000)
-    );
+    assert_eq!((facts.warmup_requests, facts.measured_requests, facts.window_end.as_nanos()), (4, 0, 60_000_000_000));
     let turns = turns_of(&sessions, plan[1], 6, 30);
     assert_eq!(turns.len(), 30);
     for (k, request) in (0..).zip(&turns) {
@@ -265,17 +248,11 @@ fn a_shard_has_whole_sessions() {
     let workload = talks(&[]);
     let schedule = Schedule::draw(&workload);
     let whole: Vec<PlannedRequest> = schedule.plan().collect();
-    let mut shares: Vec<PlannedRequest> =
-        (0..3).flat_map(|shard| schedule.shard(shard, 3).unwrap().plan()).collect();
+    let mut shares: Vec<PlannedRequest> = (0..3).flat_map(|shard| schedule.shard(shard, 3).unwrap().plan()).collect();
     shares.sort_by_key(|request| request.index);
     assert_eq!(shares, whole);
     let second = schedule.shard(1, 3).unwrap();
     assert_eq!(second.facts().hash, schedule.facts().hash);
     let sessions = second.sessions(&second.facts()).unwrap();
-    assert!(
-        second
-            .plan()
-            .flat_map(|opener| turns_of(&sessions, opener, 3, 9))
-            .all(|turn| turn.session() % 3 == 1)
-    );
+    assert!(second.plan().flat_map(|opener| turns_of(&sessions, opener, 3, 9)).all(|turn| turn.session() % 3 == 1));
 }

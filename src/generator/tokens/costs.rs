@@ -24,8 +24,7 @@ impl TokenCosts {
     /// Tokens of `text` at the start of a prompt.
     pub(in crate::generator) fn at_start(&self, text: &str) -> u32 {
         // Tokens put before every text: the cost of one word minus that of the second of two.
-        let special =
-            |counts| (2 * count(counts, ANCHOR)).saturating_sub(count(counts, &format!("{ANCHOR} {ANCHOR}")));
+        let special = |counts| (2 * count(counts, ANCHOR)).saturating_sub(count(counts, &format!("{ANCHOR} {ANCHOR}")));
         match self {
             Self::Estimated => estimate_tokens(text),
             Self::Counted { counts } => count(counts, text).saturating_sub(special(counts)),
@@ -36,9 +35,7 @@ impl TokenCosts {
     pub(in crate::generator) fn after(&self, text: &str) -> u32 {
         match self {
             Self::Estimated => estimate_tokens(text),
-            Self::Counted { counts } => {
-                count(counts, &format!("{ANCHOR}{text}")).saturating_sub(count(counts, ANCHOR))
-            }
+            Self::Counted { counts } => count(counts, &format!("{ANCHOR}{text}")).saturating_sub(count(counts, ANCHOR)),
         }
     }
 }

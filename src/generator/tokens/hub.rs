@@ -60,9 +60,9 @@ impl Hub {
         let token = variable("HF_TOKEN").or_else(|| variable("HUGGING_FACE_HUB_TOKEN")).or_else(stored);
         let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
         let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".to_owned());
-        let offline = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].iter().any(|name| {
-            variable(name).is_some_and(|value| ON.contains(&value.trim().to_ascii_lowercase().as_str()))
-        });
+        let offline = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
+            .iter()
+            .any(|name| variable(name).is_some_and(|value| ON.contains(&value.trim().to_ascii_lowercase().as_str())));
         Ok(Self { endpoint, cache, token, offline })
     }
 
@@ -73,10 +73,7 @@ impl Hub {
         }
         if self.offline {
             let folder = self.folder(id);
-            return Err(format!(
-                "it is not in {}, and HF_HUB_OFFLINE lets nothing be fetched",
-                folder.display()
-            ));
+            return Err(format!("it is not in {}, and HF_HUB_OFFLINE lets nothing be fetched", folder.display()));
         }
         // The blocking client has a runtime of its own, which cannot start on a thread that drives another one.
         let fetched = std::thread::scope(|scope| {
@@ -114,8 +111,7 @@ impl Hub {
             if let Some(location) = header(&answer, "location").filter(|_| answer.status().is_redirection()) {
                 url = url.join(&location).map_err(|error| format!("{location}: {error}"))?;
             } else if answer.status().is_success() {
-                let (commit, etag) =
-                    named.ok_or_else(|| format!("{url}: no commit and etag in the answer"))?;
+                let (commit, etag) = named.ok_or_else(|| format!("{url}: no commit and etag in the answer"))?;
                 let content = answer.bytes().map_err(|error| format!("{url}: {}", innermost(&error)))?;
                 return Ok(Fetched { commit, etag, content: content.to_vec() });
             } else {
@@ -285,15 +281,13 @@ mod tests {
         ] {
             assert_eq!(hub(set).cache, Path::new(cache), "{set:?}");
         }
-        for (value, offline) in
-            [("1", true), ("ON", true), ("yes", true), ("True", true), ("0", false), ("no", false)]
+        for (value, offline) in [("1", true), ("ON", true), ("yes", true), ("True", true), ("0", false), ("no", false)]
         {
             assert_eq!(hub(&[("HF_HUB_OFFLINE", value)]).offline, offline, "{value}");
         }
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().to_str().unwrap();
-        let offline =
-            hub(&[("HF_HUB_OFFLINE", "1"), ("HF_HUB_CACHE", cache), ("HF_ENDPOINT", "http://127.0.0.1:1/")]);
+        let offline = hub(&[("HF_HUB_OFFLINE", "1"), ("HF_HUB_CACHE", cache), ("HF_ENDPOINT", "http://127.0.0.1:1/")]);
         let error = offline.tokenizer("owner/name").unwrap_err();
         assert!(error.contains("HF_HUB_OFFLINE") && error.contains("models--owner--name"), "{error}");
         let stored = folder.path().join("models--owner--name");
@@ -311,10 +305,7 @@ mod tests {
         let hub = hub(cache.path(), listener.local_addr().unwrap().port());
         let server = serve(
             listener,
-            vec![
-                answer("401 Unauthorized", ""),
-                answer("200 OK\r\nx-repo-commit: ../..\r\netag: \"x\"", "{}"),
-            ],
+            vec![answer("401 Unauthorized", ""), answer("200 OK\r\nx-repo-commit: ../..\r\netag: \"x\"", "{}")],
         );
         let error = hub.tokenizer("owner/gated").unwrap_err();
         assert!(error.contains("/owner/gated/resolve/main/tokenizer.json: 401 Unauthorized"), "{error}");

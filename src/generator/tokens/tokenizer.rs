@@ -77,9 +77,9 @@ impl TokenCounter {
             let parts = texts.chunks(texts.len().div_ceil(cores).max(1));
             let parts: Vec<_> = parts.map(|part| (part, start(part))).collect();
             // Where no thread starts, its part is counted here.
-            let counted = parts.into_iter().flat_map(|(part, thread)| {
-                thread.and_then(|thread| thread.join().ok()).unwrap_or_else(|| count(part))
-            });
+            let counted = parts
+                .into_iter()
+                .flat_map(|(part, thread)| thread.and_then(|thread| thread.join().ok()).unwrap_or_else(|| count(part)));
             counted.collect()
         })
     }
@@ -141,8 +141,8 @@ pub(in crate::generator) fn open(source: &str) -> Result<Tokenizer, PromptError>
     } else {
         from_hub(source)?
     };
-    let mut tokenizer = Tokenizer::from_file(&file)
-        .map_err(|cause| PromptError::BadTokenizer { file, cause: cause.to_string() })?;
+    let mut tokenizer =
+        Tokenizer::from_file(&file).map_err(|cause| PromptError::BadTokenizer { file, cause: cause.to_string() })?;
     // A tokenizer.json may truncate or pad; the true length is needed.
     tokenizer.with_padding(None);
     let _ = tokenizer.with_truncation(None);
@@ -207,9 +207,8 @@ mod tests {
     #[test]
     fn prompts_of_one_id_repeat_only_when_all_have_come() {
         let vocabulary = TokenIdVocabulary::Below(3_000);
-        let mut ids: Vec<_> = (7..3_007)
-            .flat_map(|number| vocabulary.draw(1, number, &mut RandomStream::named(number, "ids")))
-            .collect();
+        let mut ids: Vec<_> =
+            (7..3_007).flat_map(|number| vocabulary.draw(1, number, &mut RandomStream::named(number, "ids"))).collect();
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), 3_000);
@@ -241,10 +240,7 @@ mod tests {
     #[test]
     fn a_wrong_path_says_what_was_looked_for() {
         let message = open("./no/such/tokenizer.json").unwrap_err().to_string();
-        assert!(
-            message.contains("./no/such/tokenizer.json") && message.contains("Hugging Face"),
-            "{message}"
-        );
+        assert!(message.contains("./no/such/tokenizer.json") && message.contains("Hugging Face"), "{message}");
         let empty = tempfile::tempdir().unwrap();
         let message = open(empty.path().to_str().unwrap()).unwrap_err().to_string();
         assert!(message.contains("tokenizer.json"), "{message}");

@@ -22,11 +22,9 @@ impl RequestTrace {
             0..BLOCK_TOKENS => BLOCK_TOKENS,
             measure => measure,
         });
-        let requests =
-            log.records.in_places(&places).map(|record| request(log, &record, block_tokens.unwrap_or(1)));
+        let requests = log.records.in_places(&places).map(|record| request(log, &record, block_tokens.unwrap_or(1)));
         let plan = &log.header.plan;
-        let window =
-            TracedWindow { from_ns: plan.window_start.as_nanos(), to_ns: plan.window_end.as_nanos() };
+        let window = TracedWindow { from_ns: plan.window_start.as_nanos(), to_ns: plan.window_end.as_nanos() };
         Self { requests: requests.collect(), block_tokens, window: Some(window) }
     }
 
@@ -95,10 +93,7 @@ mod tests {
 
     #[test]
     fn prefixes_become_blocks_of_their_common_measure() {
-        assert_eq!(
-            [(96, 64), (64, 96), (7, 5), (40, 40)].map(|(a, b)| common_measure(a, b)),
-            [32, 32, 1, 40]
-        );
+        assert_eq!([(96, 64), (64, 96), (7, 5), (40, 40)].map(|(a, b)| common_measure(a, b)), [32, 32, 1, 40]);
         let prefix = |number, tokens| SharedPrefix { number, tokens };
         assert_eq!(blocks(0, prefix(1, 96), 32).to_vec(), [65_536, 65_537, 65_538]);
         assert_eq!(blocks(1, prefix(0, 40), 16).to_vec(), [1 << 36, (1 << 36) | 1], "8 tokens are over");

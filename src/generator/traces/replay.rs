@@ -95,11 +95,8 @@ impl Replay {
     }
 
     fn scaled(&self, distance_ns: u64) -> Timestamp {
-        let nanos = if self.time_scale == 1.0 {
-            distance_ns
-        } else {
-            (distance_ns as f64 * self.time_scale).round() as u64
-        };
+        let nanos =
+            if self.time_scale == 1.0 { distance_ns } else { (distance_ns as f64 * self.time_scale).round() as u64 };
         Timestamp::from_nanos(nanos)
     }
 }
@@ -109,8 +106,7 @@ impl Iterator for Replay {
 
     fn next(&mut self) -> Option<Self::Item> {
         let first = |(_, copy): &(usize, &TraceCopy)| copy.next.as_ref().map(|(distance, _)| *distance);
-        let (number, _) =
-            self.copies.iter().enumerate().filter(|copy| copy.1.next.is_some()).min_by_key(first)?;
+        let (number, _) = self.copies.iter().enumerate().filter(|copy| copy.1.next.is_some()).min_by_key(first)?;
         let copy = self.copies.get_mut(number)?;
         let (distance, request) = copy.next.take()?;
         if let Err(error) = copy.advance() {

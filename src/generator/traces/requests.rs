@@ -121,10 +121,7 @@ pub(super) fn nanoseconds(value: f64, unit_ns: f64) -> Option<i64> {
 /// Checks a token count.
 pub(super) fn tokens(count: u64) -> Result<u32, String> {
     match u32::try_from(count) {
-        Ok(0) => {
-            Err("0 tokens, and a request has at least one (traces mark failed requests in this way)"
-                .to_owned())
-        }
+        Ok(0) => Err("0 tokens, and a request has at least one (traces mark failed requests in this way)".to_owned()),
         Ok(count) if count <= TOKEN_LIMIT => Ok(count),
         _ => Err(format!("{count} tokens, and {TOKEN_LIMIT} are the most")),
     }

@@ -24,10 +24,7 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
 }
 
 /// The same with the lengths of its prompts and answers, which no plan stores.
-pub fn survey_with_lengths(
-    trace: &Trace,
-    seed: u64,
-) -> Result<(TraceFindings, Option<TraceLengths>), TraceError> {
+pub fn survey_with_lengths(trace: &Trace, seed: u64) -> Result<(TraceFindings, Option<TraceLengths>), TraceError> {
     let tally = surveyed(trace, seed)?;
     let lengths = tally.prompts.spread().zip(tally.answers.spread());
     Ok((tally.findings(), lengths.map(|(prompt, answer)| TraceLengths { prompt, answer })))
@@ -246,10 +243,7 @@ mod tests {
         let TraceLengths { prompt, answer } = lengths.unwrap();
         assert_eq!((prompt.count, prompt.mean, prompt.p50, prompt.max), (5, 1_082.0, 1_100.0, 1_600));
         let near = |value: f64, expected: f64| (value - expected).abs() < 1e-9;
-        assert!(
-            near(prompt.p90, 1_480.0) && near(prompt.p95, 1_540.0) && near(prompt.p99, 1_588.0),
-            "{prompt:?}"
-        );
+        assert!(near(prompt.p90, 1_480.0) && near(prompt.p95, 1_540.0) && near(prompt.p99, 1_588.0), "{prompt:?}");
         assert!(near(answer.p50, 32.0) && near(answer.p99, 49.96) && answer.max == 50, "{answer:?}");
     }
 

@@ -53,9 +53,8 @@ fn timestamps_that_are_dates_count_from_the_first_request_in_their_own_unit() {
         ("1764300000000000", "1764300001400000"),
         ("1764300000000000000", "1764300001400000000"),
     ] {
-        let line = |at: &str| {
-            format!(r#"{{"timestamp": {at}, "input_length": 5, "output_length": 1, "hash_ids": [1]}}"#)
-        };
+        let line =
+            |at: &str| format!(r#"{{"timestamp": {at}, "input_length": 5, "output_length": 1, "hash_ids": [1]}}"#);
         let found = survey(&written(&folder, &format!("{}\n{}\n", line(first), line(second))), 1).unwrap();
         assert_eq!((found.requests, found.format), (2, TraceFormat::Mooncake), "{first}");
         assert!((1.4..1.41).contains(&found.ends_s), "{first}: {}", found.ends_s);
@@ -80,23 +79,9 @@ fn every_public_format_is_recognised_and_read_as_published() {
         ),
         ("azure_2023.csv", TraceFormat::Azure, 1_700_158_546 * second + 680_590_000, (374, 44), None, vec![]),
         ("azure_2024.csv", TraceFormat::Azure, 1_715_299_200 * second + 9_930_000, (2162, 5), None, vec![]),
-        (
-            "azure_lmm.csv",
-            TraceFormat::Azure,
-            1_728_950_404 * second + 301_120_000,
-            (1500, 130),
-            None,
-            vec![],
-        ),
+        ("azure_lmm.csv", TraceFormat::Azure, 1_728_950_404 * second + 301_120_000, (1500, 130), None, vec![]),
         ("burst_gpt_1.csv", TraceFormat::BurstGpt, 5 * second, (472, 18), Some("Conversation log"), vec![]),
-        (
-            "burst_gpt_3.csv",
-            TraceFormat::BurstGpt,
-            19_440_110 * second,
-            (906, 446),
-            Some("Conversation log"),
-            vec![],
-        ),
+        ("burst_gpt_3.csv", TraceFormat::BurstGpt, 19_440_110 * second, (906, 446), Some("Conversation log"), vec![]),
         ("skyline.jsonl", TraceFormat::Skyline, 1_500_000_000, (70, 5), Some("chat"), vec![11, 12]),
     ] {
         let trace = sample(name);
@@ -120,8 +105,7 @@ fn every_public_format_is_recognised_and_read_as_published() {
 #[test]
 fn requests_of_one_session_begin_alike() {
     let folder = tempfile::tempdir().unwrap();
-    let text =
-        "Timestamp,Session ID,Request tokens,Response tokens\n1,a,40,8\n2,b,40,8\n3,a,100,8\n4,,40,8\n";
+    let text = "Timestamp,Session ID,Request tokens,Response tokens\n1,a,40,8\n2,b,40,8\n3,a,100,8\n4,,40,8\n";
     let trace = written(&folder, text);
     assert_eq!(TraceReader::open(&trace).unwrap().facts.block_tokens, Some(16));
     let requests = read(&trace).unwrap();
@@ -169,16 +153,8 @@ fn a_bad_line_is_named_with_line_column_and_cause() {
             r#"{"timestamp": 1, "input_length": 5, "output_length": 0}"#,
             "line 2, column 37 (`output_length`): 0 tokens",
         ),
-        (
-            mooncake,
-            r#"{"timestamp": -1, "input_length": 5, "output_length": 5}"#,
-            "(`timestamp`): -1 is not a time",
-        ),
-        (
-            mooncake,
-            r#"{"timestamp": 1, "input_length": 1000001, "output_length": 5}"#,
-            "1000000 are the most",
-        ),
+        (mooncake, r#"{"timestamp": -1, "input_length": 5, "output_length": 5}"#, "(`timestamp`): -1 is not a time"),
+        (mooncake, r#"{"timestamp": 1, "input_length": 1000001, "output_length": 5}"#, "1000000 are the most"),
         (azure, "2023-11-16 18:15:47,x,1", "line 3, column 2 (`ContextTokens`): \"x\" is not a whole number"),
         (azure, "16.11.2023,1,1", "line 3, column 1 (`TIMESTAMP`): \"16.11.2023\" is not a date"),
         (azure, "2023-11-16 18:15:47,1", "line 3, column 3 (`GeneratedTokens`): the line has only 2 columns"),
@@ -231,17 +207,11 @@ fn small_disorder_is_put_right_and_great_disorder_refused() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace_of(&folder, &[5_000, 1_000, 1_000, 64_999, 5_001]);
     let mut in_order = SortedRequests::new(TraceReader::open(&trace).unwrap());
-    let found: Vec<_> =
-        in_order.by_ref().map(Result::unwrap).map(|r| (r.at_ns / 1_000_000, r.input_tokens)).collect();
-    assert_eq!(
-        found,
-        [(1_000, 2), (1_000, 3), (5_000, 1), (5_001, 5), (64_999, 4)],
-        "equal moments keep their lines"
-    );
+    let found: Vec<_> = in_order.by_ref().map(Result::unwrap).map(|r| (r.at_ns / 1_000_000, r.input_tokens)).collect();
+    assert_eq!(found, [(1_000, 2), (1_000, 3), (5_000, 1), (5_001, 5), (64_999, 4)], "equal moments keep their lines");
     assert_eq!(in_order.facts().reordered, 3);
     let trace = trace_of(&folder, &[0, 1_000, 200_000, 500]);
-    let error =
-        SortedRequests::new(TraceReader::open(&trace).unwrap()).find_map(Result::err).unwrap().to_string();
+    let error = SortedRequests::new(TraceReader::open(&trace).unwrap()).find_map(Result::err).unwrap().to_string();
     assert!(error.contains("line 4") && error.contains("199.500 s") && error.contains("sort"), "{error}");
 }
 
@@ -281,8 +251,7 @@ fn copies_are_the_slice_turned_and_share_no_block() {
     let trace = Trace { rate_scale: 2.5, ..trace_of(&folder, &moments) };
     let length_ns = 10_000_000_000;
     let replay = Replay::open(&trace, 3, length_ns).unwrap();
-    let inside: Vec<_> =
-        replay.map(Result::unwrap).take_while(|replayed| replayed.at.as_nanos() < length_ns).collect();
+    let inside: Vec<_> = replay.map(Result::unwrap).take_while(|replayed| replayed.at.as_nanos() < length_ns).collect();
     assert!(inside.is_sorted_by_key(|replayed| replayed.at), "in order");
     let of = |copy: u32| inside.iter().filter(|replayed| replayed.copy == copy).collect::<Vec<_>>();
     assert_eq!((of(0).len(), of(1).len()), (1_000, 1_000));

@@ -285,9 +285,6 @@ mod tests {
 
     #[test]
     fn ticks_are_in_round_times() {
-        assert_eq!(
-            [time(0, 15), time(45, 15), time(120, 60), time(7_200, 3_600)],
-            ["0", "45 s", "2 min", "2 h"]
-        );
+        assert_eq!([time(0, 15), time(45, 15), time(120, 60), time(7_200, 3_600)], ["0", "45 s", "2 min", "2 h"]);
     }
 }

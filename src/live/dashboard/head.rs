@@ -64,17 +64,13 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
             None => when(state.now, &watched.plan, watched.drained),
         };
         let is_wide = area.width >= WIDE && watched.requests.is_none();
-        let ends = if state.now < end && is_wide {
-            format!(" · load ends at {}", watched.load_ends)
-        } else {
-            String::new()
-        };
+        let ends =
+            if state.now < end && is_wide { format!(" · load ends at {}", watched.load_ends) } else { String::new() };
         when + &ends
     };
     let said = format!(" {said} ");
     let [bar, words] =
-        Layout::horizontal([Constraint::Fill(1), Constraint::Length(said.chars().count() as u16)])
-            .areas(time);
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(said.chars().count() as u16)]).areas(time);
     let end = end.as_nanos().max(1);
     let over = state.now.as_nanos().min(end) as f64 / end as f64;
     let columns = usize::from(bar.width.saturating_sub(1));
@@ -109,8 +105,7 @@ fn left(time: Duration) -> String {
 
 /// The elapsed time of a run that so many requests end, and what remains if it goes on as before.
 fn counted_out(now: Timestamp, end: Timestamp, ended: u64, requests: u64) -> String {
-    let so_far =
-        format!("{} of {} requests in {}", count(ended), count(requests), past(now.since(Timestamp::ZERO)));
+    let so_far = format!("{} of {} requests in {}", count(ended), count(requests), past(now.since(Timestamp::ZERO)));
     if ended == 0 { so_far } else { format!("{so_far} · about {} left", left(end.since(now))) }
 }
 

@@ -68,9 +68,9 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
         ("lag", Metric::ScheduleLag, snapshot.schedule_lag),
     ];
     let mut text = vec![line("ms", Span::raw(heads.clone()), Span::raw(heads)).style(theme.quiet())];
-    text.extend(rows.map(|(name, metric, latency)| {
-        line(name, spread(metric, latency.recent), spread(metric, latency.window))
-    }));
+    text.extend(
+        rows.map(|(name, metric, latency)| line(name, spread(metric, latency.recent), spread(metric, latency.window))),
+    );
     // Each heading ends where its figures end.
     let group = each * columns.len();
     let recent = format!(" last {RECENT_S} s");

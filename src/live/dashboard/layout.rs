@@ -58,8 +58,7 @@ impl Areas {
         ])
         .areas(whole);
         let load = if whole.width >= WIDE_FROM { WIDE } else { NARROW };
-        let [load, latency] =
-            Layout::horizontal([Constraint::Length(load), Constraint::Fill(1)]).areas(figures);
+        let [load, latency] = Layout::horizontal([Constraint::Length(load), Constraint::Fill(1)]).areas(figures);
         let failed = !state.snapshot.failures.is_empty();
         let share = if failed { Constraint::Percentage(36) } else { Constraint::Length(0) };
         let [so_far, failures] = Layout::horizontal([Constraint::Fill(1), share]).areas(bottom);

@@ -132,9 +132,7 @@ mod tests {
         state.devices = 1;
         state.gauges.remove(&Gauge::MemoryFreeBytes);
         assert_eq!(joined(&of_devices(&state)), "46.5 % busy · memory 72.5 GiB · 484 W");
-        assert!(
-            of_engine(&ServerState::default()).is_empty() && of_devices(&ServerState::default()).is_empty()
-        );
+        assert!(of_engine(&ServerState::default()).is_empty() && of_devices(&ServerState::default()).is_empty());
     }
 
     #[test]

@@ -94,14 +94,7 @@ fn in_the_window() -> Snapshot {
     }
 }
 
-fn picture(
-    columns: u16,
-    rows: u16,
-    watched: &WatchedRun,
-    now: f64,
-    snapshot: Snapshot,
-    said: &[&str],
-) -> String {
+fn picture(columns: u16, rows: u16, watched: &WatchedRun, now: f64, snapshot: Snapshot, said: &[&str]) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let said = said.iter().map(|&line| line.to_owned()).collect();
     let state = ViewState { watched, now: at(now), snapshot, said, theme: Theme::Colours };
@@ -122,12 +115,10 @@ fn falling_behind() -> (WatchedRun, Snapshot) {
         second.waiting = Some(behind * 4);
         second.in_flight = 22 + behind * 4;
         second.kv_permille = Some((300 + number * 20).min(970));
-        second.ttft =
-            Some(band(60_000 + behind * 16_000, 130_000 + behind * behind * 2_000 + behind * 15_000));
+        second.ttft = Some(band(60_000 + behind * 16_000, 130_000 + behind * behind * 2_000 + behind * 15_000));
     }
     snapshot.in_flight = 82;
-    snapshot.rates =
-        Some(LiveRates { released: 20.3, completed: 17.1, failed: 0.0, met: 11.4, tokens: 2_391.0 });
+    snapshot.rates = Some(LiveRates { released: 20.3, completed: 17.1, failed: 0.0, met: 11.4, tokens: 2_391.0 });
     snapshot.ttft = latency(220_000, 602_000);
     snapshot.measured = WindowCounts { with_slo: 580, met: 538, ..snapshot.measured };
     let gauges = [(Gauge::Running, 22.0), (Gauge::Waiting, 60.0), (Gauge::KvUsage, 0.97)];
@@ -148,8 +139,7 @@ fn in_trouble() -> (WatchedRun, Snapshot) {
     snapshot.failed = 42;
     snapshot.measured.failed = 42;
     snapshot.failures = vec![(FailureKind::HttpStatus(503), 40), (FailureKind::Reset, 2)];
-    let gauges =
-        [(Gauge::Running, 32.0), (Gauge::Waiting, 9.0), (Gauge::KvUsage, 0.983), (Gauge::CacheHitRate, 0.12)];
+    let gauges = [(Gauge::Running, 32.0), (Gauge::Waiting, 9.0), (Gauge::KvUsage, 0.983), (Gauge::CacheHitRate, 0.12)];
     snapshot.server = ServerState { gauges: gauges.into(), ..ServerState::default() };
     (watched, snapshot)
 }
@@ -260,10 +250,8 @@ fn an_hour_fills_the_same_columns() {
 #[test]
 fn a_run_in_trouble_at_80_by_24() {
     let (watched, snapshot) = in_trouble();
-    let said = [
-        "WARN a request was \u{1b}[31mlost",
-        "stopping: no more requests are sent, and answers in flight are awaited",
-    ];
+    let said =
+        ["WARN a request was \u{1b}[31mlost", "stopping: no more requests are sent, and answers in flight are awaited"];
     insta::assert_snapshot!(picture(80, 24, &watched, 71.0, snapshot, &said));
 }
 

@@ -61,8 +61,7 @@ impl TimeChart {
 
     /// Draws it. The first `faint` columns are before the window.
     pub(super) fn draw(&self, theme: Theme, faint: usize, frame: &mut Frame<'_>, area: Rect) {
-        let [margin, columns] =
-            Layout::horizontal([Constraint::Length(MARGIN), Constraint::Fill(1)]).areas(area);
+        let [margin, columns] = Layout::horizontal([Constraint::Length(MARGIN), Constraint::Fill(1)]).areas(area);
         let scale = Scale::new(self, area.height);
         frame.render_widget(Paragraph::new(self.margin(&scale, theme)), margin);
         let rows = (0..area.height).rev().map(|row| {
@@ -107,13 +106,7 @@ impl TimeChart {
     }
 
     /// What is in one cell of a column, the lowest row being row 0.
-    fn cell(
-        &self,
-        scale: &Scale,
-        row: u16,
-        heights: Option<[f64; 2]>,
-        theme: Theme,
-    ) -> (&'static str, Style) {
+    fn cell(&self, scale: &Scale, row: u16, heights: Option<[f64; 2]>, theme: Theme) -> (&'static str, Style) {
         let [lower, upper] = heights.unwrap_or_default();
         let lower_part = LOWER[scale.filled(lower, row, 8)];
         if lower_part != " " {
@@ -240,10 +233,7 @@ mod tests {
         let (signs, colours) = column(&chart, 0, 4);
         assert_eq!(signs, " ╌╌▄");
         assert_eq!(colours[3], Some(Color::Magenta));
-        assert_eq!(
-            column(&chart, 1, 4).1,
-            [None, Some(Color::Yellow), Some(Color::Yellow), Some(Color::Yellow)]
-        );
+        assert_eq!(column(&chart, 1, 4).1, [None, Some(Color::Yellow), Some(Color::Yellow), Some(Color::Yellow)]);
         let (signs, colours) = column(&chart, 2, 4);
         assert_eq!(signs, "⣿⣿▄█");
         assert_eq!(colours, [Color::Red, Color::Red, Color::Yellow, Color::Yellow].map(Some));

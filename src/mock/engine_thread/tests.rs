@@ -98,9 +98,7 @@ impl SimulatedServer for Broken {
 
 #[tokio::test]
 async fn an_engine_thread_that_stopped_is_reported() {
-    let engine =
-        EngineThread::start(Box::new(Broken), RunClock::starting_in(Duration::ZERO), Pacing::Precise)
-            .unwrap();
+    let engine = EngineThread::start(Box::new(Broken), RunClock::starting_in(Duration::ZERO), Pacing::Precise).unwrap();
     assert_eq!(engine.take(vec![wanted(0, 5)], 1).await.unwrap_err(), SubmitError::Stopped);
     assert!(engine.look().await.is_none());
 }

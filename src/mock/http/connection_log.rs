@@ -154,11 +154,7 @@ impl AsyncRead for LoggedSocket {
 }
 
 impl AsyncWrite for LoggedSocket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let taken = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
         self.log.took();
         Poll::Ready(Ok(taken))

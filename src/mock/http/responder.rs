@@ -86,12 +86,7 @@ impl Responder {
 }
 
 /// The answer in one piece, written when its last token is due.
-pub(crate) async fn whole(
-    log: ConnectionLog,
-    mut work: RunningJobs,
-    mut reply: Reply,
-    faults: &[Fault],
-) -> Response {
+pub(crate) async fn whole(log: ConnectionLog, mut work: RunningJobs, mut reply: Reply, faults: &[Fault]) -> Response {
     let mut writes: Vec<Write> = Vec::new();
     while let Some(due) = work.next().await {
         note_first(&log, &due);

@@ -46,17 +46,12 @@ pub(crate) fn router(mock: &Arc<Mock>) -> Router {
         .route(&at("/health"), get(health))
         .route(&at("/version"), get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
         .route(&at("/tokenize"), post(tokenize))
-        .route(
-            &at("/reset_prefix_cache"),
-            post(async |State(mock): Shared| mock.engine.forget_prefixes().await),
-        )
+        .route(&at("/reset_prefix_cache"), post(async |State(mock): Shared| mock.engine.forget_prefixes().await))
         .route(&at("/metrics"), get(metrics))
         .route(&at("/mock/truth"), get(truth).delete(clear_truth))
         .route(&at("/mock/stats"), get(async |State(mock): Shared| Json(mock.truth.statistics())))
         .fallback(|| async { Refusal::detail(StatusCode::NOT_FOUND, "Not Found") })
-        .method_not_allowed_fallback(|| async {
-            Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
-        })
+        .method_not_allowed_fallback(|| async { Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(Arc::clone(mock), bounded))
         .layer(map_response(async |mut response: Response| {
@@ -153,8 +148,7 @@ async fn tokenize(State(mock): Shared, body: Bytes) -> Result<Response, Refusal>
     // Clients that do not read leave what was written here.
     let most = longest.max(Backend::PLAIN_MODEL_LEN);
     if count > most {
-        let words =
-            format!("The prompt has {count} tokens, and at most {most} are listed. Please shorten it.");
+        let words = format!("The prompt has {count} tokens, and at most {most} are listed. Please shorten it.");
         return Err(Refusal::parameter("prompt", count, words));
     }
     let ids = prompt.ids().collect::<Vec<_>>();
@@ -248,9 +242,7 @@ async fn answer(
         return Err(Refusal::validation(&[Mistake::media_type()]));
     }
     if let Some(status) = faults.iter().find_map(|fault| fault.status()) {
-        return Err(Refusal::injected(
-            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-        ));
+        return Err(Refusal::injected(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)));
     }
     let mut request = Request::read(endpoint, &body, mock.served())?;
     let (wanted, choices) = plan(mock, number, &request, &faults);

@@ -42,12 +42,9 @@ fn values(Readings { gauges, meters }: &Readings) -> Map<String, Value> {
         _ => Map::new(),
     };
     let computed = gauges.prompt_tokens.saturating_sub(meters.cached_tokens);
-    let more =
-        [("prompt_tokens_cached", meters.cached_tokens), ("prompt_tokens_computed", computed), ("one", 1)];
+    let more = [("prompt_tokens_cached", meters.cached_tokens), ("prompt_tokens_computed", computed), ("one", 1)];
     let ended = Finish::VARIANTS.iter().map(|&reason| (reason.into(), meters.ended[reason as usize]));
-    values.extend(
-        more.into_iter().chain(ended).map(|(name, value): (&str, u64)| (name.to_owned(), value.into())),
-    );
+    values.extend(more.into_iter().chain(ended).map(|(name, value): (&str, u64)| (name.to_owned(), value.into())));
     values
 }
 
@@ -84,9 +81,7 @@ mod tests {
                 .filter(|line| line.starts_with("vllm:"))
                 .filter_map(|line| line.rsplit_once(' ').map(|(series, _)| series.to_owned()))
                 .filter(|series| !series.contains("cache_config_info"))
-                .filter(|series| {
-                    !["\"5000.0\"", "\"10000.0\"", "\"20000.0\""].iter().any(|b| series.contains(b))
-                })
+                .filter(|series| !["\"5000.0\"", "\"10000.0\"", "\"20000.0\""].iter().any(|b| series.contains(b)))
                 .collect()
         };
         let readings = Readings { gauges: ServerGauges::default(), meters: Meters::default() };

@@ -174,10 +174,7 @@ impl Meters {
         self.observe(Series::PrefillTime, seconds(scheduled, first));
         self.observe(Series::DecodeTime, seconds(first, times.last));
         self.observe(Series::InferenceTime, seconds(scheduled, times.last));
-        self.observe(
-            Series::ComputedTokens,
-            f64::from(times.input_tokens.saturating_sub(times.cached_tokens)),
-        );
+        self.observe(Series::ComputedTokens, f64::from(times.input_tokens.saturating_sub(times.cached_tokens)));
         if times.output_tokens > 1 {
             let gaps = f64::from(times.output_tokens - 1);
             self.observe(Series::TimePerOutputToken, seconds(first, times.last) / gaps);
@@ -231,11 +228,7 @@ mod tests {
     fn every_histogram_has_its_series() {
         let table: PageTable = toml::from_str(include_str!("series.toml")).unwrap();
         let named: Vec<_> = table.series.iter().filter(|series| series.kind == "histogram").collect();
-        assert!(
-            named
-                .iter()
-                .all(|series| series.bounds.as_ref().is_some_and(|name| table.bounds.contains_key(name)))
-        );
+        assert!(named.iter().all(|series| series.bounds.as_ref().is_some_and(|name| table.bounds.contains_key(name))));
         assert_eq!((named.len(), Meters::default().histograms.len()), (Series::VARIANTS.len(), named.len()));
         assert_eq!(named[Series::E2eLatency as usize].name, "e2e_request_latency_seconds");
         assert_eq!(named[Series::ComputedTokens as usize].name, "request_prefill_kv_computed_tokens");

@@ -106,8 +106,7 @@ impl Reply {
     }
 
     fn finish_of(&self, choice: &ReplyChoice) -> &'static str {
-        let by_tool =
-            self.form == PromptForm::Messages && self.tool.is_some() && choice.finish == Finish::Stop;
+        let by_tool = self.form == PromptForm::Messages && self.tool.is_some() && choice.finish == Finish::Stop;
         if by_tool { "tool_calls" } else { choice.finish.into() }
     }
 
@@ -116,10 +115,8 @@ impl Reply {
         let each = 0..if self.form == PromptForm::Messages { self.choices.len() } else { 0 };
         each.map(|index| {
             let delta = r#"{"role":"assistant","content":""}"#;
-            let mut event = format!(
-                r#"{}{{"index":{index},"delta":{delta},"logprobs":null,"finish_reason":null}}]"#,
-                self.head
-            );
+            let mut event =
+                format!(r#"{}{{"index":{index},"delta":{delta},"logprobs":null,"finish_reason":null}}]"#, self.head);
             self.add_usage(&mut event, index);
             event.push('}');
             event
@@ -138,9 +135,7 @@ impl Reply {
                 let call = tool_call(tool, index, choice.sent, &text);
                 format!(r#""delta":{{"tool_calls":[{call}]}}"#)
             }
-            (PromptForm::Messages, None)
-                if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 =>
-            {
+            (PromptForm::Messages, None) if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 => {
                 format!(r#""delta":{{"reasoning":{text}}}"#)
             }
             (PromptForm::Messages, None) => format!(r#""delta":{{"content":{text}}}"#),
@@ -235,12 +230,9 @@ impl Reply {
 
 fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
     let total = u64::from(prompt) + u64::from(completion);
-    let details = cached
-        .map(|cached| format!(r#","prompt_tokens_details":{{"cached_tokens":{cached}}}"#))
-        .unwrap_or_default();
-    format!(
-        r#"{{"prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{completion}{details}}}"#
-    )
+    let details =
+        cached.map(|cached| format!(r#","prompt_tokens_details":{{"cached_tokens":{cached}}}"#)).unwrap_or_default();
+    format!(r#"{{"prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{completion}{details}}}"#)
 }
 
 /// A piece of a tool call; the first one has the name.

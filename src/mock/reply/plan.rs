@@ -40,8 +40,7 @@ pub(crate) fn plan(
                 Some(_) => (text.round(), text.round() <= request.max_tokens),
                 None => (drawn, !request.ignore_eos && drawn < request.max_tokens),
             };
-            let (length, finish) =
-                if ends { (own_length, Finish::Stop) } else { (request.max_tokens, Finish::Length) };
+            let (length, finish) = if ends { (own_length, Finish::Stop) } else { (request.max_tokens, Finish::Length) };
             let stopped = stopped.as_ref().filter(|stopped| stopped.tokens <= length);
             let (output_tokens, finish) = stopped.map_or((length, finish), |by| (by.tokens, Finish::Stop));
             let prefix = prompt.prefix(request.adapter, text.first(output_tokens));
@@ -73,8 +72,7 @@ pub(crate) fn plan(
 
 /// The text of a canned answer or of an answer with a format: it ends by itself, whatever the request asks.
 fn said(mock: &Mock, request: &Request, prompt: &PromptTokens, faults: &[Fault]) -> Option<Text> {
-    let given =
-        mock.options.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
+    let given = mock.options.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
     let said = request.shape.text(faults).or(given)?;
     let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };
     Some(Text::said(said.chars().take(kept), request.max_tokens))

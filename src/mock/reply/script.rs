@@ -85,12 +85,7 @@ impl Script {
             self.reply.cached(due.choice, first.cached_tokens);
         }
         let Some(held) = self.held.get_mut(due.choice) else { return };
-        held.push(Write {
-            due_ns: due.event.at,
-            done_ns: None,
-            tokens: due.event.tokens,
-            choice: due.choice,
-        });
+        held.push(Write { due_ns: due.event.at, done_ns: None, tokens: due.event.tokens, choice: due.choice });
         let tokens = held.iter().map(|write| write.tokens).sum();
         if !due.event.finished && self.faults.contains(&Fault::MultiToken) && tokens < MULTI {
             return;
@@ -110,9 +105,7 @@ impl Script {
             }
             self.flush(acts);
             acts.push_back(WriteStep::End);
-        } else if !self.has(Fault::Gathered)
-            && (!self.has(Fault::Coalesced) || self.batch.1.len() >= COALESCED)
-        {
+        } else if !self.has(Fault::Gathered) && (!self.has(Fault::Coalesced) || self.batch.1.len() >= COALESCED) {
             self.flush(acts);
         }
     }

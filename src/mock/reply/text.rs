@@ -7,8 +7,8 @@ use crate::mock::request::{self, PromptTokens};
 
 /// Words of an answer, one a token.
 const STOCK: [&str; 16] = [
-    "the", "quick", "answer", "to", "your", "question", "is", "a", "long", "and", "patient", "walk",
-    "through", "all", "its", "parts",
+    "the", "quick", "answer", "to", "your", "question", "is", "a", "long", "and", "patient", "walk", "through", "all",
+    "its", "parts",
 ];
 
 /// Words with multi-byte characters.

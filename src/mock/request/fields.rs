@@ -9,9 +9,7 @@ use crate::mock::refusal::{Mistake, Refusal};
 /// The object of a body.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match bounded_value(body) {
-        Err(error) if error.is_data() => {
-            Err(Refusal::detail(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()))
-        }
+        Err(error) if error.is_data() => Err(Refusal::detail(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string())),
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => Err(Refusal::validation(&[Mistake::field(
             "model_attributes_type",

@@ -58,8 +58,7 @@ impl Request {
         let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
-        let shape =
-            if protocol.shapes_answers { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
+        let shape = if protocol.shapes_answers { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
         fields.check()?;
 
         let adapter = served.adapter(model)?;
@@ -144,9 +143,7 @@ fn form(fields: &mut BodyFields<'_>) -> (AnswerForm, UsageIn) {
 
 /// Whether options are set, as Python sees it: an empty object is false.
 fn has_stream_options(fields: &BodyFields<'_>) -> bool {
-    fields
-        .value("stream_options")
-        .is_some_and(|options| options.as_object().is_none_or(|options| !options.is_empty()))
+    fields.value("stream_options").is_some_and(|options| options.as_object().is_none_or(|options| !options.is_empty()))
 }
 
 /// The models and limits that a request is checked against.

@@ -20,8 +20,7 @@ impl AnswerFormat {
     /// first.
     pub(super) fn read(fields: &mut BodyFields<'_>) -> Self {
         let choice = fields.value("tool_choice");
-        let (named, word) =
-            (choice.and_then(|of| of.pointer("/function/name")), choice.and_then(Value::as_str));
+        let (named, word) = (choice.and_then(|of| of.pointer("/function/name")), choice.and_then(Value::as_str));
         let tools = fields.value("tools").and_then(Value::as_array).filter(|_| word != Some("none"));
         let mut functions = tools.into_iter().flatten().filter_map(|tool| tool.get("function"));
         let function = match named {
@@ -60,8 +59,7 @@ impl AnswerFormat {
     /// The text in this format: JSON, or the arguments of the call; `None` where the format is free.
     pub(crate) fn text(&self, faults: &[Fault]) -> Option<String> {
         let schema = self.schema.as_ref()?;
-        let value =
-            if faults.contains(&Fault::OffSchema) { off_schema_value(schema) } else { instance(schema) };
+        let value = if faults.contains(&Fault::OffSchema) { off_schema_value(schema) } else { instance(schema) };
         Some(value.to_string())
     }
 }
@@ -136,9 +134,7 @@ impl Instances<'_> {
             "array" => {
                 let item = fields.get("items").map_or(Value::Null, |items| self.instance(items, depth + 1));
                 let items = length("minItems");
-                self.take(items.saturating_mul(item.to_string().len() + 1), || {
-                    Value::Array(vec![item; items])
-                })
+                self.take(items.saturating_mul(item.to_string().len() + 1), || Value::Array(vec![item; items]))
             }
             "string" => {
                 let letters = length("minLength").max(4);
@@ -216,8 +212,7 @@ mod tests {
             assert_eq!(JsonSchema::new(schema.clone()).unwrap().check(&value), Ok(()), "{schema} {value}");
         }
         // A schema without end still gives a value.
-        let endless =
-            json!({ "type": "object", "required": ["next"], "properties": { "next": { "$ref": "#" } } });
+        let endless = json!({ "type": "object", "required": ["next"], "properties": { "next": { "$ref": "#" } } });
         assert!(instance(&endless).to_string().len() < 1_000);
     }
 }

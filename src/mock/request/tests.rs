@@ -9,8 +9,7 @@ use super::read::{Request, ServedModels, UsageIn};
 use crate::engine::{AnswerForm, Endpoint};
 use crate::mock::refusal::Refusal;
 
-const SERVED: ServedModels<'static> =
-    ServedModels { model: "tiny-llama", adapters: &[], max_model_len: 4096 };
+const SERVED: ServedModels<'static> = ServedModels { model: "tiny-llama", adapters: &[], max_model_len: 4096 };
 
 fn read(endpoint: Endpoint, body: &str) -> Result<Request, Refusal> {
     Request::read(endpoint, body.as_bytes(), SERVED)
@@ -31,10 +30,7 @@ async fn refusals_are_vllms_word_for_word() {
         let path = format!("{}/tests/data/transcripts/vllm/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         let transcript = std::fs::read_to_string(path).unwrap();
         let line = |start: &str| {
-            transcript
-                .lines()
-                .find(|line| line.starts_with(start))
-                .unwrap_or_else(|| panic!("{name}: {start}"))
+            transcript.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{name}: {start}"))
         };
         let body = line("### body: ").trim_start_matches("### body: ");
         let endpoint = if line("### POST").contains("chat") { Endpoint::Chat } else { Endpoint::Completions };

@@ -68,13 +68,7 @@ pub(crate) enum End {
 }
 
 impl Record {
-    pub(crate) fn new(
-        request: u64,
-        id: String,
-        path: &'static str,
-        read: Timestamp,
-        faults: Vec<String>,
-    ) -> Self {
+    pub(crate) fn new(request: u64, id: String, path: &'static str, read: Timestamp, faults: Vec<String>) -> Self {
         Self { request, id, path, read_ns: read, ended_ns: read, faults, ..Self::default() }
     }
 }
@@ -120,11 +114,7 @@ impl fmt::Display for MockStatistics {
             (self.write_lateness_p50_us, self.write_lateness_p99_us, self.write_lateness_max_us)
         {
             let (p50, p99, max) = (three_digits(p50), three_digits(p99), three_digits(max));
-            write!(
-                f,
-                "\n{} writes, late by p50 {p50} µs, p99 {p99} µs, at most {max} µs",
-                count(self.writes)
-            )?;
+            write!(f, "\n{} writes, late by p50 {p50} µs, p99 {p99} µs, at most {max} µs", count(self.writes))?;
         }
         Ok(())
     }

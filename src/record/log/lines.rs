@@ -27,14 +27,12 @@ fn created(path: &Path) -> io::Result<File> {
 /// Creates a file in `folder` that has no name there any more: it is gone when the program is, however it ends.
 pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     let path = |number: u32| folder.join(format!(".{}-{number}.tmp", std::process::id()));
-    let is_taken = |file: &io::Result<File>| {
-        file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
-    };
+    let is_taken =
+        |file: &io::Result<File>| file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
     // One that was left behind by a program of the same number keeps none from being created.
     let mut tried = (0..100).map(|number| (created(&path(number)), path(number)));
-    let (file, path) = tried
-        .find(|(file, _)| !is_taken(file))
-        .ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
+    let (file, path) =
+        tried.find(|(file, _)| !is_taken(file)).ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
     let file = file?;
     if let Err(error) = std::fs::remove_file(&path) {
         // Some systems keep the name of a file that is open.

@@ -51,9 +51,7 @@ pub enum MergeError {
     #[error("no runs are given to merge")]
     Nothing,
     /// A run is not a shard.
-    #[error(
-        "{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …"
-    )]
+    #[error("{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …")]
     NoShard {
         /// The run.
         name: String,
@@ -147,17 +145,15 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
         return Err(MergeError::Missing { missing: missing.join(", "), of: number });
     }
     let start = parts.iter().map(|part| part.log.header.started_at).min().unwrap_or_default();
-    let late =
-        |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
+    let late = |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
     let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
     let plan = &first.log.header.plan;
     let limit = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
     if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > limit) {
         return Err(MergeError::Apart { name: last.name.clone(), late: apart, limit });
     }
-    let mut delays: Vec<(u64, u64)> = (shards.iter().zip(&parts))
-        .map(|(shard, part)| (shard.number, late(&part.log).as_nanos() as u64))
-        .collect();
+    let mut delays: Vec<(u64, u64)> =
+        (shards.iter().zip(&parts)).map(|(shard, part)| (shard.number, late(&part.log).as_nanos() as u64)).collect();
     delays.sort_unstable();
     let lates: Vec<Duration> = parts.iter().map(|part| late(&part.log)).collect();
     let logs = parts.into_iter().zip(&lates).map(|(part, by)| later(part.log, *by)).collect();
@@ -205,8 +201,7 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
 fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
     let header = header(&logs);
     let footers = logs.iter().filter_map(|log| log.footer.as_ref());
-    let clients =
-        logs.iter().map(|log| log.footer.as_ref()?.client.clone().map(|client| of_shard(log, client)));
+    let clients = logs.iter().map(|log| log.footer.as_ref()?.client.clone().map(|client| of_shard(log, client)));
     let clients = clients.collect::<Option<Vec<_>>>();
     let cut = footers.clone().any(|footer| footer.ending == RunEnding::DrainLimit);
     let footer = RunFooter {
@@ -243,8 +238,7 @@ fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
         let of_it = log.telemetry.readings.iter().filter(move |reading| usize::from(reading.source) == own);
         Some(of_it.map(move |reading| Reading { source: place as u16, ..reading.clone() }))
     };
-    let mut readings: Vec<Reading> =
-        joined.telemetry.iter().enumerate().filter_map(of_page).flatten().collect();
+    let mut readings: Vec<Reading> = joined.telemetry.iter().enumerate().filter_map(of_page).flatten().collect();
     readings.sort_by_key(|reading| reading.answered);
     Telemetry { readings, client: Vec::new() }
 }

@@ -154,9 +154,7 @@ impl Pages {
     pub(super) fn beside(folder: &Path) -> Self {
         let file = unnamed(folder).or_else(|_| unnamed(&std::env::temp_dir()));
         let file = file.inspect_err(|error| {
-            tracing::warn!(
-                "memory holds all records of a long run: no temporary file can be created: {error}"
-            );
+            tracing::warn!("memory holds all records of a long run: no temporary file can be created: {error}");
         });
         Self::from_file(file.ok())
     }
@@ -201,9 +199,7 @@ impl Pages {
         let floor = file.length.saturating_sub(GIVEN_BACK);
         for page in self.full.iter_mut().rev() {
             let Packed::InFile(place) = &page.bytes else { break };
-            let Some(bytes) =
-                Some(place).filter(|place| place.start >= floor).and_then(|p| file.read(p).ok())
-            else {
+            let Some(bytes) = Some(place).filter(|place| place.start >= floor).and_then(|p| file.read(p).ok()) else {
                 break;
             };
             file.length = place.start;
@@ -266,9 +262,7 @@ impl Pages {
     fn unpacked(&self, packed: &Packed) -> Vec<RequestRecord> {
         let bytes = match (packed, &self.file) {
             (Packed::InMemory(bytes), _) => Ok(PackedRecords::unpack(bytes)),
-            (Packed::InFile(place), Some(file)) => {
-                locked(file).read(place).map(|bytes| PackedRecords::unpack(&bytes))
-            }
+            (Packed::InFile(place), Some(file)) => locked(file).read(place).map(|bytes| PackedRecords::unpack(&bytes)),
             (Packed::InFile(_), None) => Ok(None),
         };
         match bytes {

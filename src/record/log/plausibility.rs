@@ -39,9 +39,7 @@ impl LineRules {
     pub(super) fn check(&mut self, line: LogLine<'_>) -> Result<(), String> {
         match line {
             LogLine::Header(header) => check_header(header),
-            LogLine::Request(record) => {
-                check_record(&self.header, record).and_then(|()| self.sessions.check(record))
-            }
+            LogLine::Request(record) => check_record(&self.header, record).and_then(|()| self.sessions.check(record)),
             LogLine::Check(check) => check_check(&self.header, check),
             LogLine::Counted(answer) => check_counted(answer),
             LogLine::Reading(reading) => check_reading(&self.header, reading),
@@ -156,9 +154,7 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
             let (own, asked) = (prefix.tokens, record.input_tokens_asked);
             if own > asked { Err(format!("its prefix has {own} of {asked} prompt tokens")) } else { Ok(()) }
         }
-        (Some(prefix), _) => {
-            Err(format!("the class \"{}\" has no shared prefix {}", class.name, prefix.number))
-        }
+        (Some(prefix), _) => Err(format!("the class \"{}\" has no shared prefix {}", class.name, prefix.number)),
         (None, _) => Ok(()),
     }
 }
@@ -215,8 +211,7 @@ pub(super) fn in_order(record: &RequestRecord) -> Result<(), String> {
         not_after((what, moment), ended)?;
     }
     for attempt in record.attempts() {
-        let (begun, over) =
-            (("an attempt began", Some(attempt.begun)), ("an attempt ended", Some(attempt.ended)));
+        let (begun, over) = (("an attempt began", Some(attempt.begun)), ("an attempt ended", Some(attempt.ended)));
         not_after(dispatched, begun)?;
         not_after(begun, ("an attempt was sent", attempt.sent))?;
         not_after(begun, over)?;
@@ -230,11 +225,9 @@ type Moment<'a> = (&'a str, Option<Timestamp>);
 
 fn not_after((earlier, before): Moment<'_>, (later, after): Moment<'_>) -> Result<(), String> {
     match (before, after) {
-        (Some(before), Some(after)) if before > after.after(SLACK) => Err(format!(
-            "{later} at {} s, before {earlier} at {} s",
-            after.as_secs_f64(),
-            before.as_secs_f64()
-        )),
+        (Some(before), Some(after)) if before > after.after(SLACK) => {
+            Err(format!("{later} at {} s, before {earlier} at {} s", after.as_secs_f64(), before.as_secs_f64()))
+        }
         _ => Ok(()),
     }
 }

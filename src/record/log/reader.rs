@@ -186,8 +186,7 @@ impl LogReader {
 
     /// Takes what a line says, or says why not.
     fn believe(&mut self, text: &[u8]) -> Result<(), String> {
-        let line: StoredLine =
-            serde_json::from_slice(text).map_err(|error| format!("cannot be read ({error})"))?;
+        let line: StoredLine = serde_json::from_slice(text).map_err(|error| format!("cannot be read ({error})"))?;
         self.rules.check(line.as_line()).map_err(|what| format!("is not believed: {what}"))?;
         match line {
             StoredLine::Header(_) => return Err("is a second header".to_owned()),
@@ -261,8 +260,7 @@ mod tests {
         let (log, lines) = stored();
         assert_eq!(lines.len(), log.records.len() + 2);
         assert_eq!(read(&lines), log);
-        let again =
-            RunLog::of_requests(log.header.clone(), log.records.to_vec(), log.footer.clone().unwrap());
+        let again = RunLog::of_requests(log.header.clone(), log.records.to_vec(), log.footer.clone().unwrap());
         assert_eq!(again, log);
     }
 
@@ -275,10 +273,7 @@ mod tests {
             read(&lines).damage.in_words()
         };
         assert_eq!(damage(|lines| drop(lines.remove(1))), "1 line is missing before line 2; 1 line is lost");
-        assert_eq!(
-            damage(|lines| drop(lines.drain(1..3))),
-            "2 lines are missing before line 2; 2 lines are lost"
-        );
+        assert_eq!(damage(|lines| drop(lines.drain(1..3))), "2 lines are missing before line 2; 2 lines are lost");
         let altered = |lines: &mut Vec<String>| lines[2] = lines[2].replacen("\"index\":", "\"Index\":", 1);
         assert_eq!(damage(altered), "line 3 was altered, or is another run's; 1 line is lost");
         assert_eq!(damage(|lines| lines[2] = "{}\n".to_owned()), "line 3 cannot be read; 1 line is lost");

@@ -76,9 +76,8 @@ impl Records {
     /// Records of all logs, in order of their ends, each with its clock put later by so much.
     pub(super) fn join(parts: &[(Self, Duration)]) -> Self {
         let keys = parts.iter().enumerate().flat_map(|(part, (records, late))| {
-            let key = move |(place, record): (usize, RecordRef<'_>)| {
-                (record.ended.after(*late), record.index, part, place)
-            };
+            let key =
+                move |(place, record): (usize, RecordRef<'_>)| (record.ended.after(*late), record.index, part, place);
             records.iter().enumerate().map(key)
         });
         let mut keys: Vec<_> = keys.collect();
@@ -145,10 +144,7 @@ impl Records {
     }
 
     /// Those at `places`.
-    pub(crate) fn in_places<'a>(
-        &'a self,
-        places: &'a [u32],
-    ) -> impl ExactSizeIterator<Item = RecordRef<'a>> + Clone {
+    pub(crate) fn in_places<'a>(&'a self, places: &'a [u32]) -> impl ExactSizeIterator<Item = RecordRef<'a>> + Clone {
         places.iter().map(|&place| self.at(place as usize))
     }
 

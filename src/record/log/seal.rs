@@ -59,8 +59,7 @@ pub(super) fn unseal(line: &mut Vec<u8>, runs: &[u32]) -> (Seal, [u32; 2]) {
         let rest = rest.strip_suffix(CHECKSUM)?;
         let place = memchr::memmem::rfind(rest, NUMBER)?;
         let number = std::str::from_utf8(&rest[place + NUMBER.len()..]).ok()?;
-        let digits =
-            std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|c| c.is_ascii_hexdigit()))?;
+        let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|c| c.is_ascii_hexdigit()))?;
         let sum = u32::from_str_radix(digits, 16).ok()?;
         let mut right = runs.iter().map(|run| checksum(rest, *run));
         let found = right.clone().find(|right| *right == sum).or(right.next()).unwrap_or_default();

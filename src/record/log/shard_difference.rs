@@ -25,11 +25,7 @@ const FACTS: [(&str, ReadFact, &str); 16] = [
     ("the window", |of| json!((of.plan.window_start, of.plan.window_end)), SAME_PLAN),
     ("the workload", |of| json!(of.workload.without_texts()), SAME_PLAN),
     ("the salt of prompts that share prefixes", salt, "run all shards again with the same --salt"),
-    (
-        "the number of shards",
-        |of| json!(of.shard.map(|shard| shard.of)),
-        "give the shards of one plan, all of them",
-    ),
+    ("the number of shards", |of| json!(of.shard.map(|shard| shard.of)), "give the shards of one plan, all of them"),
     ("the model", |of| json!(of.engine().model), "run all shards again with the same --model"),
     ("the engine", |of| json!(of.engine().engine), "run all shards again with the same --engine"),
     (

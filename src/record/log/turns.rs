@@ -23,10 +23,7 @@ impl SessionChecker {
         let refused = |what: String| Err(format!("request {}: {what}", record.index));
         if let Some(&(number, ended)) = self.last.get(&turn.session) {
             if turn.number <= number {
-                return refused(format!(
-                    "turn {} of session {} comes after turn {number}",
-                    turn.number, turn.session
-                ));
+                return refused(format!("turn {} of session {} comes after turn {number}", turn.number, turn.session));
             }
             if record.scheduled < ended {
                 return refused(format!(
@@ -95,8 +92,7 @@ mod tests {
         for (number, record) in (0..).zip(&mut log.records) {
             record.class = 0;
             record.index = Turn::index_of(4, number);
-            record.turn =
-                Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number }.into());
+            record.turn = Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number }.into());
         }
         log.records[1].scheduled = log.records[0].ended;
         log
@@ -130,14 +126,8 @@ mod tests {
             ),
             (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens are history"),
             (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "prompt tokens are history"),
-            (
-                |log| log.records[1].turn.as_mut().unwrap().begun = 1,
-                "of a conversation that began with turn 1",
-            ),
-            (
-                |log| log.records[1].turn.as_mut().unwrap().of = Some(1),
-                "turn 1 does not belong to its session",
-            ),
+            (|log| log.records[1].turn.as_mut().unwrap().begun = 1, "of a conversation that began with turn 1"),
+            (|log| log.records[1].turn.as_mut().unwrap().of = Some(1), "turn 1 does not belong to its session"),
         ];
         for (change, said) in cases {
             let mut log = talk();

@@ -31,8 +31,7 @@ impl RunLogWriter {
     /// When a log is already there, or the file cannot be written.
     pub fn create(folder: &Path, header: &RunHeader) -> Result<Self, RunLogError> {
         let path = folder.join(RunLog::FILE_NAME);
-        let lines =
-            LineFile::create(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
+        let lines = LineFile::create(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
         let rules = LineRules::from_header(header.clone());
         let mut writer = Self { lines, path, rules, number: 0, run: 0, text: Vec::new() };
         writer.append(LogLine::Header(header))?;

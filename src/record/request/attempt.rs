@@ -59,9 +59,7 @@ impl FailureKind {
     pub const fn retry_cause(self) -> Option<RetryCause> {
         match self {
             Self::HttpStatus(status) => Some(RetryCause::Status(status)),
-            Self::TimeoutFirstToken | Self::TimeoutBetweenTokens | Self::TimeoutTotal => {
-                Some(RetryCause::Timeout)
-            }
+            Self::TimeoutFirstToken | Self::TimeoutBetweenTokens | Self::TimeoutTotal => Some(RetryCause::Timeout),
             Self::Connect => Some(RetryCause::Connect),
             Self::Reset | Self::Truncated => Some(RetryCause::Reset),
             Self::Tls

@@ -84,8 +84,7 @@ mod tests {
             end,
             discarded_tokens: 0,
         };
-        let mut record =
-            RequestRecord { sent: Some(at(21)), outcome: Outcome::Completed, ..RequestRecord::default() };
+        let mut record = RequestRecord { sent: Some(at(21)), outcome: Outcome::Completed, ..RequestRecord::default() };
         assert_eq!((record.first_sent(), record.own_sent()), (Some(at(21)), Some(at(21))));
         record.set_attempts(vec![
             attempt(AttemptKind::First, 1, None, 5, AttemptEnd::Failed(FailureKind::Connect)),

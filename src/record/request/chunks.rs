@@ -62,10 +62,7 @@ pub struct ChunkTrain {
     len: u32,
     last: Timestamp,
     /// The choice of each chunk; absent where all are of the first. Few have it: boxed.
-    #[allow(
-        clippy::box_collection,
-        reason = "a list inline would take three times the place in each of millions"
-    )]
+    #[allow(clippy::box_collection, reason = "a list inline would take three times the place in each of millions")]
     choices: Option<Box<Vec<u8>>>,
 }
 
@@ -199,10 +196,7 @@ impl ChunkTrain {
     }
 }
 
-#[expect(
-    clippy::box_collection,
-    reason = "few answers have several choices: a pointer is all that the others pay"
-)]
+#[expect(clippy::box_collection, reason = "few answers have several choices: a pointer is all that the others pay")]
 fn boxed(choices: Vec<u8>) -> Option<Box<Vec<u8>>> {
     (!choices.is_empty()).then(|| Box::new(choices))
 }
@@ -251,11 +245,7 @@ impl<'de> Deserialize<'de> for ChunkTrain {
         if let Some(tokens) = &tokens
             && tokens.len() != gaps_ns.len()
         {
-            return Err(serde::de::Error::custom(format!(
-                "{} gaps but {} token counts",
-                gaps_ns.len(),
-                tokens.len()
-            )));
+            return Err(serde::de::Error::custom(format!("{} gaps but {} token counts", gaps_ns.len(), tokens.len())));
         }
         let mut at = 0u64;
         let chunks = gaps_ns.iter().enumerate().map(|(i, gap)| {
@@ -304,8 +294,7 @@ mod tests {
     #[test]
     fn each_choice_has_gaps_of_its_own() {
         let chunk = |(at, choice)| TokenChunk { at: Timestamp::from_nanos(at), tokens: 1, choice };
-        let mut train: ChunkTrain =
-            [(100, 0), (101, 2), (120, 0), (121, 2), (140, 0)].map(chunk).into_iter().collect();
+        let mut train: ChunkTrain = [(100, 0), (101, 2), (120, 0), (121, 2), (140, 0)].map(chunk).into_iter().collect();
         let gaps: Vec<_> = train.gaps().map(|(_, gap)| gap.map(|gap| gap.since_chunk.as_nanos())).collect();
         assert_eq!(gaps, [None, None, Some(20), Some(20), Some(20)]);
         assert_eq!((train.firsts().count(), train.decode_time()), (2, Some(Duration::from_nanos(60))));

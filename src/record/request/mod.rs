@@ -19,8 +19,7 @@ pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
 pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{
-    CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix, TokenSource, UnendedRequest,
-    WorkKind,
+    CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix, TokenSource, UnendedRequest, WorkKind,
 };
 pub use release::{Join, Release};
 pub use turn::{Phase, SessionCounts, Turn};

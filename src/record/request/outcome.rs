@@ -49,8 +49,7 @@ impl Failure {
     /// Longest message stored, characters.
     pub const MESSAGE_LIMIT: usize = 300;
     /// The message for an answer that ended unlike others of its server.
-    pub const WITHOUT_REASON: &str =
-        "the answer ended without a finish reason, which this server's other answers have";
+    pub const WITHOUT_REASON: &str = "the answer ended without a finish reason, which this server's other answers have";
 
     /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
     pub fn new(reason: FailureKind, message: impl Into<String>) -> Self {
@@ -59,9 +58,7 @@ impl Failure {
 }
 
 /// Kinds of failure, each counted under its own name.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

@@ -198,8 +198,8 @@ mod tests {
 
     use super::*;
     use crate::record::{
-        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, Join, LateStamps, Outcome,
-        Release, SharedPrefix, TokenChunk, Turn, Usage,
+        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, Join, LateStamps, Outcome, Release,
+        SharedPrefix, TokenChunk, Turn, Usage,
     };
 
     /// Records of several forms.
@@ -217,12 +217,8 @@ mod tests {
             end: AttemptEnd::Failed(FailureKind::Connect),
             discarded_tokens: 0,
         };
-        let sent = Attempt {
-            kind: AttemptKind::Hedge,
-            sent: Some(Timestamp::default()),
-            end: AttemptEnd::Answered,
-            ..unsent
-        };
+        let sent =
+            Attempt { kind: AttemptKind::Hedge, sent: Some(Timestamp::default()), end: AttemptEnd::Answered, ..unsent };
         let rich = RequestRecord {
             prefix: Some(SharedPrefix { number: 0, tokens: 0 }),
             tenant: Some(2),
@@ -290,8 +286,6 @@ mod tests {
         packed.add(forms()[1].clone());
         let bytes = packed.to_bytes();
         assert_eq!(PackedRecords::unpack(&bytes), Some(packed.to_records()));
-        assert!(
-            (0..bytes.len()).all(|end| PackedRecords::unpack(&bytes[..end]).is_none_or(|all| all.is_empty()))
-        );
+        assert!((0..bytes.len()).all(|end| PackedRecords::unpack(&bytes[..end]).is_none_or(|all| all.is_empty())));
     }
 }

@@ -237,13 +237,10 @@ impl RequestRecord {
             _ => 0,
         };
         let usage = self.impossible_usage.as_deref().map_or(0, size_of_val);
-        let boxed =
-            self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
+        let boxed = self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
         let release = self.release.as_deref().map_or(0, Release::bytes);
-        let attempts =
-            self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice()));
-        let odd =
-            self.oddities.iter().flat_map(|all| &***all).map(|odd| size_of_val(odd) + odd.what.capacity());
+        let attempts = self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice()));
+        let odd = self.oddities.iter().flat_map(|all| &***all).map(|odd| size_of_val(odd) + odd.what.capacity());
         size_of_val(self)
             + self.chunks.bytes()
             + boxed
@@ -347,18 +344,7 @@ pub enum FinishReason {
 
 /// Sources of answer token counts, best first.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

@@ -63,9 +63,7 @@ impl Release {
         let (indices, delay_ns): (&mut [u64], _) = match self {
             Self::At(_) => (&mut [], None),
             Self::After { of: Join::One(index), delay_ns } => (std::slice::from_mut(index), Some(delay_ns)),
-            Self::After { of: Join::All(indices) | Join::Any(indices), delay_ns } => {
-                (indices, Some(delay_ns))
-            }
+            Self::After { of: Join::All(indices) | Join::Any(indices), delay_ns } => (indices, Some(delay_ns)),
         };
         indices.iter_mut().chain(delay_ns)
     }

@@ -25,10 +25,7 @@ impl UsageBounds {
     /// them one chunk carries. An answer's tokens without text (markup) obey the length requested, but for
     /// those that the server counts as reasoning.
     pub fn new(body_bytes: u64, requested: u64) -> Self {
-        Self {
-            prompt: body_bytes.saturating_add(Self::ADDED),
-            without_text: requested.saturating_add(Self::CLOSING),
-        }
+        Self { prompt: body_bytes.saturating_add(Self::ADDED), without_text: requested.saturating_add(Self::CLOSING) }
     }
 
     /// Whether an answer with so many bytes of text in so many choices can have these counts.
@@ -47,8 +44,8 @@ impl UsageBounds {
     /// Whether a count is above the length requested and nothing that came is: as many chunks as tokens were
     /// requested, or a text in one piece that is too short.
     pub fn are_exceeded_unseen(self, usage: &Usage, shown: ShownText, choices: u32) -> bool {
-        let requested = (self.without_text - Self::CLOSING.min(self.without_text))
-            .saturating_mul(u64::from(choices.max(1)));
+        let requested =
+            (self.without_text - Self::CLOSING.min(self.without_text)).saturating_mul(u64::from(choices.max(1)));
         let tokens = usage.completion_tokens - usage.reasoning().unwrap_or(0);
         let is_seen = if shown.chunks > u64::from(choices.max(1)) {
             shown.chunks > requested
@@ -171,9 +168,7 @@ mod tests {
         // Twice the tokens; the prompt added; a first chunk that claims 21; a whole answer of 16 bytes.
         assert!(exceeded(16, 8, 16) && exceeded(28, 8, 40) && exceeded(21, 1, 2) && exceeded(16, 0, 16));
         // One or two more are the end of the answer; a server that ignores the limit sends more.
-        assert!(
-            !exceeded(10, 8, 40) && !exceeded(40, 40, 160) && !exceeded(40, 0, 160) && !exceeded(8, 3, 40)
-        );
+        assert!(!exceeded(10, 8, 40) && !exceeded(40, 40, 160) && !exceeded(40, 0, 160) && !exceeded(8, 3, 40));
         assert!(!UsageBounds::default().are_exceeded_unseen(
             &Usage { completion_tokens: 9_000, ..Usage::default() },
             ShownText::default(),
@@ -206,9 +201,7 @@ mod tests {
     #[test]
     fn a_count_below_the_chunks_with_text_is_none() {
         let shown = |chunks, merged| ShownText { chunks, merged, ..ShownText::default() };
-        assert!(
-            !shown(8, 0).is_counted_by(1) && !shown(8, 7).is_counted_by(1) && !shown(8, 0).is_counted_by(0)
-        );
+        assert!(!shown(8, 0).is_counted_by(1) && !shown(8, 7).is_counted_by(1) && !shown(8, 0).is_counted_by(0));
         assert!(shown(8, 0).is_counted_by(8) && !shown(8, 0).is_counted_by(7));
         // Each chunk came twice.
         assert!(shown(16, 8).is_counted_by(8) && !shown(16, 0).is_counted_by(8));
@@ -219,22 +212,14 @@ mod tests {
 
     #[test]
     fn a_count_of_nothing_or_above_its_whole_is_none() {
-        let usage = Usage {
-            prompt_tokens: 20,
-            completion_tokens: 8,
-            cached_tokens: Some(400),
-            reasoning_tokens: Some(9),
-        };
+        let usage =
+            Usage { prompt_tokens: 20, completion_tokens: 8, cached_tokens: Some(400), reasoning_tokens: Some(9) };
         assert_eq!(
             (usage.prompt(), usage.completion(), usage.cached(), usage.reasoning()),
             (Some(20), Some(8), None, None)
         );
-        let partly = Usage {
-            prompt_tokens: 0,
-            completion_tokens: 0,
-            cached_tokens: Some(0),
-            reasoning_tokens: Some(0),
-        };
+        let partly =
+            Usage { prompt_tokens: 0, completion_tokens: 0, cached_tokens: Some(0), reasoning_tokens: Some(0) };
         assert_eq!((partly.prompt(), partly.completion(), partly.cached()), (None, None, None));
         assert_eq!(Usage { prompt_tokens: 20, ..partly }.cached(), Some(0));
         let merged = Usage { cached_tokens: None, ..partly }.or(Some(usage));

@@ -91,8 +91,7 @@ impl fmt::Display for RequestParameters {
     /// `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`: parameters left to the server are omitted, except the
     /// temperature.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, extra_body_sha256 } =
-            self;
+        let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, extra_body_sha256 } = self;
         let of_server = || "the server's temperature".to_owned();
         let parts = [
             Some(temperature.map_or_else(of_server, |temperature| format!("temperature {temperature}"))),
@@ -205,12 +204,10 @@ mod tests {
             );
             serde_json::from_str::<EngineFacts>(&json).unwrap().is_on_this_machine()
         };
-        for url in ["http://127.0.0.1:8000", "https://localhost/v1", "http://[::1]:80", "http://0.0.0.0:1/x"]
-        {
+        for url in ["http://127.0.0.1:8000", "https://localhost/v1", "http://[::1]:80", "http://0.0.0.0:1/x"] {
             assert!(is_here(url), "{url}");
         }
-        for url in ["http://10.0.0.7:8000", "http://localhost.example:80", "https://[fd00::1]", "127.example"]
-        {
+        for url in ["http://10.0.0.7:8000", "http://localhost.example:80", "https://[fd00::1]", "127.example"] {
             assert!(!is_here(url), "{url}");
         }
     }

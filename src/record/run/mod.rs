@@ -13,8 +13,8 @@ pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
 pub use engine_kind::EngineKind;
 pub use fact::Fact;
 pub use header::{
-    BreakerTrip, CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat,
-    RunEnding, RunFooter, RunHeader,
+    BreakerTrip, CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
+    RunFooter, RunHeader,
 };
 pub use part_kind::PartKind;
 pub use plan_check::PlanCheck;

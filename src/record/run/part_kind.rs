@@ -26,8 +26,7 @@ pub enum PartKind {
 
 impl PartKind {
     /// Kinds that the name of a figure can have: `p95 ttft of class chat`.
-    pub const NAMED: [Self; 6] =
-        [Self::Class, Self::Priority, Self::Tenant, Self::Model, Self::Tag, Self::Slice];
+    pub const NAMED: [Self; 6] = [Self::Class, Self::Priority, Self::Tenant, Self::Model, Self::Tag, Self::Slice];
 
     /// Its name in those of figures and in files.
     pub fn name(self) -> &'static str {

@@ -50,12 +50,9 @@ impl Axis {
         let values: Vec<f64> = finite(values).collect();
         let above = ends(values.iter().copied().filter(|value| *value > 1.0 / LARGEST));
         match above.filter(|(low, high)| high / low > WIDE) {
-            Some((low, high)) => Self {
-                title: format!("{title} (log)"),
-                scale: Scale::Logarithmic,
-                low: low * 0.85,
-                high: high * 1.2,
-            },
+            Some((low, high)) => {
+                Self { title: format!("{title} (log)"), scale: Scale::Logarithmic, low: low * 0.85, high: high * 1.2 }
+            }
             None => Self::from_zero(title, values),
         }
     }
@@ -136,8 +133,7 @@ impl Axis {
 /// Gems, 1990).
 fn nice_numbers(low: f64, high: f64, most: usize, least_step: f64) -> Vec<f64> {
     let power = ((high - low) / most as f64).log10().floor();
-    let steps =
-        (0..3).flat_map(|more| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powf(power + f64::from(more))));
+    let steps = (0..3).flat_map(|more| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powf(power + f64::from(more))));
     // An end that rounding keeps a hair from a multiple has its tick.
     let multiples = |step: f64| ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
     let fits = |step: &f64| {
@@ -256,10 +252,7 @@ mod tests {
 
     #[test]
     fn ticks_near_one_another_have_labels_of_their_own() {
-        assert_eq!(
-            labels(&Axis::between("t", 100.0, 101.0)),
-            ["100", "100.2", "100.4", "100.6", "100.8", "101"]
-        );
+        assert_eq!(labels(&Axis::between("t", 100.0, 101.0)), ["100", "100.2", "100.4", "100.6", "100.8", "101"]);
         let far = labels(&Axis::between("t", 12_000.0, 12_002.0));
         assert!(far.contains(&"12,000.5".to_owned()), "{far:?}");
         let decades = labels(&Axis::logarithmic("ms", [0.012, 80.0]));

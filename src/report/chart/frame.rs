@@ -142,9 +142,6 @@ mod tests {
     fn labels_do_not_run_into_one_another() {
         let ticks = [(0.0, "500"), (0.1, "1,000"), (0.13, "2,000"), (0.3, "5,000")];
         let left = apart(ticks.map(|(place, label)| (place, label.to_owned())).to_vec(), 400.0);
-        assert_eq!(
-            left.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>(),
-            ["500", "1,000", "5,000"]
-        );
+        assert_eq!(left.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>(), ["500", "1,000", "5,000"]);
     }
 }

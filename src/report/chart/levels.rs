@@ -84,10 +84,7 @@ mod tests {
     #[test]
     fn a_stretch_without_a_value_has_no_line() {
         let (across, up) = (|x: f64| x * 10.0, |y: f64| 100.0 - y);
-        assert_eq!(
-            levels(LevelStyle::Steps).path(&across, &up),
-            "M0.0 99.0H10.0L10.0 97.0H20.0M40.0 98.0H50.0"
-        );
+        assert_eq!(levels(LevelStyle::Steps).path(&across, &up), "M0.0 99.0H10.0L10.0 97.0H20.0M40.0 98.0H50.0");
         assert_eq!(levels(LevelStyle::Line).path(&across, &up), "M5.0 99.0L15.0 97.0M45.0 98.0");
         assert_eq!(levels(LevelStyle::Line).alone().collect::<Vec<_>>(), [(4.5, 2.0)]);
         let area = levels(LevelStyle::Area).area(&across, &up, 100.0);

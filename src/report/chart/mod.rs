@@ -14,6 +14,5 @@ pub(crate) use axis::Axis;
 pub(crate) use levels::{LevelStyle, Levels, Value};
 pub(crate) use palette::Palette;
 pub(crate) use plot::{
-    Bar, LineStyle, Panel, Plot, Point, ReferenceLine, Row, RowSpan, Series, SeriesForm, Slot, Width, Zone,
-    ZoneKind,
+    Bar, LineStyle, Panel, Plot, Point, ReferenceLine, Row, RowSpan, Series, SeriesForm, Slot, Width, Zone, ZoneKind,
 };

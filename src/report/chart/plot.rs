@@ -220,12 +220,7 @@ impl Series {
     }
 
     /// Points joined by a line, or by none.
-    pub(crate) fn points(
-        name: impl Into<String>,
-        palette: Palette,
-        line: LineStyle,
-        points: Vec<Point>,
-    ) -> Self {
+    pub(crate) fn points(name: impl Into<String>, palette: Palette, line: LineStyle, points: Vec<Point>) -> Self {
         Self::new(name, palette, SeriesForm::Points { points, line })
     }
 
@@ -254,9 +249,9 @@ impl Series {
     /// The points that it marks.
     pub(crate) fn marked(&self) -> &[Point] {
         match &self.form {
-            SeriesForm::Points { points, .. }
-            | SeriesForm::Dots(points)
-            | SeriesForm::Curve { marked: points, .. } => points,
+            SeriesForm::Points { points, .. } | SeriesForm::Dots(points) | SeriesForm::Curve { marked: points, .. } => {
+                points
+            }
             SeriesForm::Bars(_) | SeriesForm::Spans(_) | SeriesForm::Levels(_) => &[],
         }
     }

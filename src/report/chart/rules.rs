@@ -129,10 +129,7 @@ impl Course {
 
 impl Patch {
     fn meets(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
+        self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
     }
 
     fn covers(&self, (x, y): (f64, f64)) -> bool {
@@ -140,10 +137,7 @@ impl Patch {
     }
 
     fn holds(&self, other: &Self) -> bool {
-        self.left <= other.left
-            && other.right <= self.right
-            && self.top <= other.top
-            && other.bottom <= self.bottom
+        self.left <= other.left && other.right <= self.right && self.top <= other.top && other.bottom <= self.bottom
     }
 }
 
@@ -168,21 +162,15 @@ fn lay_out(courses: &[Course], texts: &[String], within: Patch, drawn: &[(f64, f
     for (place, (course, text)) in courses.iter().zip(texts).enumerate() {
         let width = text.chars().count() as f64 * CHARACTER;
         let crossed = |patch: &Patch| {
-            courses
-                .iter()
-                .enumerate()
-                .filter(|(other, course)| *other != place && course.crosses(patch))
-                .count()
+            courses.iter().enumerate().filter(|(other, course)| *other != place && course.crosses(patch)).count()
         };
         let free = course
             .candidates(width, within, &taken)
             .into_iter()
             .filter(|(_, patch)| within.holds(patch) && !taken.iter().any(|label| label.meets(patch)));
-        let hidden =
-            |patch: &Patch| drawn.iter().filter(|point| patch.covers(**point)).count().min(MOST_HIDDEN);
-        let best = free.map(|(against, patch)| {
-            (against + 10.0 * crossed(&patch) as f64 + 4.0 * hidden(&patch) as f64, patch)
-        });
+        let hidden = |patch: &Patch| drawn.iter().filter(|point| patch.covers(**point)).count().min(MOST_HIDDEN);
+        let best =
+            free.map(|(against, patch)| (against + 10.0 * crossed(&patch) as f64 + 4.0 * hidden(&patch) as f64, patch));
         let best = best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, patch)| patch);
         taken.extend(best);
         places.push(best);
@@ -233,10 +221,7 @@ mod tests {
         assert_eq!(placed.len(), 5);
         for (label, course) in placed.iter().zip(courses) {
             let Course::Upright { x } = course else { unreachable!() };
-            assert!(
-                label.left - x == ROOM || x - label.right == ROOM,
-                "each touches its own line: {label:?}"
-            );
+            assert!(label.left - x == ROOM || x - label.right == ROOM, "each touches its own line: {label:?}");
         }
     }
 

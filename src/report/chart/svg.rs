@@ -98,8 +98,7 @@ impl Plot {
 
     /// Names, rules and marks of rows; each row says its figures over its whole length.
     fn row_marks(&self, panel: &Panel, rows: &[Row], frame: &Frame<'_>) -> Markup {
-        let names =
-            shortened(rows.iter().map(|row| row.name.as_str()), ((frame.left - 12.0) / CHARACTER) as usize);
+        let names = shortened(rows.iter().map(|row| row.name.as_str()), ((frame.left - 12.0) / CHARACTER) as usize);
         let class = if self.width == Width::Page { "lane" } else { "legend" };
         html! {
             @for rule in &panel.rules {
@@ -171,9 +170,7 @@ fn end(name: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::chart::{
-        Axis, LevelStyle, Levels, LineStyle, Palette, Point, Series, SeriesForm, Slot, Value,
-    };
+    use crate::report::chart::{Axis, LevelStyle, Levels, LineStyle, Palette, Point, Series, SeriesForm, Slot, Value};
 
     fn plot(name: &str) -> Plot {
         let point = |x: f64| Point {
@@ -184,9 +181,8 @@ mod tests {
             at_least: x > 3.0,
             words: format!("{x}/s <b>"),
         };
-        let series = |name: &str, palette| {
-            Series::points(name, palette, LineStyle::Solid, vec![point(1.0), point(4.0)])
-        };
+        let series =
+            |name: &str, palette| Series::points(name, palette, LineStyle::Solid, vec![point(1.0), point(4.0)]);
         Plot::new(
             "TTFT over rate".to_owned(),
             Axis::from_zero("requests/s", [1.0, 4.0]),
@@ -194,32 +190,23 @@ mod tests {
             vec![series(name, Palette::First), series("p99", Palette::Second)],
         )
         .with_rules([ReferenceLine::Height(20.0, "p99 ttft < 20ms".to_owned())])
-        .with_zones([Zone {
-            from: 2.0,
-            to: 3.0,
-            kind: ZoneKind::Marked,
-            label: "bracket".to_owned(),
-        }])
+        .with_zones([Zone { from: 2.0, to: 3.0, kind: ZoneKind::Marked, label: "bracket".to_owned() }])
     }
 
     #[test]
     fn every_text_is_escaped_and_every_point_has_its_figures() {
         let drawn = plot("<script>alert(1)</script>").draw().into_string();
         assert!(!drawn.contains("<script>") && drawn.contains("&lt;script&gt;"), "{drawn}");
-        assert!(
-            drawn.contains("p99 ttft &lt; 20ms") && drawn.contains("<title>1/s &lt;b&gt;</title>"),
-            "{drawn}"
-        );
+        assert!(drawn.contains("p99 ttft &lt; 20ms") && drawn.contains("<title>1/s &lt;b&gt;</title>"), "{drawn}");
         assert_eq!(drawn.matches("class=\"hit\"").count(), 4);
         assert!(drawn.contains("hollow"), "a lower bound has a shape of its own");
     }
 
     #[test]
     fn nothing_is_drawn_outside_the_chart() {
-        let drawn =
-            plot("a series with a name that is so long that the legend needs a second line of its own")
-                .draw()
-                .into_string();
+        let drawn = plot("a series with a name that is so long that the legend needs a second line of its own")
+            .draw()
+            .into_string();
         for (attribute, most) in
             [(" x=\"", COLUMN), (" cx=\"", COLUMN), (" y=\"", COLUMN_HEIGHT), (" cy=\"", COLUMN_HEIGHT)]
         {
@@ -256,11 +243,8 @@ mod tests {
     #[test]
     fn every_stretch_has_its_figures_over_all_panels() {
         let panel = || {
-            let levels = Levels {
-                style: LevelStyle::Steps,
-                across: 0.0,
-                values: vec![Value { from: 0.0, to: 1.0, y: 3.0 }],
-            };
+            let levels =
+                Levels { style: LevelStyle::Steps, across: 0.0, values: vec![Value { from: 0.0, to: 1.0, y: 3.0 }] };
             let series = vec![Series::new("requests", Palette::First, SeriesForm::Levels(levels))];
             Panel::new(Axis::from_zero("requests/s <i>", [3.0]), series)
         };

@@ -44,19 +44,11 @@ pub(super) fn text<R>(
     new(name, Unit::NONE, meaning, ReadAs::Text(Box::new(read)))
 }
 
-pub(super) fn whole<R>(
-    name: &'static str,
-    meaning: &'static str,
-    read: fn(&R) -> Option<u64>,
-) -> DataColumn<R> {
+pub(super) fn whole<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<u64>) -> DataColumn<R> {
     new(name, Unit::NONE, meaning, ReadAs::Whole(read))
 }
 
-pub(super) fn tokens<R>(
-    name: &'static str,
-    meaning: &'static str,
-    read: fn(&R) -> Option<u64>,
-) -> DataColumn<R> {
+pub(super) fn tokens<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<u64>) -> DataColumn<R> {
     new(name, Unit::TOKENS, meaning, ReadAs::Whole(read))
 }
 
@@ -88,10 +80,6 @@ pub(super) fn per_second<R>(
     new(name, Unit::TOKENS_PER_SECOND, meaning, ReadAs::Number(Box::new(read)))
 }
 
-pub(super) fn flag<R>(
-    name: &'static str,
-    meaning: &'static str,
-    read: fn(&R) -> Option<bool>,
-) -> DataColumn<R> {
+pub(super) fn flag<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<bool>) -> DataColumn<R> {
     new(name, Unit::NONE, meaning, ReadAs::Flag(read))
 }

@@ -44,9 +44,5 @@ pub(super) fn text(text: Cow<'_, str>) -> Cow<'_, str> {
     } else {
         printable(&text).into()
     };
-    if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
-        format!("'{text}").into()
-    } else {
-        text
-    }
+    if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) { format!("'{text}").into() } else { text }
 }

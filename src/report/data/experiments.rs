@@ -78,8 +78,7 @@ struct RoundRow<'a> {
 pub(in crate::report) fn rounds_csv(test: &AbTest, out: Out<'_>) -> io::Result<()> {
     let mut writer = Writer::from_writer(out);
     let whole = [("decides", &test.metrics), ("explored", &test.explored)];
-    let of_classes =
-        test.classes.iter().map(|class| ("decides", text(class.class.as_str().into()), &class.metrics));
+    let of_classes = test.classes.iter().map(|class| ("decides", text(class.class.as_str().into()), &class.metrics));
     let all = whole.into_iter().map(|(role, metrics)| (role, "".into(), metrics)).chain(of_classes);
     for (role, class, metrics) in all {
         for metric in metrics {

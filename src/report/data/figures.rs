@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{
-    Attainment, Figure, FigureKey, LatencyTable, Metric, Part, Percentile, SampleWarning, Status, Summary,
-    Unresolvable,
+    Attainment, Figure, FigureKey, LatencyTable, Metric, Part, Percentile, SampleWarning, Status, Summary, Unresolvable,
 };
 use crate::record::PartKind;
 use crate::report::run_report::{Out, RunReport};
@@ -110,10 +109,9 @@ impl<W: io::Write> Rows<W> {
                 mark: judged.mark,
                 ..of.with("objective", &objective, judged.value, key.metric.info().unit.sign())
             })?;
-            for (name, so) in [
-                ("objective_met", judged.passed()),
-                ("objective_undecided", judged.status == Status::Undecided),
-            ] {
+            for (name, so) in
+                [("objective_met", judged.passed()), ("objective_undecided", judged.status == Status::Undecided)]
+            {
                 self.push(&of.with(name, &objective, Some(f64::from(u8::from(so))), ""))?;
             }
         }
@@ -155,11 +153,8 @@ impl<W: io::Write> Rows<W> {
         for (statistic, count) in counts {
             self.push(&of.with("requests", statistic, Some(count as f64), "requests"))?;
         }
-        let shares = [
-            ("error_rate", part.error_rate),
-            ("reject_rate", part.reject_rate),
-            ("timeout_rate", part.timeout_rate),
-        ];
+        let shares =
+            [("error_rate", part.error_rate), ("reject_rate", part.reject_rate), ("timeout_rate", part.timeout_rate)];
         for (statistic, share) in shares {
             self.push(&of.with("failures", statistic, share, "share"))?;
         }

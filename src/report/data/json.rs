@@ -131,8 +131,7 @@ mod tests {
 
     #[test]
     fn figures_have_their_place_name_and_unit() {
-        let mut records: Vec<_> =
-            (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).build()).collect();
+        let mut records: Vec<_> = (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).build()).collect();
         records.push(record(4).sent_at(0, 0, 0).censored(5_000).build());
         let summary = printed(&run(1_000, records));
         assert_eq!(summary["schema"], json!(4));
@@ -169,8 +168,7 @@ mod tests {
 
     #[test]
     fn an_open_percentile_has_both_ends() {
-        let mut records: Vec<_> =
-            (1..4).map(|i| record(i).sent_at(0, 0, 0).paced(100 * i, 10, 11).build()).collect();
+        let mut records: Vec<_> = (1..4).map(|i| record(i).sent_at(0, 0, 0).paced(100 * i, 10, 11).build()).collect();
         records.push(record(0).sent_at(900, 900, 900).censored(1_000).build());
         let summary = printed(&run(1_000, records));
         // 100, 100, 200, 300 at the least, 100, 200, 300 and infinity at the most.

@@ -71,7 +71,8 @@ pub(super) fn write<R>(
 
 /// What a reader finds beside the rows: which program wrote them of which run, and what the columns mean.
 fn about<R>(columns: &[DataColumn<R>], log: &RunLog) -> Vec<KeyValue> {
-    let column = |column: &DataColumn<R>| json!({ "name": column.name, "unit": column.unit.sign, "meaning": column.meaning });
+    let column =
+        |column: &DataColumn<R>| json!({ "name": column.name, "unit": column.unit.sign, "meaning": column.meaning });
     let columns: Vec<_> = columns.iter().map(column).collect();
     let header = &log.header;
     let run = json!({
@@ -111,9 +112,7 @@ fn write_column<R>(column: &DataColumn<R>, rows: &[R], into: &mut SerializedColu
             let bytes = |row| read(row).map(|text| ByteArray::from(text.into_owned().into_bytes()));
             write_values::<ByteArrayType>(rows.iter().map(bytes), into)
         }
-        ReadAs::Whole(read) => {
-            write_values::<Int64Type>(rows.iter().map(|row| read(row).map(u64::cast_signed)), into)
-        }
+        ReadAs::Whole(read) => write_values::<Int64Type>(rows.iter().map(|row| read(row).map(u64::cast_signed)), into),
         ReadAs::Number(read) => write_values::<DoubleType>(rows.iter().map(read), into),
         ReadAs::Flag(read) => write_values::<BoolType>(rows.iter().map(read), into),
     }

@@ -6,9 +6,7 @@ use std::ops::Deref;
 use super::column::{DataColumn, at, flag, ms, per_second, text, tokens, whole};
 use crate::analysis::{Metric, RequestLatency, StreamDelivery, tokens_per_s};
 use crate::clock::Timestamp;
-use crate::record::{
-    Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog,
-};
+use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;
 
 /// The latencies of a request, in the order of their columns.
@@ -74,9 +72,7 @@ impl RequestRow<'_> {
         all.extend(LATENCIES[..7].iter().copied().map(Self::exact));
         all.push(ms("longest_gap_ms", longest, longest_gap));
         all.extend(LATENCIES[7..].iter().copied().map(Self::exact));
-        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row: &Self| {
-            tokens_per_s(row, &row.latency)
-        }));
+        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row: &Self| tokens_per_s(row, &row.latency)));
         all.extend(Self::last_columns());
         // The schedule lag is always known.
         all.extend(LATENCIES[1..].iter().copied().map(Self::at_least));
@@ -144,9 +140,7 @@ impl RequestRow<'_> {
             tokens("history_tokens", "Of its prompt: said in turns before", |row| {
                 Some(row.turn()?.history_tokens.into())
             }),
-            whole("prefix", "Number of the prefix that it shares, from 0", |row| {
-                Some(row.prefix?.number.into())
-            }),
+            whole("prefix", "Number of the prefix that it shares, from 0", |row| Some(row.prefix?.number.into())),
             tokens("prefix_tokens", "Length of that prefix", |row| Some(row.prefix?.tokens.into())),
             at("scheduled_s", "The moment the schedule says", |row: &Self| Some(row.scheduled)),
             at("dispatched_s", "The pacer dispatched it", |row: &Self| Some(row.dispatched)),
@@ -159,11 +153,9 @@ impl RequestRow<'_> {
                 "The first chunk arrived that was not reasoning, where reasoning came before",
                 |row: &Self| row.first_answer,
             ),
-            at(
-                "last_token_s",
-                "The last chunk arrived, or the whole answer that was not streamed",
-                |row: &Self| row.chunks.last_at().or(row.whole_answer),
-            ),
+            at("last_token_s", "The last chunk arrived, or the whole answer that was not streamed", |row: &Self| {
+                row.chunks.last_at().or(row.whole_answer)
+            }),
             at("ended_s", "The stream closed, was cancelled or failed", |row: &Self| Some(row.ended)),
         ]
     }
@@ -171,19 +163,13 @@ impl RequestRow<'_> {
     /// How many tokens it had, and how it ended.
     fn last_columns() -> Vec<DataColumn<Self>> {
         vec![
-            tokens("input_tokens_asked", "Prompt tokens requested", |row| {
-                Some(row.input_tokens_asked.into())
-            }),
+            tokens("input_tokens_asked", "Prompt tokens requested", |row| Some(row.input_tokens_asked.into())),
             tokens("input_tokens", "Prompt tokens by the server's count, chat template included", |row| {
                 row.counted_prompt()
             }),
             tokens("cached_tokens", "Those of them from its prefix cache", |row| row.usage?.cached()),
-            tokens("output_tokens_asked", "Answer tokens requested", |row| {
-                Some(row.output_tokens_asked.into())
-            }),
-            tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
-                Some(row.output_tokens)
-            }),
+            tokens("output_tokens_asked", "Answer tokens requested", |row| Some(row.output_tokens_asked.into())),
+            tokens("output_tokens", "Answer tokens, by the best source there was", |row| Some(row.output_tokens)),
             text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row: &Self| {
                 name(row.output_tokens_source)
             }),
@@ -199,19 +185,15 @@ impl RequestRow<'_> {
             flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
                 Some(row.lost_connection == Some(LostConnection::AsSent))
             }),
-            whole("attempts", "How often it was tried, retries and hedges included", |row| {
-                Some(row.attempts_made())
-            }),
+            whole("attempts", "How often it was tried, retries and hedges included", |row| Some(row.attempts_made())),
             text(
                 "outcome",
                 "completed, failed, cancelled or censored: still running when the run stopped waiting",
                 |row: &Self| name(&row.outcome),
             ),
-            text(
-                "failure",
-                "Why it failed: connect, http_status, truncated, timeout_total, …",
-                |row: &Self| name(failure(row)?.reason),
-            ),
+            text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row: &Self| {
+                name(failure(row)?.reason)
+            }),
             whole("http_status", "The status that it failed with", |row| match failure(row)?.reason {
                 FailureKind::HttpStatus(status) => Some(status.into()),
                 _ => None,
@@ -277,8 +259,7 @@ impl TokenRow {
             // begins one, whatever it carries.
             let ends_gap = chunk.tokens > 0 || number == 0;
             let since = if ends_gap { last_token.replace(chunk.at) } else { None };
-            let itl_ms =
-                since.map(|before: Timestamp| millis(chunk.at.since(before)) / f64::from(chunk.tokens));
+            let itl_ms = since.map(|before: Timestamp| millis(chunk.at.since(before)) / f64::from(chunk.tokens));
             Self { request: record.index, chunk: number, at: chunk.at, tokens: chunk.tokens, gap_ms, itl_ms }
         })
     }

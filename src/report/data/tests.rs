@@ -94,10 +94,7 @@ fn the_summary_as_csv_has_the_server_and_the_client() {
         rows.iter().find(found).unwrap().clone()
     };
     let busy = row("server_kv_usage", "max");
-    assert_eq!(
-        (&busy["scope"], &busy["name"], &busy["unit"]),
-        (&"run".into(), &"short_chat".into(), &"share".into())
-    );
+    assert_eq!((&busy["scope"], &busy["name"], &busy["unit"]), (&"run".into(), &"short_chat".into(), &"share".into()));
     assert_eq!(busy["value"].as_f64(), Some(0.5));
     // What is known to lie in a bucket has bounds and no value.
     let p99 = row("server_queue", "p99");
@@ -325,10 +322,7 @@ fn tags_are_columns_behind_the_others() {
     let mut log = mixed();
     log.header.workload.classes[0].metadata = [("team".to_owned(), "search".to_owned())].into();
     let tags: Vec<_> = lines(&log).iter().map(|row| row["tag_team"].clone()).collect();
-    assert!(
-        tags.contains(&"search".into()) && tags.iter().all(|tag| tag == "search" || tag.is_null()),
-        "{tags:?}"
-    );
+    assert!(tags.contains(&"search".into()) && tags.iter().all(|tag| tag == "search" || tag.is_null()), "{tags:?}");
     assert!(text(&log, requests_csv).lines().next().unwrap().ends_with(",tag_team"));
     assert_eq!(parquet_rows(written(&log, requests_parquet)), lines(&log));
     assert!(text(&log, summary_csv).contains(",tag,team=search,"));

@@ -10,6 +10,6 @@ pub(crate) use note::{Level, Note, NoteKind, Tone};
 pub use outline::Document;
 pub(crate) use outline::{Block, KeyFigure, NamedFact, Section, Statement, VerdictLine};
 pub(crate) use table::{
-    ALWAYS, Align, FIRST_COLUMN, FigureColumn, NOTHING, Table, TableCell, TableColumn, TableOf, TableRow,
-    cell, figure, figure_as, known, mark, mean, percentile, range, shortened,
+    ALWAYS, Align, FIRST_COLUMN, FigureColumn, NOTHING, Table, TableCell, TableColumn, TableOf, TableRow, cell, figure,
+    figure_as, known, mark, mean, percentile, range, shortened,
 };

@@ -26,14 +26,7 @@ pub struct Document {
 
 impl Document {
     pub(crate) fn new(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            verdict: None,
-            headline: None,
-            about: None,
-            dated: None,
-            sections: Vec::new(),
-        }
+        Self { title: title.into(), verdict: None, headline: None, about: None, dated: None, sections: Vec::new() }
     }
 
     pub(crate) fn verdict(mut self, verdict: VerdictLine) -> Self {
@@ -256,13 +249,7 @@ pub(crate) struct KeyFigure {
 
 impl KeyFigure {
     pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            value: value.into(),
-            unit: unit.into(),
-            below: Vec::new(),
-            card_only: false,
-        }
+        Self { name: name.into(), value: value.into(), unit: unit.into(), below: Vec::new(), card_only: false }
     }
 
     pub(crate) fn below(mut self, lines: impl IntoIterator<Item = String>) -> Self {

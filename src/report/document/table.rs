@@ -109,8 +109,7 @@ impl FigureColumn {
     /// Heading of the column behind another one.
     fn heading(&self, before: Option<&Self>) -> String {
         let FigureKey { metric, statistic, .. } = self.key;
-        let is_explained =
-            before.is_some_and(|other| other.key.metric == metric && other.worth >= self.worth);
+        let is_explained = before.is_some_and(|other| other.key.metric == metric && other.worth >= self.worth);
         match (self.title, statistic) {
             (Some(title), _) => title.to_owned(),
             (None, Some(statistic)) if is_explained => statistic.to_string(),
@@ -144,9 +143,7 @@ impl Table {
         let rows: Vec<Vec<C>> = rows.into_iter().map(|cells| cells.into_iter().collect()).collect();
         let table = Self::over(caption, &rows);
         let titles = titles.into_iter().enumerate();
-        titles
-            .fold(table, |table, (place, title)| table.column(title, |cells| cells.get(place).cloned()))
-            .into()
+        titles.fold(table, |table, (place, title)| table.column(title, |cells| cells.get(place).cloned())).into()
     }
 }
 
@@ -164,11 +161,7 @@ impl<R> From<TableOf<R>> for Table {
 
 impl<R: Copy> TableOf<R> {
     /// Adds a column: its title, perhaps with its worth, and its cell of a row.
-    pub(crate) fn column<C: Into<TableCell>>(
-        mut self,
-        title: impl Into<TableColumn>,
-        cell: impl Fn(R) -> C,
-    ) -> Self {
+    pub(crate) fn column<C: Into<TableCell>>(mut self, title: impl Into<TableColumn>, cell: impl Fn(R) -> C) -> Self {
         let mut column = title.into();
         if self.table.columns.is_empty() {
             column.align = Align::Left;
@@ -181,11 +174,7 @@ impl<R: Copy> TableOf<R> {
     }
 
     /// Adds a column of names or sentences, which stand to the left.
-    pub(crate) fn left<C: Into<TableCell>>(
-        self,
-        title: impl Into<TableColumn>,
-        cell: impl Fn(R) -> C,
-    ) -> Self {
+    pub(crate) fn left<C: Into<TableCell>>(self, title: impl Into<TableColumn>, cell: impl Fn(R) -> C) -> Self {
         self.column(TableColumn { align: Align::Left, ..title.into() }, cell)
     }
 
@@ -249,10 +238,7 @@ impl<R: Copy> TableOf<R> {
     }
 
     /// Explains marks below the table.
-    pub(crate) fn explain<S: Into<String>>(
-        mut self,
-        meanings: impl IntoIterator<Item = (&'static str, S)>,
-    ) -> Self {
+    pub(crate) fn explain<S: Into<String>>(mut self, meanings: impl IntoIterator<Item = (&'static str, S)>) -> Self {
         let meanings = meanings.into_iter().map(|(mark, meaning)| (mark.to_owned(), meaning.into()));
         self.table.notes.extend(meanings);
         self

@@ -3,12 +3,8 @@
 use super::parts::cells::{p_value, served_by, with_unit};
 use crate::analysis::FigureKind;
 use crate::analysis::statistics::Estimate;
-use crate::experiment::{
-    AbMetric, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
-};
-use crate::report::chart::{
-    Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
-};
+use crate::experiment::{AbMetric, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind};
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
 };
@@ -123,9 +119,7 @@ fn medians_apart(metric: &AbMetric) -> Option<String> {
 fn change(metric: &AbMetric) -> Option<Estimate> {
     let (estimate, scaled): (_, fn(f64) -> f64) = match metric.scale {
         DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
-        DifferenceScale::Difference if metric.unit == FigureKind::Share => {
-            (metric.difference, |share| share * 100.0)
-        }
+        DifferenceScale::Difference if metric.unit == FigureKind::Share => (metric.difference, |share| share * 100.0),
         DifferenceScale::Difference => (metric.difference, |difference| difference),
     };
     Some(estimate?.map(scaled))
@@ -198,8 +192,7 @@ fn by_round(metric: &AbMetric) -> Option<Chart> {
         });
         Series::points(side.to_string(), palette, LineStyle::Solid, points.collect())
     };
-    let series =
-        vec![side(AbSide::A, Palette::First, |pair| pair.a), side(AbSide::B, Palette::Second, |pair| pair.b)];
+    let series = vec![side(AbSide::A, Palette::First, |pair| pair.a), side(AbSide::B, Palette::Second, |pair| pair.b)];
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
     if values.iter().all(|value| *value == 0.0) {
         return None;

@@ -87,9 +87,8 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let limits = Table::over("One client at its limit", rates)
         .column("", |(what, _)| what)
         .column("per second", |(_, rate)| about(rate));
-    let limits =
-        Section::summary("One client at its limit: one core, by the processor time that each piece takes")
-            .table(limits);
+    let limits = Section::summary("One client at its limit: one core, by the processor time that each piece takes")
+        .table(limits);
     let trust = Table::over("Trusted rates", trusted(found))
         .column("answer", |rate| format!("{} tokens", count(u64::from(rate.output_tokens))))
         .column("requests/s", |rate| about(rate.requests_per_s));
@@ -98,10 +97,9 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
          several clients can share it (skyline bench --shard).",
         seconds(summary.took_ms / 1e3)
     );
-    let trust =
-        Section::summary("Trusted up to half of that, so that bursts do not wait for the client itself")
-            .table(trust)
-            .remark([took]);
+    let trust = Section::summary("Trusted up to half of that, so that bursts do not wait for the client itself")
+        .table(trust)
+        .remark([took]);
     Document::new("Timing accuracy of this machine")
         .verdict(VerdictLine::new(tone, fitness.word(), sentence))
         .about(machine)
@@ -162,13 +160,9 @@ mod tests {
         };
         let style = Style { width: 80, ..Style::PLAIN };
         insta::assert_snapshot!(text(&document(&found, &host), style, Extent::Full));
-        let json: serde_json::Value =
-            serde_json::from_str(&calibration_json(&found, &host).unwrap()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&calibration_json(&found, &host).unwrap()).unwrap();
         assert_eq!((json["schema"].as_u64(), json["host"]["cores"].as_u64()), (Some(1), Some(2)));
-        assert_eq!(
-            (json["fitness"].as_str(), json["host"]["priority"].as_str()),
-            (Some("ready"), Some("fifo 5"))
-        );
+        assert_eq!((json["fitness"].as_str(), json["host"]["priority"].as_str()), (Some("ready"), Some("fifo 5")));
         assert_eq!(json["calibration"]["stamp_delay"]["p99_ms"], 0.083);
         assert_eq!(json["calibration"]["requests_per_s"], 12_500.0);
         // Half a second of 80 µs and 9 × 8 µs each.

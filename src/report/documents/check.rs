@@ -153,8 +153,5 @@ fn abilities_in_full(abilities: &ServerAbilities) -> [Section; 2] {
     let series = Table::over("Series of its page of metrics", &abilities.series)
         .column("series", |known| known.name.as_str())
         .left("", |known| there(known.found));
-    [
-        Section::detail("Endpoints").table(endpoints),
-        Section::detail("Series of its page of metrics").table(series),
-    ]
+    [Section::detail("Endpoints").table(endpoints), Section::detail("Series of its page of metrics").table(series)]
 }

@@ -36,8 +36,7 @@ const RUNS: usize = 2;
 /// What a run says below its heading; its details have a level of their own.
 fn one(run: &ForeignRun, head: Section, details: Level) -> Vec<Section> {
     let whole_run = whole_run(run);
-    let (in_head, below) =
-        if details == Level::Summary { (Some(whole_run), None) } else { (None, Some(whole_run)) };
+    let (in_head, below) = if details == Level::Summary { (Some(whole_run), None) } else { (None, Some(whole_run)) };
     let head = head.fact("requests", requests(run)).facts("whole run", in_head);
     let more = Section::continued(Level::Page).facts("whole run", below).fact("tokens", tokens(run));
     let [latencies, intervals] = latency(run);
@@ -48,9 +47,7 @@ fn one(run: &ForeignRun, head: Section, details: Level) -> Vec<Section> {
 
 /// What a screen says below several runs: what is reserved about the tool is so of each of them.
 fn besides(runs: &[ForeignRun]) -> Section {
-    let more = |more: usize, what: &str| {
-        (more > 0).then(|| format!("… and {} (--full)", counted(more as u64, what)))
-    };
+    let more = |more: usize, what: &str| (more > 0).then(|| format!("… and {} (--full)", counted(more as u64, what)));
     let reservations = runs.first().map_or(&[][..], |run| &run.reservations);
     Section::continued(Level::Brief)
         .text(more(runs.len().saturating_sub(RUNS), "more run"))
@@ -73,10 +70,8 @@ fn title(run: &ForeignRun) -> String {
         ConcurrencyCap::Uncapped => "no cap".to_owned(),
         ConcurrencyCap::At(most) => format!("at most {} in flight", count(most)),
     });
-    let under =
-        [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
-    let under =
-        listed(under.into_iter().flatten(), ", ").unwrap_or_else(|| "no load figures reported".to_owned());
+    let under = [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
+    let under = listed(under.into_iter().flatten(), ", ").unwrap_or_else(|| "no load figures reported".to_owned());
     format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 
@@ -101,12 +96,7 @@ fn requests(run: &ForeignRun) -> String {
 fn tokens(run: &ForeignRun) -> String {
     let tokens = &run.tokens;
     let known = |tokens: Option<u64>| tokens.map_or(NOTHING.to_owned(), count);
-    format!(
-        "{} of prompts, {} of answers, counted by {}",
-        known(tokens.input),
-        known(tokens.output),
-        tokens.counted_by
-    )
+    format!("{} of prompts, {} of answers, counted by {}", known(tokens.input), known(tokens.output), tokens.counted_by)
 }
 
 fn whole_run(run: &ForeignRun) -> String {
@@ -123,8 +113,7 @@ fn latency(run: &ForeignRun) -> [Section; 2] {
     let statistic = |of| move |latency: &ForeignLatency| latency.figures.statistic(of);
     let percentile = |of| {
         move |latency: &ForeignLatency| {
-            let shown =
-                latency.figures.statistic(Statistic::Percentile(of)).map_or(NOTHING.to_owned(), figure);
+            let shown = latency.figures.statistic(Statistic::Percentile(of)).map_or(NOTHING.to_owned(), figure);
             format!("{shown}{}", mark(marked(latency, of)))
         }
     };
@@ -143,8 +132,7 @@ fn latency(run: &ForeignRun) -> [Section; 2] {
         .column(("p99.9", 1), percentile(Quantile::P999))
         .column(("max", 3), statistic(Statistic::Max))
         .explain_marks(marks, ["too few samples for this percentile", indicative]);
-    let heading =
-        "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do";
+    let heading = "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do";
     let ranges = listed(run.latency.iter().filter_map(intervals), "; ");
     let computed = run.latency.iter().any(|latency| latency.figures.computed().is_some());
     let ranges = computed.then(|| ranges.unwrap_or_else(|| NO_INTERVALS.to_owned()));
@@ -204,10 +192,7 @@ mod tests {
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["schema"], &value["runs"][1]["number"]), (&Value::from(2), &Value::from(2)));
         let ttft = &value["runs"][0]["latency"][0];
-        assert_eq!(
-            (&ttft["metric"], &ttft["figures"]["kind"]),
-            (&"ttft_from_send".into(), &"computed".into())
-        );
+        assert_eq!((&ttft["metric"], &ttft["figures"]["kind"]), (&"ttft_from_send".into(), &"computed".into()));
         assert_eq!(ttft["figures"]["n"], 11);
         assert!(ttft["figures"]["p50"]["value_ms"].is_f64());
         assert_eq!(value["runs"][0]["conditions"]["max_concurrency"], "none");

@@ -31,16 +31,15 @@ pub fn document(repeats: &Repeats) -> Document {
     let title = format!("{} on {}, {runs}", repeats.workload, repeats.engine.model);
     let outcome = repeats.verdict.outcome;
     let tone = if outcome == VerdictOutcome::Valid { Tone::Good } else { Tone::Bad };
-    let verdict =
-        VerdictLine::new(tone, outcome.word(), format!("{} of {runs} counted", count(repeats.counted_runs)));
+    let verdict = VerdictLine::new(tone, outcome.word(), format!("{} of {runs} counted", count(repeats.counted_runs)));
     let broken = &repeats.verdict.reasons;
     let reasons = Section::continued(Level::Summary)
         .notes(broken.iter().map(|reason| Note::error(reason.in_words()).cure(&reason.cure)))
         .more((!broken.is_empty()).then_some("validity"))
         .notes(repeats.spoiled.iter().map(Note::info));
     let judged = repeats.objectives.iter();
-    let objectives = Section::summary("Objectives")
-        .notes(judged.map(|judgement| Note::new(judgement.status, &judgement.line)));
+    let objectives =
+        Section::summary("Objectives").notes(judged.map(|judgement| Note::new(judgement.status, &judgement.line)));
     let flows = Section::summary("Rates and shares: over the same runs").table(flows(repeats));
     let precision = Section::detail("Precision").text(precision(repeats));
     Document::new(title)
@@ -53,8 +52,7 @@ pub fn document(repeats: &Repeats) -> Document {
 
 fn window(repeats: &Repeats) -> String {
     let warm_up = repeats.load_s - repeats.window_s;
-    let warm_up =
-        if warm_up > 0.0 { format!("{} of warm-up", seconds(warm_up)) } else { "no warm-up".to_owned() };
+    let warm_up = if warm_up > 0.0 { format!("{} of warm-up", seconds(warm_up)) } else { "no warm-up".to_owned() };
     format!("{} in each run, after {warm_up}", seconds(repeats.window_s))
 }
 
@@ -122,9 +120,8 @@ fn latency_figures(repeats: &Repeats) -> impl Iterator<Item = (&FigureKey, &Acro
 
 fn latencies(repeats: &Repeats) -> Section {
     let heading = format!("Latency over {}, ms", counted(repeats.counted_runs, "run"));
-    let rows = latency_figures(repeats).filter_map(|(key, figure)| {
-        Some((format!("{} {}", key.metric.title(), key.statistic?), key, figure))
-    });
+    let rows = latency_figures(repeats)
+        .filter_map(|(key, figure)| Some((format!("{} {}", key.metric.title(), key.statistic?), key, figure)));
     let rows: Vec<Row<'_>> = rows.collect();
     let table = table(&heading, &rows, repeats.counted_runs).detail_rows(|_, (_, key, _)| !is_headline(key));
     let advice = (2..ADVISED).contains(&repeats.counted_runs).then(|| {
@@ -190,9 +187,8 @@ fn explain<R: Copy>(table: TableOf<R>, repeats: &Repeats) -> TableOf<R> {
 fn longer(repeats: &Repeats) -> String {
     let counted = repeats.runs.iter().filter(|run| run.counted);
     let fewest = counted.map(|run| run.planned).min().filter(|&requests| requests > 0);
-    let next = fewest.and_then(|requests| {
-        Some(Quantile::ALL.into_iter().find(|quantile| requests < quantile.floor())?.need(None))
-    });
+    let next = fewest
+        .and_then(|requests| Some(Quantile::ALL.into_iter().find(|quantile| requests < quantile.floor())?.need(None)));
     next.map_or(String::new(), |need| format!(": in a run {need}"))
 }
 
@@ -263,8 +259,7 @@ mod tests {
     #[test]
     fn five_runs_fit_eighty_columns() {
         let style = Style { colour: Colour::Plain, width: 80 };
-        let text =
-            text(&document(&joined(&[100, 120, 110, 90, 80], "p50 ttft < 110ms")), style, Extent::Full);
+        let text = text(&document(&joined(&[100, 120, 110, 90, 80], "p50 ttft < 110ms")), style, Extent::Full);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
         let summary = summary(&[100, 120, 110, 90, 80], "p50 ttft < 110ms");
@@ -286,8 +281,7 @@ mod tests {
     fn a_run_that_is_replaced_is_named_in_every_format_and_does_not_count() {
         let mut runs = summaries(&[], &[100, 120, 110, 90, 80, 105]);
         let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
-        let reason =
-            Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: String::new() };
+        let reason = Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: String::new() };
         runs[2].verdict = Verdict::new(vec![reason], Vec::new());
         let document = document(&Repeats::new(&runs, &[]).unwrap());
         let style = Style { colour: Colour::Plain, width: 80 };

@@ -23,16 +23,11 @@ pub fn document(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLeng
         .facts("contents", findings(found))
         .facts("prompts", lengths.map(|lengths| spread(&lengths.prompt)))
         .facts("answers", lengths.map(|lengths| spread(&lengths.answer)));
-    Document::new(format!("Trace {}", trace.path))
-        .with([about, Section::summary("Kinds of requests").table(kinds)])
+    Document::new(format!("Trace {}", trace.path)).with([about, Section::summary("Kinds of requests").table(kinds)])
 }
 
 /// The trace as JSON: what was read of it, and its contents.
-pub fn json(
-    trace: &Trace,
-    found: &TraceFindings,
-    lengths: Option<&TraceLengths>,
-) -> serde_json::Result<String> {
+pub fn json(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLengths>) -> serde_json::Result<String> {
     indented(&json!({ "schema": 1, "trace": trace, "found": found, "lengths": lengths }))
 }
 
@@ -68,10 +63,7 @@ fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
         (found.reordered > 0, found.reordered, "request", "put in order"),
     ];
     let rest = rest.into_iter().filter(|(is_so, ..)| *is_so);
-    [slice]
-        .into_iter()
-        .chain(rest.map(|(_, n, thing, what)| format!("{} {what}", counted(n, thing))))
-        .collect()
+    [slice].into_iter().chain(rest.map(|(_, n, thing, what)| format!("{} {what}", counted(n, thing)))).collect()
 }
 
 const NEAREST: &str = "of shapes or lengths that cannot be drawn taken as the nearest";
@@ -128,16 +120,9 @@ fn changes(trace: &Trace, format: TraceFormat) -> String {
     };
     let rate = match trace.rate_scale {
         1.0 => None,
-        scale if format == TraceFormat::ServeGen => {
-            Some(format!("every client's rate times {}", three_digits(scale)))
-        }
-        scale if scale < 1.0 => {
-            Some(format!("thinned, each request kept with a chance of {}", percent(scale)))
-        }
-        scale => Some(format!(
-            "overlaid {} times, each further copy shifted by its own offset",
-            three_digits(scale)
-        )),
+        scale if format == TraceFormat::ServeGen => Some(format!("every client's rate times {}", three_digits(scale))),
+        scale if scale < 1.0 => Some(format!("thinned, each request kept with a chance of {}", percent(scale))),
+        scale => Some(format!("overlaid {} times, each further copy shifted by its own offset", three_digits(scale))),
     };
     let changes: Vec<_> = time.into_iter().chain(rate).collect();
     match (changes.is_empty(), format) {
@@ -184,10 +169,7 @@ mod tests {
     #[test]
     fn nothing_that_was_done_is_silent() {
         let trace = Trace::whole("a.jsonl");
-        assert_eq!(
-            what(&trace, &found()),
-            "a.jsonl, mooncake, to its end from 0 ms on its own clock: as recorded"
-        );
+        assert_eq!(what(&trace, &found()), "a.jsonl, mooncake, to its end from 0 ms on its own clock: as recorded");
         let changed = Trace {
             from_s: 90.0,
             for_s: Some(30.0),
@@ -206,15 +188,13 @@ mod tests {
         assert!(what(&trace, &of_run).contains("to the end of its run from 0 ms on its own clock"));
         let thinned = Trace { rate_scale: 0.25, time_scale: 4.0, ..trace };
         assert!(
-            what(&thinned, &found())
-                .ends_with("4.00 times as slow, thinned, each request kept with a chance of 25 %")
+            what(&thinned, &found()).ends_with("4.00 times as slow, thinned, each request kept with a chance of 25 %")
         );
     }
 
     #[test]
     fn a_trace_of_many_kinds_fits_a_screen() {
-        let kind =
-            |number| TraceKind { name: format!("kind-{number}"), requests: 40, called: None, rarer_kinds: 0 };
+        let kind = |number| TraceKind { name: format!("kind-{number}"), requests: 40, called: None, rarer_kinds: 0 };
         let found = TraceFindings { kinds: (0..30).map(kind).collect(), ..found() };
         let shown = |extent| {
             let lengths = TraceLengths { prompt: lengths(6_345.0, 123_192), answer: lengths(12.5, 2_000) };
@@ -222,10 +202,7 @@ mod tests {
             text(&document, Style { width: 80, ..Style::PLAIN }, extent)
         };
         let screen = shown(Extent::Summary);
-        assert!(
-            screen.lines().count() <= 24 && screen.contains("  … and 20 more kinds (--full)\n"),
-            "{screen}"
-        );
+        assert!(screen.lines().count() <= 24 && screen.contains("  … and 20 more kinds (--full)\n"), "{screen}");
         assert!(screen.contains("7,000 prompt and 180 answer tokens"), "{screen}");
         let prompts = "prompts  p50 6,345, p90 12,690, p95 19,035, p99 31,725, max 123,192 tokens";
         let answers = "answers  p50 12.5, p90 25.0, p95 37.5, p99 62.5, max 2,000 tokens";
@@ -245,13 +222,8 @@ mod tests {
              before: the highest possible prefix-cache hit rate"
         );
         let rest = TraceKind { name: "other".to_owned(), requests: 30, called: None, rarer_kinds: 7 };
-        let many = TraceFindings {
-            same_moment: 0,
-            reusable_share: None,
-            too_many_blocks: true,
-            kinds: vec![rest],
-            ..found()
-        };
+        let many =
+            TraceFindings { same_moment: 0, reusable_share: None, too_many_blocks: true, kinds: vec![rest], ..found() };
         assert_eq!(
             findings(&many).join("; "),
             "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; the share \

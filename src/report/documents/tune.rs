@@ -78,8 +78,8 @@ fn limit(tune: &Tune, decision: &TuneDecision) -> Option<String> {
 }
 
 fn decision(tune: &Tune) -> Section {
-    let section = Section::continued(Level::Summary)
-        .text(Some(&tune.description).filter(|description| !description.is_empty()));
+    let section =
+        Section::continued(Level::Summary).text(Some(&tune.description).filter(|description| !description.is_empty()));
     let Some(decision) = &tune.decision else { return section };
     let gain = decision.gain.map(|gain| match gain {
         gain if gain >= 1.0 => {
@@ -187,9 +187,7 @@ fn reasons(tune: &Tune) -> Section {
     Section::continued(Level::Summary)
         .fact(
             "dropped",
-            format!(
-                "{dropped} of {ran} that ran, each surely worse than another at a load that the other meets"
-            ),
+            format!("{dropped} of {ran} that ran, each surely worse than another at a load that the other meets"),
         )
         .fact("error rate", format!("at most {} that chance drops one as good", percent(tune.error_rate)))
         .fact("took", format!("{runs} and {starts} of the server, {load} of load"))
@@ -225,9 +223,7 @@ fn end(tune: &Tune, again: Option<&str>) -> Section {
     let why = match tune.stopped {
         TuneStopped::Finished => "Ended: the best variant and its load are known as well as the runs allow.",
         TuneStopped::OutOfRuns => "Ended: it had as many runs as it may have; the answer is the best so far.",
-        TuneStopped::Refused => {
-            "Ended: this machine cannot be trusted with more runs; the answer is the best so far."
-        }
+        TuneStopped::Refused => "Ended: this machine cannot be trusted with more runs; the answer is the best so far.",
         TuneStopped::Interrupted => "Interrupted: the answer is the best so far.",
     };
     run_again(Section::detail("End").text([why]), again, &tune.skyline_version).more(["matrix"])

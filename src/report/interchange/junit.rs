@@ -58,8 +58,7 @@ fn validity(summary: &Summary) -> TestCase {
     };
     let reasons = &summary.verdict.reasons;
     if let Some(first) = summary.verdict.gravest() {
-        let all: Vec<_> =
-            reasons.iter().map(|reason| format!("{}\n  → {}", reason.sentence, reason.cure)).collect();
+        let all: Vec<_> = reasons.iter().map(|reason| format!("{}\n  → {}", reason.sentence, reason.cure)).collect();
         status.set_type(kind).set_message(printable(&first.sentence)).set_description(lines(&all));
     }
     case(summary, VALIDITY, status)

@@ -41,18 +41,14 @@ pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
     }
     // What the names mean, for they mean other things elsewhere.
     let origin = arrivals::latency_origin(summary.run.load);
-    let _ = writeln!(
-        out,
-        "TTFT and e2e count from {origin}; TPOT is (last − first token) / (output tokens − 1)."
-    );
+    let _ = writeln!(out, "TTFT and e2e count from {origin}; TPOT is (last − first token) / (output tokens − 1).");
     out
 }
 
 fn workload(report: RunReport<'_>) -> String {
     let run = &report.summary.run;
-    let lengths = mean_lengths(report.log.records.iter()).map_or(String::new(), |(prompt, answer)| {
-        format!(", {prompt}-token prompts, {answer}-token outputs (means)")
-    });
+    let lengths = mean_lengths(report.log.records.iter())
+        .map_or(String::new(), |(prompt, answer)| format!(", {prompt}-token prompts, {answer}-token outputs (means)"));
     format!("{} on {}{lengths}", run.workload, run.model_names())
 }
 

@@ -3,13 +3,12 @@
 use crate::analysis::Status;
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{
-    BarChart, BarRow, Chart, Document, KeyFigure, Level, Note, Section, Statement, Table, TableCell,
-    TableColumn, Tone, VerdictLine,
+    BarChart, BarRow, Chart, Document, KeyFigure, Level, Note, Section, Statement, Table, TableCell, TableColumn, Tone,
+    VerdictLine,
 };
 
 /// What a server might call itself.
-pub(super) const HOSTILE: &str =
-    "</title><script src=https://evil.example/x.js></script>\u{202e}\u{1b}[2J|`@all`";
+pub(super) const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}\u{1b}[2J|`@all`";
 
 pub(super) fn everything() -> Document {
     let verdict = VerdictLine::new(Tone::Good, "VALID", "600 of 600 requests completed");
@@ -31,11 +30,9 @@ pub(super) fn everything() -> Document {
         .detail_rows(|place, _| place > 0)
         .explain([("*", "too few samples to rely on")]);
     let latency = Section::summary("Latency, ms").table(table);
-    let remarks = Section::continued(Level::Detail)
-        .fact("p99/p50", "TTFT 2.84")
-        .remark(["for p95 TTFT ±10 %, run about 3 min"]);
-    let bar =
-        |name: &str, length: f64| BarRow { name: name.to_owned(), length, label: format!("{length} ms") };
+    let remarks =
+        Section::continued(Level::Detail).fact("p99/p50", "TTFT 2.84").remark(["for p95 TTFT ±10 %, run about 3 min"]);
+    let bar = |name: &str, length: f64| BarRow { name: name.to_owned(), length, label: format!("{length} ms") };
     let bars = BarChart {
         heading: "p99 TTFT by load, ms".to_owned(),
         bound: Some(100.0),
@@ -43,8 +40,7 @@ pub(super) fn everything() -> Document {
     };
     let behind = Table::from_cells("Loads", ["load", "p99"], [["1", "50"]]);
     let plot = || {
-        let points =
-            vec![Point::at(1.0, 50.0, "50 ms".to_owned()), Point::at(10.0, 400.0, "400 ms".to_owned())];
+        let points = vec![Point::at(1.0, 50.0, "50 ms".to_owned()), Point::at(10.0, 400.0, "400 ms".to_owned())];
         let series = vec![Series::points("p99", Palette::First, LineStyle::None, points)];
         let (x, y) = (Axis::between("load", 0.0, 10.0), Axis::between("ms", 0.0, 400.0));
         Plot::new("p99 TTFT by load".to_owned(), x, y, series)
@@ -58,15 +54,13 @@ pub(super) fn everything() -> Document {
         Note::info(HOSTILE).cause("a cache miss").confirm("its counters"),
         Note::new(Status::Missed, "p95 ttft < 100ms: 144 ms"),
     ]);
-    let deployment =
-        [Statement::reported_by("bfloat16", "the server"), Statement::from(HOSTILE), "driver 580".into()];
+    let deployment = [Statement::reported_by("bfloat16", "the server"), Statement::from(HOSTILE), "driver 580".into()];
     let run = Section::detail("What was run")
         .fact("workload", "chat, seed 7")
         .facts("deployment", deployment)
         .text(["A text of its own."])
         .command(["skyline bench chat --url 'http://host'", "docker run \\\n  vllm"]);
-    let reference =
-        Section::reference("Reproduce").attachment("The workload (JSON)", "{\n  \"name\": \"chat\"\n}");
+    let reference = Section::reference("Reproduce").attachment("The workload (JSON)", "{\n  \"name\": \"chat\"\n}");
     Document::new("chat on llama").verdict(verdict).about("vllm 0.21.0 · poisson, 10 requests/s").with([
         key,
         latency,

@@ -178,8 +178,7 @@ impl Progress {
         let mut seconds = held(&self.seconds);
         let on = self.second.load(Relaxed);
         if second > on {
-            let [ttft, tpot, e2e] =
-                [&self.ttft, &self.tpot, &self.e2e].map(|times| held(times).middle_and_end(on));
+            let [ttft, tpot, e2e] = [&self.ttft, &self.tpot, &self.e2e].map(|times| held(times).middle_and_end(on));
             let (waiting, kv_permille) = self.server_at(at);
             let totals = SecondCounts { ttft, tpot, e2e, waiting, kv_permille, ..self.totals() };
             seconds.close(on, second, &totals);
@@ -198,23 +197,12 @@ impl Progress {
     }
 
     fn totals(&self) -> SecondCounts {
-        let counters =
-            [&self.released, &self.started, &self.completed, &self.failed, &self.censored, &self.met];
-        let [released, started, completed, failed, censored, met] =
-            counters.map(|counter| counter.load(Relaxed));
+        let counters = [&self.released, &self.started, &self.completed, &self.failed, &self.censored, &self.met];
+        let [released, started, completed, failed, censored, met] = counters.map(|counter| counter.load(Relaxed));
         let tokens = self.tokens.load(Relaxed);
         let in_flight = started.saturating_sub(completed + failed + censored);
         let queued = released.saturating_sub(started);
-        SecondCounts {
-            released,
-            completed,
-            failed,
-            met,
-            tokens,
-            in_flight,
-            queued,
-            ..SecondCounts::default()
-        }
+        SecondCounts { released, completed, failed, met, tokens, in_flight, queued, ..SecondCounts::default() }
     }
 
     /// The counts of the whole run, and the levels at `now`.

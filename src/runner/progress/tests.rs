@@ -61,8 +61,7 @@ fn of_several_attempts_the_answer_that_is_kept_counts() {
 fn latencies_of_a_closed_loop_count_from_sending() {
     for (form, expected) in [(LoadForm::PartlyOpen, ms(60)), (LoadForm::Closed, ms(40))] {
         let progress = Progress::from_form(form);
-        let record =
-            RequestRecord { dispatched: at(115), sent: Some(at(120)), ..due(at(100), Phase::Measured) };
+        let record = RequestRecord { dispatched: at(115), sent: Some(at(120)), ..due(at(100), Phase::Measured) };
         progress.first_tokens(at(160), 1, &record);
         assert!(close(progress.snapshot(at(200)).ttft.window.unwrap().max, expected), "{form:?}");
     }
@@ -110,12 +109,8 @@ fn seconds_hold_what_happened_in_them() {
     let ttft = snapshot.seconds[0].ttft;
     assert!(ttft.is_some_and(|(p50, p99)| close(p99, ms(50)) && p50 == p99));
     let still = SecondCounts { in_flight: 3, ..SecondCounts::default() };
-    let expected = [
-        SecondCounts { released: 3, tokens: 3, ttft, ..still },
-        SecondCounts { tokens: 5, ..still },
-        still,
-        still,
-    ];
+    let expected =
+        [SecondCounts { released: 3, tokens: 3, ttft, ..still }, SecondCounts { tokens: 5, ..still }, still, still];
     assert_eq!((&snapshot.seconds[..], snapshot.each_s), (&expected[..], 1));
     assert_eq!(snapshot.rates, Some(LiveRates { released: 0.75, tokens: 2.0, ..LiveRates::default() }));
     // A stamp of an earlier second that is seen later counts in the current second.
@@ -147,14 +142,7 @@ fn ends_are_counted_by_their_kinds() {
     assert_eq!((snapshot.failures.len(), snapshot.failed, snapshot.completed), (3, 4, 1));
     assert_eq!(
         snapshot.measured,
-        WindowCounts {
-            released: 4,
-            completed: 1,
-            failed: 3,
-            rejected: 2,
-            timed_out: 1,
-            ..Default::default()
-        }
+        WindowCounts { released: 4, completed: 1, failed: 3, rejected: 2, timed_out: 1, ..Default::default() }
     );
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0));
 }

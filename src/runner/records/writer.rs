@@ -12,8 +12,8 @@ use crate::clock::start_thread;
 use crate::engine::{AnswerText, CaptureText, CapturedText};
 use crate::generator::TokenCounter;
 use crate::record::{
-    ClientSample, CountedAnswer, LineFile, LogLine, Reading, RunFooter, RunHeader, RunLog, RunLogError,
-    RunLogWriter, UnendedRequest,
+    ClientSample, CountedAnswer, LineFile, LogLine, Reading, RunFooter, RunHeader, RunLog, RunLogError, RunLogWriter,
+    UnendedRequest,
 };
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;

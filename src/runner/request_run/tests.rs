@@ -35,8 +35,7 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
             let late = AnswerEvent::LateStamp { by: Duration::from_nanos(7) };
             assert!(run.take(late, Which::First, &mut life, &context).is_none());
         }
-        let chunk =
-            AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1, choice: 0 };
+        let chunk = AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1, choice: 0 };
         assert!(run.take(chunk, Which::First, &mut life, &context).is_none());
     }
     let at = Timestamp::from_nanos(999);

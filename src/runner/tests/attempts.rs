@@ -175,8 +175,7 @@ async fn time_limits_are_of_each_attempt() {
     let executed = run_of(&plays, clients, RunOptions { timeouts, ..PATIENT }).await;
     let record = &executed.records[0];
     let late = AttemptEnd::Failed(FailureKind::TimeoutTotal);
-    let expected =
-        [(AttemptKind::First, 100, 150, late), (AttemptKind::Retry, 650, 690, AttemptEnd::Answered)];
+    let expected = [(AttemptKind::First, 100, 150, late), (AttemptKind::Retry, 650, 690, AttemptEnd::Answered)];
     assert_eq!(ends(record), expected);
     assert_eq!(record.attempts()[0].discarded_tokens, 1, "its token was thrown away");
     assert_eq!((record.chunks.len(), record.chunks.first_at()), (2, Some(at(670))));

@@ -42,9 +42,7 @@ async fn asked(checks: Checks<Script>, over: u64, stopped: Option<u64>) -> Vec<(
     let millis = |moment: Timestamp| moment.as_nanos() / 1_000_000;
     kept.sort_by_key(|check| check.released);
     kept.iter()
-        .map(|asked| {
-            (asked.check, millis(asked.released.unwrap()), asked.end.as_ref().map(|end| millis(end.at)))
-        })
+        .map(|asked| (asked.check, millis(asked.released.unwrap()), asked.end.as_ref().map(|end| millis(end.at))))
         .collect()
 }
 
@@ -67,10 +65,7 @@ async fn a_person_who_stops_the_run_stops_them() {
 #[tokio::test(start_paused = true)]
 async fn before_a_run_each_is_asked_once_and_none_for_longer_than_its_limit() {
     let ends = |asked: Vec<FinishedCheck>| -> Vec<_> {
-        asked
-            .into_iter()
-            .map(|asked| (asked.check, asked.released, asked.end.unwrap().result.err()))
-            .collect()
+        asked.into_iter().map(|asked| (asked.check, asked.released, asked.end.unwrap().result.err())).collect()
     };
     assert_eq!(ends(checks(20, Some(30)).before().await), [(0, None, None), (1, None, None)]);
     let late = ends(checks(20, Some(10)).before().await);

@@ -7,9 +7,7 @@ use bytes::Bytes;
 use tokio::time::sleep_until;
 
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{
-    Answer, AnswerEnd, AnswerEvent, CaptureText, CapturedText, ChunkText, Engine, PreparedRequest,
-};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, CaptureText, CapturedText, ChunkText, Engine, PreparedRequest};
 use crate::generator::{Prompt, RequestSpec};
 use crate::record::{Failure, FailureKind, FinishReason};
 
@@ -57,8 +55,7 @@ impl Answer for Scripted {
             self.sent = Some(now);
             return AnswerEvent::Sent { at: now, opened_connection: false };
         };
-        let moment =
-            sent.after(self.script.ttft + self.script.gap * self.tokens_sent.min(self.script.tokens - 1));
+        let moment = sent.after(self.script.ttft + self.script.gap * self.tokens_sent.min(self.script.tokens - 1));
         sleep_until(self.clock.instant(moment)).await;
         if self.tokens_sent == self.script.tokens {
             let end = AnswerEnd {
@@ -112,13 +109,7 @@ impl Answer for SeenLateAnswer {
     async fn next(&mut self) -> AnswerEvent {
         if let Some(token) = self.left.token.take() {
             let at = self.begin.after(token);
-            return AnswerEvent::Chunk {
-                at,
-                tokens: Some(1),
-                text: ChunkText::Content,
-                merged: false,
-                choice: 0,
-            };
+            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false, choice: 0 };
         }
         let at = self.begin.after(self.left.end);
         let end = AnswerEnd {
@@ -203,14 +194,7 @@ impl Engine for ConversationEngine {
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> ScriptedAnswer {
         let number = (request.index >> 28) as u32;
-        ScriptedAnswer {
-            request,
-            clock,
-            stay: self.stay,
-            fails: self.fails.contains(&number),
-            sent: None,
-            texts: 0,
-        }
+        ScriptedAnswer { request, clock, stay: self.stay, fails: self.fails.contains(&number), sent: None, texts: 0 }
     }
 
     async fn warm_up(&self, _count: usize) {}
@@ -246,13 +230,7 @@ impl Answer for ScriptedAnswer {
         sleep_until(self.clock.instant(at)).await;
         if self.texts == 1 && !self.fails {
             self.texts += 1;
-            return AnswerEvent::Chunk {
-                at,
-                tokens: Some(1),
-                text: ChunkText::Content,
-                merged: false,
-                choice: 0,
-            };
+            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false, choice: 0 };
         }
         let said = format!("answer {}", self.request.index);
         let end = AnswerEnd {

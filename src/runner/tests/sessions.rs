@@ -86,12 +86,7 @@ async fn execute(
     Executed { records, footer }
 }
 
-async fn timed(
-    toml: &str,
-    engine: &ConversationEngine,
-    options: RunOptions,
-    wishes: &[(u64, Interrupt)],
-) -> Executed {
+async fn timed(toml: &str, engine: &ConversationEngine, options: RunOptions, wishes: &[(u64, Interrupt)]) -> Executed {
     execute(toml, engine, options, Pacing::Timer, wishes).await
 }
 
@@ -119,9 +114,7 @@ fn counts(executed: &Executed) -> SessionCounts {
 async fn a_turn_leaves_a_think_time_after_the_end_of_the_one_before() {
     let executed = timed(TALKS, &talker(1_500), PATIENT, &[]).await;
     // Openers at 10, 20 and 30 s; the one at 40 s is of the cool-down.
-    let of = |begin: u64| {
-        [0, 3_500, 7_000].map(|after| [begin + after, begin + after, begin + after + 1_500]).to_vec()
-    };
+    let of = |begin: u64| [0, 3_500, 7_000].map(|after| [begin + after, begin + after, begin + after + 1_500]).to_vec();
     for session in 0..3 {
         assert_eq!(moments(&executed, session), of(10_000 * (session + 1)), "session {session}");
     }
@@ -167,23 +160,14 @@ async fn later_turns_of_the_window_are_awaited_and_openers_keep_coming() {
     let dragging = timed(TALKS, &talker(13_000), PATIENT, &[]).await;
     // Turns at 10, 25 and 40 s, at 20 and 35 s, at 30 and 45 s; openers at 40 s too. The last awaited is that of 35 s.
     assert_eq!(dragging.footer.ended, at(48_000));
-    let mut cut: Vec<_> =
-        dragging.records.iter().filter(|record| record.outcome == Outcome::Censored).collect();
+    let mut cut: Vec<_> = dragging.records.iter().filter(|record| record.outcome == Outcome::Censored).collect();
     cut.sort_by_key(|record| (record.scheduled, turn(record).session));
-    let cut: Vec<_> =
-        cut.iter().map(|record| (record.scheduled, turn(record).session, record.phase)).collect();
+    let cut: Vec<_> = cut.iter().map(|record| (record.scheduled, turn(record).session, record.phase)).collect();
     assert_eq!(
         cut,
-        [
-            (at(40_000), 0, Phase::Cooldown),
-            (at(40_000), 3, Phase::Cooldown),
-            (at(45_000), 2, Phase::Cooldown)
-        ]
+        [(at(40_000), 0, Phase::Cooldown), (at(40_000), 3, Phase::Cooldown), (at(45_000), 2, Phase::Cooldown)]
     );
-    assert_eq!(
-        counts(&dragging),
-        SessionCounts { measured_turns: 2, cooldown_turns: 2, ..SessionCounts::default() }
-    );
+    assert_eq!(counts(&dragging), SessionCounts { measured_turns: 2, cooldown_turns: 2, ..SessionCounts::default() });
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,8 +177,7 @@ async fn a_failed_turn_ends_its_conversation_and_is_reported() {
     assert_eq!(executed.records.len(), 6);
     let failed: Vec<_> = executed.records.iter().filter(|record| failure(record).is_some()).collect();
     assert!(failed.iter().all(|record| turn(record).number == 1));
-    let expected =
-        SessionCounts { measured_turns: 3, broken_off: 3, turns_not_reached: 3, ..SessionCounts::default() };
+    let expected = SessionCounts { measured_turns: 3, broken_off: 3, turns_not_reached: 3, ..SessionCounts::default() };
     assert_eq!(counts(&executed), expected);
 }
 
@@ -203,8 +186,7 @@ async fn users_take_turns_with_the_server_and_are_never_more_than_they_are() {
     let executed = timed(USERS, &talker(700), PATIENT, &[]).await;
     for user in 0..3 {
         // 700 ms of answer and half a second of thought.
-        let expected: Vec<_> =
-            (1_000 * user..20_000).step_by(1_200).map(|begin| [begin, begin, begin + 700]).collect();
+        let expected: Vec<_> = (1_000 * user..20_000).step_by(1_200).map(|begin| [begin, begin, begin + 700]).collect();
         let found = moments(&executed, user);
         assert_eq!(found[..expected.len()], expected, "user {user}");
     }
@@ -223,10 +205,7 @@ async fn users_take_turns_with_the_server_and_are_never_more_than_they_are() {
     }));
     let openers = executed.records.iter().filter(|record| turn(record).is_opener()).count() as u64;
     let all = counts(&executed);
-    assert_eq!(
-        openers + all.warmup_turns + all.measured_turns + all.cooldown_turns,
-        executed.records.len() as u64
-    );
+    assert_eq!(openers + all.warmup_turns + all.measured_turns + all.cooldown_turns, executed.records.len() as u64);
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,13 +238,8 @@ async fn an_interrupt_lets_nothing_go_on_and_loses_nothing() {
     assert_eq!(executed.records.len(), 2);
     assert!(executed.records.iter().all(|record| record.outcome == Outcome::Completed));
     assert_eq!((executed.footer.ended, executed.footer.ending), (at(15_000), RunEnding::Interrupted));
-    let left = timed(
-        TALKS,
-        &talker(1_500),
-        PATIENT,
-        &[(14_000, Interrupt::StopReleasing), (14_200, Interrupt::Leave)],
-    )
-    .await;
+    let left =
+        timed(TALKS, &talker(1_500), PATIENT, &[(14_000, Interrupt::StopReleasing), (14_200, Interrupt::Leave)]).await;
     assert_eq!((left.footer.ended, left.records.len()), (at(14_200), 2));
     assert_eq!(left.records[1].outcome, Outcome::Censored);
     assert_eq!(
@@ -289,16 +263,14 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_nothing_follows() {
 #[tokio::test]
 async fn precise_pacing_lets_later_turns_go_at_their_moments() {
     let quick = USERS.replace("horizon_s = 20", "horizon_s = 1").replace("warmup_s = 2", "warmup_s = 0");
-    let quick =
-        quick.replace("think_time_s = 0.5", "think_time_s = 0.02").replace("ramp_s = 3", "ramp_s = 0.1");
+    let quick = quick.replace("think_time_s = 0.5", "think_time_s = 0.02").replace("ramp_s = 3", "ramp_s = 0.1");
     let executed = execute(&quick, &talker(30), PATIENT, Pacing::Precise, &[]).await;
     assert!(executed.records.len() > 20, "{}", executed.records.len());
     for session in 0..3 {
         let turns = moments(&executed, session);
         assert!(turns.windows(2).all(|pair| pair[1][0] >= pair[0][2] + 19), "{turns:?}");
     }
-    let mut lags: Vec<_> =
-        executed.records.iter().map(|record| record.dispatched.since(record.scheduled)).collect();
+    let mut lags: Vec<_> = executed.records.iter().map(|record| record.dispatched.since(record.scheduled)).collect();
     lags.sort_unstable();
     assert!(lags[lags.len() / 2] < ms(20), "{lags:?}");
 }

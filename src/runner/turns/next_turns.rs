@@ -51,12 +51,10 @@ impl NextTurns {
         }
         self.sessions.ended(&last, &mut finished.record);
         // Whoever counts tokens needs the text too.
-        let mut captured =
-            if self.sessions.planner.has_next_turn(&last) { finished.captured.clone() } else { None };
+        let mut captured = if self.sessions.planner.has_next_turn(&last) { finished.captured.clone() } else { None };
         let is_empty = |text: &CapturedText| text.read().content.is_empty();
         let (mut next, mut awaited) = (self.sessions.next_released(), 0);
-        self.sessions.counts.empty_answers +=
-            u64::from(next.is_some() && captured.as_ref().is_some_and(is_empty));
+        self.sessions.counts.empty_answers += u64::from(next.is_some() && captured.as_ref().is_some_and(is_empty));
         loop {
             let another = next.and_then(|_| self.sessions.next_released());
             awaited += u64::from(next.is_some_and(|next| next.phase != Phase::Cooldown));

@@ -123,8 +123,7 @@ mod tests {
         let ms = |ms: i128| Some(ms * 1_000_000);
         assert_eq!(slept(ms(500), ms(12_500)), Some(12_000_000_000));
         assert_eq!(slept(Some(-90), Some(11_999_999_910)), Some(12_000_000_000), "read a little late");
-        for (before, after) in [(ms(500), ms(500)), (ms(500), ms(560)), (ms(560), ms(500)), (None, ms(9_000))]
-        {
+        for (before, after) in [(ms(500), ms(500)), (ms(500), ms(560)), (ms(560), ms(500)), (None, ms(9_000))] {
             assert_eq!(slept(before, after), None);
         }
         assert_eq!(slept(asleep(), asleep()), None, "this machine is awake");

@@ -120,10 +120,7 @@ mod tests {
         assert!(longest.take().is_some_and(|late| late.abs_diff(42_000_000) < 50_000));
         assert_eq!(longest.take(), None, "a delay is taken once");
         let delays = watch.finish().await.unwrap();
-        assert_eq!(
-            delays.n, 7,
-            "0, 10 and 70 ms in time; 20 ms late by 42, 30, 40 and 50 ms by 32, 22 and 12"
-        );
+        assert_eq!(delays.n, 7, "0, 10 and 70 ms in time; 20 ms late by 42, 30, 40 and 50 ms by 32, 22 and 12");
         assert!(delays.max_ns.abs_diff(42_000_000) < 50_000, "{delays:?}");
         assert!(delays.p50_ns.abs_diff(12_000_000) < 50_000, "{delays:?}");
     }

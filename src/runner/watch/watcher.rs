@@ -19,11 +19,7 @@ impl Watcher {
     /// something about the machine and not about its load, and nothing where the measuring threads could run.
     ///
     /// `beside` is called at each step, some hundred times a second, and must be quick.
-    pub(super) fn start(
-        clock: RunClock,
-        pacing: Pacing,
-        beside: impl FnMut(Timestamp) + Send + 'static,
-    ) -> Self {
+    pub(super) fn start(clock: RunClock, pacing: Pacing, beside: impl FnMut(Timestamp) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = start_thread("watcher", move || {

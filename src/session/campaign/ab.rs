@@ -242,8 +242,7 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
     fn recorded(&mut self, done: &CampaignStep<'_, AbExperiment>) -> Result<(), Stop> {
         let CampaignStep { request, experiment, .. } = done;
         let is_round = request.group.last() == Some(&request.name);
-        if let Some(test) = experiment.result().ok().filter(|test| is_round && test.counted_rounds >= TELLING)
-        {
+        if let Some(test) = experiment.result().ok().filter(|test| is_round && test.counted_rounds >= TELLING) {
             self.say_power(&test.variation(), "the rounds so far");
         }
         Ok(())

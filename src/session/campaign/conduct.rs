@@ -6,9 +6,7 @@ use std::time::Duration;
 use super::dir::ExperimentDir;
 use super::reported::{Conducted, store};
 use crate::analysis::{Objective, summarise};
-use crate::experiment::{
-    CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
-};
+use crate::experiment::{CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive};
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
@@ -167,11 +165,7 @@ impl<C> CampaignExecutor<'_, C> {
         }
     }
 
-    fn carry_out<E: Conducted>(
-        &mut self,
-        request: &RunRequest<E::Part>,
-        experiment: &E,
-    ) -> Result<RunOutcome, Stop>
+    fn carry_out<E: Conducted>(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, Stop>
     where
         C: Campaign<E>,
     {

@@ -36,12 +36,7 @@ pub(crate) struct ExperimentDir {
 
 impl ExperimentDir {
     /// A new one in `base`; its manifest has all that decides which runs there are, so that it can be resumed.
-    pub(crate) fn create(
-        base: &Path,
-        name: &str,
-        engine: &str,
-        manifest: &impl Serialize,
-    ) -> Result<Self, Stop> {
+    pub(crate) fn create(base: &Path, name: &str, engine: &str, manifest: &impl Serialize) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
         let text = serde_json::to_string_pretty(&stored(manifest)?).map_err(Stop::impossible)?;
         let dir = Self { _lock: Some(lock(&folder)?), folder };
@@ -151,9 +146,8 @@ impl ExperimentDir {
         if folder.exists() {
             let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));
             let free = beside.into_iter().find(|beside| !beside.exists()).unwrap_or_else(|| folder.clone());
-            std::fs::rename(&folder, &free).map_err(|error| {
-                Stop::impossible(format!("cannot move {} aside: {error}", folder.display()))
-            })?;
+            std::fs::rename(&folder, &free)
+                .map_err(|error| Stop::impossible(format!("cannot move {} aside: {error}", folder.display())))?;
         }
         Ok(())
     }
@@ -208,8 +202,7 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
             };
             // The embedded mock of an older skyline, of which nothing is said, did not plan steps ahead.
             let usual = |key: &String| if key == "async_scheduling" { false.into() } else { Value::Null };
-            let missing =
-                |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_else(|| usual(key));
+            let missing = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_else(|| usual(key));
             let added = now.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added).filter(decides) {
                 let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
@@ -296,15 +289,12 @@ mod tests {
         let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
         let refusal = ExperimentDir::resume(&folder, &other).unwrap_err();
         assert!(
-            refusal
-                .message()
-                .contains("\n  rates[1] was 2.0, and is 3.0 now\n  workload.seed was 1, and is 2 now")
+            refusal.message().contains("\n  rates[1] was 2.0, and is 3.0 now\n  workload.seed was 1, and is 2 now")
                 && refusal.message().contains("\n  sustain was null, and is 300 now"),
             "{}",
             refusal.message()
         );
-        let recommends =
-            json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1, "mock_hardware": "l40s"}});
+        let recommends = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1, "mock_hardware": "l40s"}});
         assert!(ExperimentDir::resume(&folder, &recommends).is_ok(), "older workloads recommend nothing");
         let nothing = ExperimentDir::resume(base.path(), &asked).unwrap_err();
         assert!(nothing.message().contains("cannot read"), "{}", nothing.message());
@@ -313,16 +303,15 @@ mod tests {
     #[test]
     fn an_older_mock_is_not_taken_for_that_of_today() {
         let base = tempfile::tempdir().unwrap();
-        let server =
-            |hardware: Value| json!({"server": {"url": null, "engine": "mock", "deployment": hardware}});
+        let server = |hardware: Value| json!({"server": {"url": null, "engine": "mock", "deployment": hardware}});
         let dir = ExperimentDir::create(base.path(), "chat-sweep", "mock", &server(json!({}))).unwrap();
         let folder = dir.folder().to_path_buf();
         drop(dir);
         let refusal = ExperimentDir::resume(&folder, &server(json!({"hardware": "l40s"}))).unwrap_err();
         assert!(
-            refusal.message().contains(
-                "server.deployment.hardware was null, and is \"l40s\" now\nhint: the embedded mock"
-            ),
+            refusal
+                .message()
+                .contains("server.deployment.hardware was null, and is \"l40s\" now\nhint: the embedded mock"),
             "{}",
             refusal.message()
         );
@@ -333,8 +322,7 @@ mod tests {
     fn an_older_mock_is_resumed_only_without_asynchronous_scheduling() {
         let base = tempfile::tempdir().unwrap();
         let asked = |facts: Value| json!({"rows": [{"url": null, "engine": "mock", "deployment": facts}]});
-        let dir =
-            ExperimentDir::create(base.path(), "m", "mock", &asked(json!({"hardware": "l40s"}))).unwrap();
+        let dir = ExperimentDir::create(base.path(), "m", "mock", &asked(json!({"hardware": "l40s"}))).unwrap();
         let folder = dir.folder().to_path_buf();
         drop(dir);
         let with = |on: bool| asked(json!({"hardware": "l40s", "async_scheduling": on}));

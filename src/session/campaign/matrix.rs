@@ -82,9 +82,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     }
 
     fn objectives(&self, request: &RunRequest<MatrixRun>) -> &[Objective] {
-        self.cell(request.part.slot)
-            .map(|cell| cell.checked.settings.objectives.as_slice())
-            .unwrap_or_default()
+        self.cell(request.part.slot).map(|cell| cell.checked.settings.objectives.as_slice()).unwrap_or_default()
     }
 
     fn time_of(&self, next: &CampaignStep<'_, MatrixExperiment>, _run: &PlannedRun, runs: u64) -> Duration {
@@ -110,15 +108,10 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
 
     fn title(&self, next: &CampaignStep<'_, MatrixExperiment>, _run: &PlannedRun) -> Option<String> {
         let MatrixRun { slot, repeat, of } = next.request.part;
-        let (row, variant) =
-            (&self.plan.experiments.rows[slot.row], &self.plan.experiments.variants[slot.variant]);
-        let under = if self.plan.experiments.has_one_variant() {
-            String::new()
-        } else {
-            format!(" under {}", variant.name)
-        };
-        let which =
-            if of.max(repeat) > 1 { format!(", {}", place("run", repeat, of)) } else { String::new() };
+        let (row, variant) = (&self.plan.experiments.rows[slot.row], &self.plan.experiments.variants[slot.variant]);
+        let under =
+            if self.plan.experiments.has_one_variant() { String::new() } else { format!(" under {}", variant.name) };
+        let which = if of.max(repeat) > 1 { format!(", {}", place("run", repeat, of)) } else { String::new() };
         Some(format!("row {}{under}{which}", row.name))
     }
 

@@ -52,8 +52,7 @@ impl<'a> Serving<'a> {
                 refuse_another(url.host(), url.port(), &variant.name)?;
                 place = Some((url.host().to_owned(), url.port()));
             }
-            variables =
-                variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
+            variables = variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
         }
         let output = Output::to(dir.folder().join("commands.log"));
         let (screen, process) = (run.screen, None);

@@ -11,8 +11,8 @@ use super::conduct::{Campaign, CampaignStep, runs_left};
 use super::dir::{ExperimentDir, ServerManifest};
 use crate::analysis::{Objective, Status};
 use crate::experiment::{
-    CapacityProbe, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search, SweepExperiment,
-    SweepPlan, SweepRun, Trial, TrialRequest,
+    CapacityProbe, JudgedObjective, Load, LoadAxis, MeasuredCapacity, RunRequest, Search, SweepExperiment, SweepPlan,
+    SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
 use crate::session::console::{Printer, Stop};
@@ -247,8 +247,7 @@ fn title(wanted: &TrialRequest, warmup_s: f64) -> String {
 
 /// The length of a window after its warm-up, in words.
 pub(super) fn with_warm_up(window_s: f64, warmup_s: f64) -> String {
-    let after =
-        if warmup_s > 0.0 { format!(" after {} of warm-up", seconds(warmup_s)) } else { String::new() };
+    let after = if warmup_s > 0.0 { format!(" after {} of warm-up", seconds(warmup_s)) } else { String::new() };
     seconds(window_s) + &after
 }
 
@@ -319,8 +318,7 @@ mod tests {
         trial.invalid.clear();
         assert_eq!(finding(&trial), "done");
         // One run decides nothing by itself: its line has figures and no verdict.
-        let records =
-            (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * 10, 10, 3));
+        let records = (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * 10, 10, 3));
         let log = run(1_000, records.map(RecordBuilder::build).collect());
         let judged = Trial::new(&wanted, &summarise(&log, &["p50 ttft < 295ms".parse().unwrap()]));
         assert_eq!(figure(&judged.judged[0]), "p50 ttft 295 ms (50 % over the bound, 50 % may be)");

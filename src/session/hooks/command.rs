@@ -248,9 +248,7 @@ impl ServerProcess {
     pub(crate) fn start(command: &str, variables: &Variables, mut output: Output) -> Result<Self, Stop> {
         let mut group = begin("serve", Line::Filed(command), variables, &mut output)?;
         match Guard::over(&group, SERVER_GRACE) {
-            Ok(guard) => {
-                Ok(Self { command: command.to_owned(), group: RefCell::new(group), _guard: guard, output })
-            }
+            Ok(guard) => Ok(Self { command: command.to_owned(), group: RefCell::new(group), _guard: guard, output }),
             Err(error) => {
                 group.end(SERVER_GRACE);
                 Err(Stop::impossible(format!("`sh` cannot be started to guard the server: {error}")))

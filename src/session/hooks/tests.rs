@@ -55,12 +55,8 @@ fn is_there(process: &str) -> bool {
 fn a_command_is_told_its_place_and_all_it_says_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let minute = Duration::from_mins(1);
-    run(
-        r#"echo "$SKYLINE_VARIANT: $SKYLINE_FLAGS"; test -x "$SKYLINE" && echo twice >&2"#,
-        minute,
-        folder.path(),
-    )
-    .unwrap();
+    run(r#"echo "$SKYLINE_VARIANT: $SKYLINE_FLAGS"; test -x "$SKYLINE" && echo twice >&2"#, minute, folder.path())
+        .unwrap();
     run("true", minute, folder.path()).unwrap();
     let log = std::fs::read_to_string(folder.path().join("hooks.log")).unwrap();
     let lines: Vec<_> = log.lines().collect();
@@ -103,8 +99,7 @@ fn a_command_that_fails_says_how_and_what_it_wrote() {
 #[test]
 fn what_was_typed_is_run_and_repeated_nowhere() {
     let folder = tempfile::tempdir().unwrap();
-    let (line, minute) =
-        (Line::Typed("token=hf_secret; echo told ${#token}; exit 7"), Duration::from_mins(1));
+    let (line, minute) = (Line::Typed("token=hf_secret; echo told ${#token}; exit 7"), Duration::from_mins(1));
     let failed = run_line(line, minute, folder.path()).unwrap_err();
     let late = run_line(Line::Typed(": hf_secret; sleep 600"), Duration::from_millis(200), folder.path());
     let late = late.unwrap_err();
@@ -132,8 +127,7 @@ fn a_command_has_neither_the_priority_nor_the_limit_of_threads_of_real_time() {
             let _ = ended.recv();
         });
         is_raised.recv().unwrap();
-        let command =
-            "grep -i 'realtime timeout' /proc/self/limits; awk '{ print \"policy\", $41 }' /proc/self/stat";
+        let command = "grep -i 'realtime timeout' /proc/self/limits; awk '{ print \"policy\", $41 }' /proc/self/stat";
         run(command, Duration::from_mins(1), folder.path()).unwrap();
         drop(end);
     });
@@ -173,11 +167,8 @@ fn a_server_lives_as_long_as_its_value_and_ends_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let (child, said) = (folder.path().join("pid"), folder.path().join("said"));
     // A leader that notes the signal, and a child in the background.
-    let command = format!(
-        "trap 'echo asked > {}; exit 0' TERM; sleep 600 & echo $! > {}; wait",
-        said.display(),
-        child.display()
-    );
+    let command =
+        format!("trap 'echo asked > {}; exit 0' TERM; sleep 600 & echo $! > {}; wait", said.display(), child.display());
     let output = Output::to(folder.path().join("server.log"));
     let server = ServerProcess::start(&command, &Variables::default(), output).unwrap();
     assert!(soon(|| number(&child).is_some()));
@@ -189,10 +180,7 @@ fn a_server_lives_as_long_as_its_value_and_ends_with_its_children() {
     let begin = Instant::now();
     drop(server);
     assert!(!is_there(&process) && said.exists());
-    assert!(
-        begin.elapsed() < Duration::from_secs(14),
-        "not killed after the grace: loose, by a factor of many"
-    );
+    assert!(begin.elapsed() < Duration::from_secs(14), "not killed after the grace: loose, by a factor of many");
 }
 
 #[test]

@@ -12,8 +12,7 @@ use crate::workload::{SharedPrefixes, WorkloadSpec};
 /// Notes that no answer of a server shows whether it heeds priorities.
 pub(super) fn advise(settings: &RunSettings, printer: Printer) {
     if settings.requests.priority == PriorityField::Sent {
-        let option =
-            settings.server.dialect.start_options().priority.map(|option| format!(" (without {option})"));
+        let option = settings.server.dialect.start_options().priority.map(|option| format!(" (without {option})"));
         printer.words(&format!(
             "note: a server that does not schedule by priority{} ignores the field; the table by priority shows \
              whether it counts",
@@ -43,33 +42,24 @@ pub(super) fn prepare(
             request.planned.index = index;
             request
         });
-        let line =
-            StepLine::counting(settings.screen, "warming the prefix cache", (warmed.len() * models) as u64);
+        let line = StepLine::counting(settings.screen, "warming the prefix cache", (warmed.len() * models) as u64);
         server.runtime.block_on(server.engine.warm_cache(line.count(requests))).map_err(Stop::impossible)?;
     }
-    let preparation =
-        CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };
+    let preparation = CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };
     Ok((preparation != CachePreparation::default()).then_some(preparation))
 }
 
 /// The prefixes that are to be warm, each with the number of its class.
 fn warmed(spec: &WorkloadSpec) -> Vec<(u16, SharedPrefix)> {
     let of_class = |(number, class)| {
-        let warmed =
-            spec.classes[usize::from(number)].shared_prefix.as_ref().map_or(0, SharedPrefixes::warmed);
+        let warmed = spec.classes[usize::from(number)].shared_prefix.as_ref().map_or(0, SharedPrefixes::warmed);
         prefixes_of(spec, class).into_iter().take(warmed as usize).map(move |prefix| (number, prefix))
     };
     (0..).zip(&spec.classes).flat_map(of_class).collect()
 }
 
 /// A request that says a prefix and nothing else.
-fn alone(
-    class: u16,
-    prefix: SharedPrefix,
-    model: u16,
-    spec: &WorkloadSpec,
-    prompts: &PromptBuilder,
-) -> RequestSpec {
+fn alone(class: u16, prefix: SharedPrefix, model: u16, spec: &WorkloadSpec, prompts: &PromptBuilder) -> RequestSpec {
     let model = spec.models.as_ref().map(|_| model);
     let planned = PlannedRequest { class, model, input_tokens: prefix.tokens, ..PlannedRequest::default() };
     planned.into_spec(Prompt::Text(prompts.prefix(class, prefix)))

@@ -8,9 +8,7 @@ use tokio::runtime::Runtime;
 
 use super::{context_fit, embedded};
 use crate::clock::Pacing;
-use crate::engine::{
-    ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
-};
+use crate::engine::{ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target};
 use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
@@ -85,10 +83,9 @@ impl ServerConnection {
             ServerAddress::At(url) => (url.clone(), None),
             ServerAddress::EmbeddedMock(facts) => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let backend = Backend::new(&embedded::deployment(facts)?, facts.async_scheduling)
-                    .map_err(Stop::usage)?;
-                let options =
-                    MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
+                let backend =
+                    Backend::new(&embedded::deployment(facts)?, facts.async_scheduling).map_err(Stop::usage)?;
+                let options = MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 (mock.url().clone(), Some(mock))
             }
@@ -115,9 +112,8 @@ impl ServerConnection {
                         notice.announced = None;
                         printer.words(&reason);
                     }
-                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => printer.words(&format!(
-                        "{listed} models are served; taking the first, {model} (choose with --model)"
-                    )),
+                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => printer
+                        .words(&format!("{listed} models are served; taking the first, {model} (choose with --model)")),
                     ConnectProgress::ModelChosen { .. } => {}
                 });
                 let engine = connecting.await.map_err(of_server)?;
@@ -357,16 +353,12 @@ mod tests {
     fn without_a_cap_a_stalled_server_decides() {
         let files = said(600, None, 1).unwrap();
         assert!(
-            files.starts_with(
-                "warning: should the server stall, 6,000 connections at a time need 6,064 open files"
-            ) && files.contains("`ulimit -n 6064`"),
+            files.starts_with("warning: should the server stall, 6,000 connections at a time need 6,064 open files")
+                && files.contains("`ulimit -n 6064`"),
             "{files}"
         );
         let ports = said(35, None, 1).unwrap();
-        assert!(
-            ports.contains("stall, 3,500 connections") && ports.contains("ip_local_port_range"),
-            "{ports}"
-        );
+        assert!(ports.contains("stall, 3,500 connections") && ports.contains("ip_local_port_range"), "{ports}");
         assert_eq!(said(30, None, 1), None, "3,000 at the most");
         assert!(said(30, None, 2).is_some(), "with both ends in this process");
     }

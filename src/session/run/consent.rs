@@ -23,17 +23,11 @@ fn is_private(address: IpAddr) -> bool {
         IpAddr::V4(v4) => {
             let [first, second, ..] = v4.octets();
             let of_carrier = first == 100 && (64..128).contains(&second);
-            v4.is_loopback()
-                || v4.is_private()
-                || v4.is_link_local()
-                || v4 == Ipv4Addr::UNSPECIFIED
-                || of_carrier
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4 == Ipv4Addr::UNSPECIFIED || of_carrier
         }
         IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
             Some(v4) => is_private(v4.into()),
-            None => {
-                v6.is_loopback() || v6.is_unspecified() || v6.is_unique_local() || v6.is_unicast_link_local()
-            }
+            None => v6.is_loopback() || v6.is_unspecified() || v6.is_unique_local() || v6.is_unicast_link_local(),
         },
     }
 }
@@ -42,12 +36,8 @@ fn is_private(address: IpAddr) -> bool {
 /// proxy, which may know it, and where the user waits for the server (`--wait`); elsewhere it is refused.
 fn public_address(url: &BaseUrl, waits: bool) -> Result<Option<String>, Stop> {
     match (url.host(), url.port()).to_socket_addrs() {
-        Ok(addresses) => {
-            Ok(addresses.map(|address| address.ip()).find(|ip| !is_private(*ip)).map(|ip| ip.to_string()))
-        }
-        Err(_) if matches!(Proxy::of_environment(url.whole()), Ok(Some(_))) => {
-            Ok(Some("behind a proxy".to_owned()))
-        }
+        Ok(addresses) => Ok(addresses.map(|address| address.ip()).find(|ip| !is_private(*ip)).map(|ip| ip.to_string())),
+        Err(_) if matches!(Proxy::of_environment(url.whole()), Ok(Some(_))) => Ok(Some("behind a proxy".to_owned())),
         Err(_) if waits => Ok(Some("its address is not known yet".to_owned())),
         Err(error) => Err(Stop::impossible(format!(
             "{url}: the host `{}` cannot be found: {error}\n\
@@ -74,9 +64,7 @@ pub(crate) fn announce_load<'a>(
         // How much a search sends is not known before.
         let free = load.all_requests().is_finite().then(|| {
             let [few, tokens] = [FEW_REQUESTS, FEW_TOKENS].map(|most| count(most as u64));
-            format!(
-                "; up to {SLOW_PER_S} requests/s, {few} requests and {tokens} tokens in all need no confirmation"
-            )
+            format!("; up to {SLOW_PER_S} requests/s, {few} requests and {tokens} tokens in all need no confirmation")
         });
         return Err(Stop::usage(format!(
             "{what}\nhint: if you may do that, repeat the command with --yes{}",
@@ -118,9 +106,7 @@ fn public_load<'a>(
         let of_it = load.all_tokens(|planned| settings.server.answer_tokens(planned));
         tokens = tokens.max(of_it);
         match &settings.server.address {
-            ServerAddress::At(url)
-                if !is_small(load, of_it) && urls.iter().all(|(asked, _)| asked != &url) =>
-            {
+            ServerAddress::At(url) if !is_small(load, of_it) && urls.iter().all(|(asked, _)| asked != &url) => {
                 urls.push((url, settings.server.wait.is_some()));
             }
             ServerAddress::At(_) | ServerAddress::EmbeddedMock(_) => {}
@@ -233,15 +219,12 @@ mod tests {
         // 900 requests of 265 and 133 tokens: 1.04 million with six answers to each, 0.92 with five.
         assert!(with(&open(10.0, 90.0), json!({"n": 5})) && !with(&open(10.0, 90.0), json!({"n": 7})));
         assert!(!with(&open(1.0, 20.0), json!({"max_tokens": 100_000})), "the limit that is sent counts");
-        let again = |clients| {
-            of(Overrides { horizon_s: Some(40.0), rate_per_s: Some(2.0), clients, ..Overrides::default() })
-        };
-        let clients =
-            |retries, hedge_after_s| ClientChange { retries, hedge_after_s, ..ClientChange::default() };
+        let again =
+            |clients| of(Overrides { horizon_s: Some(40.0), rate_per_s: Some(2.0), clients, ..Overrides::default() });
+        let clients = |retries, hedge_after_s| ClientChange { retries, hedge_after_s, ..ClientChange::default() };
         assert!(is_small(&again(clients(Some(4), None))) && !is_small(&again(clients(Some(5), None))));
         assert!(!is_small(&again(clients(Some(4), Some(1.0)))), "each try may be hedged");
-        let users =
-            |users| of(Overrides { users: Some(users), horizon_s: Some(20.0), ..Overrides::default() });
+        let users = |users| of(Overrides { users: Some(users), horizon_s: Some(20.0), ..Overrides::default() });
         assert!(is_small(&users(2)) && !is_small(&users(11)));
         assert!(!is_small(&open(1.0, 10.0).and(users(11))) && is_small(&open(1.0, 10.0).and(users(2))));
     }

@@ -17,12 +17,10 @@ use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
 use crate::record::{
-    CachePreparation, Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
-    RunFooter, RunHeader, RunLog, RunLogWriter,
+    CachePreparation, Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding, RunFooter,
+    RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{
-    AnswerJudge, FinishedCheck, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
-};
+use crate::runner::{AnswerJudge, FinishedCheck, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink};
 use crate::session::command_line;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
@@ -190,14 +188,8 @@ impl RunContext {
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts)?;
-        let golden = Golden::new(
-            server,
-            &engine,
-            &workload,
-            shard,
-            options.timeouts.total,
-            settings.requests.save_text,
-        );
+        let golden =
+            Golden::new(server, &engine, &workload, shard, options.timeouts.total, settings.requests.save_text);
         let before_load =
             golden.as_ref().map(|golden| golden.before(settings.screen, self.printer)).unwrap_or_default();
         // Each of several generators would count what all of them send.
@@ -245,8 +237,7 @@ impl RunContext {
         };
         let header = self.header(prepared, clock);
         let folder = folder(&header)?;
-        let judge =
-            AnswerJudge::new(&prepared.workload, prepared.engine.secrets(), self.settings.requests.save_text);
+        let judge = AnswerJudge::new(&prepared.workload, prepared.engine.secrets(), self.settings.requests.save_text);
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let writer = RecordWriter::start(log, prepared.keep, judge).map_err(Stop::impossible)?;
         for check in std::mem::take(&mut prepared.checked) {
@@ -269,10 +260,7 @@ impl RunContext {
             prompts: prepared.prompts.clone(),
             cache: prepared.cache,
             warming_requests: Some(self.warmed.get()).filter(|requests| *requests > 0),
-            engines: vec![EngineFacts {
-                cache_block_tokens: reported.or(facts.cache_block_tokens),
-                ..facts.clone()
-            }],
+            engines: vec![EngineFacts { cache_block_tokens: reported.or(facts.cache_block_tokens), ..facts.clone() }],
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(prepared.workload.clients.as_ref()),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
@@ -302,11 +290,8 @@ impl RunContext {
         let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
         let scraping = Scraper::start(&pages, times, clock, latest);
         let samples = Some(SampleSink::new(writer.client_keeper()));
-        let watched = WatchedRun::new(
-            header,
-            (part, &settings.objectives),
-            (Arc::clone(&progress), clock, options.drain),
-        );
+        let watched =
+            WatchedRun::new(header, (part, &settings.objectives), (Arc::clone(&progress), clock, options.drain));
         let live = LiveView::start(settings.screen, watched);
         let footer = self.server.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
@@ -319,9 +304,7 @@ impl RunContext {
             let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {
                 None => sent.await,
-                Some(golden) => {
-                    Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await
-                }
+                Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
             }?;
             if let Some(before) = counted {
                 footer.server = server.counters().await.and_then(|after| after.since(&before));
@@ -363,9 +346,8 @@ impl RunContext {
         // Only now: until all is stored, no signal may end the program.
         self.interrupts.run_ends();
         if let Err(error) = &written {
-            self.printer.words(&format!(
-                "error: {error}; what follows is computed from memory too, and the log is not whole"
-            ));
+            self.printer
+                .words(&format!("error: {error}; what follows is computed from memory too, and the log is not whole"));
         }
         Ok((log, folder, written.map_err(Stop::impossible)))
     }

@@ -79,8 +79,7 @@ impl Context {
             count(output)
         );
         let option = self.option.map_or_else(String::new, |option| format!(" ({option})"));
-        let cure =
-            format!("shorten them (--input-tokens, --output-tokens), or serve a longer context{option}");
+        let cure = format!("shorten them (--input-tokens, --output-tokens), or serve a longer context{option}");
         if share > MOST {
             return Err(Stop::usage(format!("{found}; no load was sent\nhint: {cure}")));
         }

@@ -107,8 +107,7 @@ mod tests {
         let hardware = refusal(typed(Some("h10"), None));
         assert!(hardware.contains("--hardware: ") && hardware.contains("did you mean `h100`?"), "{hardware}");
         assert!(refusal(typed(None, Some(3))).contains("--gpus 3: "));
-        let too_large =
-            DeploymentFacts { serving_model: Some("llama-3.1-405b".to_owned()), ..typed(None, None) };
+        let too_large = DeploymentFacts { serving_model: Some("llama-3.1-405b".to_owned()), ..typed(None, None) };
         let too_large = refusal(too_large);
         assert!(too_large.contains("llama-3.1-405b"), "{too_large}");
         let spec = WorkloadSpec { mock_hardware: Some("l40x".to_owned()), ..spec.clone() };

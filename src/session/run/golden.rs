@@ -113,8 +113,7 @@ impl<'a> Golden<'a> {
         if spec.checks.is_empty() || shard.is_some_and(|shard| shard.number > 1) {
             return None;
         }
-        let prompts =
-            (0..).zip(&spec.checks).map(|(index, check)| engine.prepare_check(index, check)).collect();
+        let prompts = (0..).zip(&spec.checks).map(|(index, check)| engine.prepare_check(index, check)).collect();
         Some(Self {
             server,
             checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
@@ -126,10 +125,8 @@ impl<'a> Golden<'a> {
     /// Sends each once, without load.
     fn ask(&self, screen: Screen) -> Vec<FinishedCheck> {
         let prompts = counted(self.named.len() as u64, "golden prompt");
-        let _line = StepLine::start(
-            screen,
-            format!("sending {prompts}, each for up to {}", spoken(self.checks.patience())),
-        );
+        let _line =
+            StepLine::start(screen, format!("sending {prompts}, each for up to {}", spoken(self.checks.patience())));
         self.server.runtime.block_on(self.checks.before())
     }
 

@@ -81,9 +81,7 @@ impl PlannedLoad {
         let own = shard.map_or(users, |shard| shard.among_first(users));
         let load = Self { generators, exact, ..lasting(Load::Users(own)) };
         match workload.requests {
-            Some(requests) => {
-                Self { requests: requests as f64, at_once: own.min(requests), of_users: 0.0, ..load }
-            }
+            Some(requests) => Self { requests: requests as f64, at_once: own.min(requests), of_users: 0.0, ..load },
             None => load,
         }
     }
@@ -112,12 +110,7 @@ impl PlannedLoad {
     }
 
     /// That of a run of `workload` under `load` for so many seconds.
-    pub(crate) fn lasting(
-        seconds: f64,
-        load: Load,
-        workload: &WorkloadSpec,
-        cap: Option<NonZeroUsize>,
-    ) -> Self {
+    pub(crate) fn lasting(seconds: f64, load: Load, workload: &WorkloadSpec, cap: Option<NonZeroUsize>) -> Self {
         let cap = cap.map(|cap| cap.get() as u64);
         let (rate, users) = match load {
             Load::Rate(per_s) => (per_s, None),

@@ -31,8 +31,7 @@ pub(super) fn calibrated(
     check_fitness(settings.machine, &found)?;
     let fitness = Fitness::new(&found);
     if fitness != Fitness::Ready || settings.screen != Screen::Quiet {
-        let trusted =
-            ClientCapacity(&found).trusted_requests_per_s(demand(settings, spec).events_per_request);
+        let trusted = ClientCapacity(&found).trusted_requests_per_s(demand(settings, spec).events_per_request);
         let cure = if fitness.cure().is_empty() { String::new() } else { format!(": {}", fitness.cure()) };
         printer.words(&format!("machine: {} ({}){cure}", fitness.word(), fitness.sentence(&found, trusted)));
     }
@@ -64,8 +63,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
     }
     let mut best: Option<Calibration> = None;
     let mut failure = None;
-    let line =
-        StepLine::start(settings.screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
+    let line = StepLine::start(settings.screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
     for _ in 0..TRIES {
         match calibrate(QUICK, settings.pacing, |_| {}) {
             Ok(found) => best = Some(best.map_or(found, |best| fitter(best, found))),
@@ -120,11 +118,7 @@ pub(super) fn check_load(
 }
 
 /// Whether what is known of this machine says that it can send `spec`, whether or not that is enforced.
-pub(super) fn is_trusted_with(
-    settings: &RunSettings,
-    calibration: Option<&Calibration>,
-    spec: &WorkloadSpec,
-) -> bool {
+pub(super) fn is_trusted_with(settings: &RunSettings, calibration: Option<&Calibration>, spec: &WorkloadSpec) -> bool {
     calibration.is_none_or(|found| ClientCapacity(found).judge(demand(settings, spec)).is_ok())
 }
 

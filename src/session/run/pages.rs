@@ -54,9 +54,7 @@ pub(super) fn find(
         // One that cannot be read is looked for again before each run.
         let later = found.iter().any(|page| page.problem.is_some());
         let until = if later { ", unless one can be read later" } else { "" };
-        printer.words(&format!(
-            "note: `{breaker}` cannot end a run: no page of a server's metrics can be read{until}"
-        ));
+        printer.words(&format!("note: `{breaker}` cannot end a run: no page of a server's metrics can be read{until}"));
     }
     Ok(found)
 }
@@ -66,11 +64,8 @@ fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Res
     let is_about_devices = |page: &FoundPage| page.source.kind.is_none_or(PageKind::is_of_devices);
     let facts = server.engine.facts();
     // The mock uses none.
-    let may_serve = || {
-        facts.is_on_this_machine()
-            && facts.kind() != Some(EngineKind::Mock)
-            && !found.iter().any(is_about_devices)
-    };
+    let may_serve =
+        || facts.is_on_this_machine() && facts.kind() != Some(EngineKind::Mock) && !found.iter().any(is_about_devices);
     match gpus {
         LocalGpus::Named => LocalDevices::nvidia(LocalChoice::All)
             .map(|devices| Some(FoundPage::local(devices)))

@@ -31,11 +31,7 @@ pub(crate) struct CheckedWorkload {
 
 impl RunSettings {
     /// Finds all that is wrong with executing `spec`, whose datasets are these, before anything is sent.
-    pub(crate) fn check(
-        self,
-        spec: &WorkloadSpec,
-        datasets: &Arc<Datasets>,
-    ) -> Result<CheckedWorkload, Stop> {
+    pub(crate) fn check(self, spec: &WorkloadSpec, datasets: &Arc<Datasets>) -> Result<CheckedWorkload, Stop> {
         let Self { server, requests, .. } = &self;
         let salt = requests.salt.unwrap_or_else(rand::random);
         let fits = all([
@@ -45,10 +41,7 @@ impl RunSettings {
             self.check_figures("objective", self.objectives.iter().map(|objective| &objective.key)),
             self.check_shard(spec),
             self.check_priority(),
-            self.requests
-                .caps_of(spec)
-                .map(drop)
-                .map_err(|error| Stop::usage(format!("--max-concurrency: {error}"))),
+            self.requests.caps_of(spec).map(drop).map_err(|error| Stop::usage(format!("--max-concurrency: {error}"))),
             // Rows of a file have caps of their own.
             if self.load_option == LoadOption::InFile { Ok(()) } else { self.check_breakers() },
         ]);
@@ -57,8 +50,7 @@ impl RunSettings {
             ServerAddress::EmbeddedMock(_) => embedded::facts(&self.deployment, spec).map(Some),
             ServerAddress::At(_) => Ok(None),
         };
-        let (((), embedded), (exact, needs)) =
-            both(both(fits, embedded), both(exact, golden::needs(spec, server)))?;
+        let (((), embedded), (exact, needs)) = both(both(fits, embedded), both(exact, golden::needs(spec, server)))?;
         let needs = RequestNeeds { priority: requests.priority, ..needs };
         let (spec, datasets) = (spec.clone(), Arc::clone(datasets));
         let mut settings = self;
@@ -196,9 +188,7 @@ impl CheckedWorkload {
         let pages = pages::find(&settings.requests, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),
-            None if datasets.writes_words() => {
-                tokens::counted(spec, *salt, &server, settings.screen, printer)?
-            }
+            None if datasets.writes_words() => tokens::counted(spec, *salt, &server, settings.screen, printer)?,
             None => PromptBuilder::with_word_list(&spec.classes, *salt),
         };
         let prompts = prompts.with_datasets(Arc::clone(datasets));

@@ -42,9 +42,7 @@ pub(super) fn counted(
     let counts = server.runtime.block_on(server.engine.count_tokens(&texts, step));
     drop(line);
     match counts {
-        Ok(Some(counts)) => {
-            PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible)
-        }
+        Ok(Some(counts)) => PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible),
         Ok(None) => Ok(PromptBuilder::with_word_list(&spec.classes, salt)),
         Err(failure) => {
             printer.words(&format!(
@@ -57,11 +55,7 @@ pub(super) fn counted(
 
 /// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text
 /// itself. `None` where one of the two is not known.
-pub(super) fn template_tokens(
-    server: &ServerConnection,
-    prompts: &PromptBuilder,
-    printer: Printer,
-) -> Option<u64> {
+pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder, printer: Printer) -> Option<u64> {
     let reported = server.smoke.usage?.prompt()?;
     let text = server.smoke.prompt?;
     let own = match (prompts.counter(), prompts.facts().method) {

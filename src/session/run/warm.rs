@@ -47,8 +47,7 @@ impl RunContext {
         let line = StepLine::counting(self.settings.screen, "warming the server", requests);
         let first = self.first(&warming(run, requests), requests as usize);
         if let Err(failure) = self.ask(line.count(first), FEW, &Cell::new(requests)) {
-            self.printer
-                .words(&format!("warning: the server answered a request of the warm-up with {failure}"));
+            self.printer.words(&format!("warning: the server answered a request of the warm-up with {failure}"));
         }
     }
 
@@ -56,20 +55,14 @@ impl RunContext {
     /// requests of `schedule`, until `length` is over and some are answered; `None` where it is interrupted.
     /// The time until the last answer counts, so that a server that answers in waves is not seen between two
     /// of them.
-    pub(crate) fn burst(
-        &self,
-        schedule: &Schedule,
-        users: u64,
-        length: Duration,
-    ) -> Result<Option<f64>, Stop> {
+    pub(crate) fn burst(&self, schedule: &Schedule, users: u64, length: Duration) -> Result<Option<f64>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let name = format!("looking at how much the server completes for {}", counted(users, "user"));
         let _line = StepLine::start(self.settings.screen, name);
         let asked = Cell::new(0);
         let requests = self.first(schedule, usize::MAX).take_while(|_| {
             let answered = asked.get() - users.min(asked.get());
-            let goes_on =
-                answered < users.min(ANSWERS_OF_BURST) || clock.now().since(Timestamp::ZERO) < length;
+            let goes_on = answered < users.min(ANSWERS_OF_BURST) || clock.now().since(Timestamp::ZERO) < length;
             asked.set(asked.get() + u64::from(goes_on));
             goes_on
         });
@@ -164,11 +157,7 @@ impl RunContext {
     }
 
     /// So many requests of `schedule`.
-    fn first<'s>(
-        &'s self,
-        schedule: &Schedule,
-        requests: usize,
-    ) -> impl Iterator<Item = RequestSpec> + use<'s> {
+    fn first<'s>(&'s self, schedule: &Schedule, requests: usize) -> impl Iterator<Item = RequestSpec> + use<'s> {
         let prompts = self.conditions.prompts.clone().with_salt(seed_of_run(self.conditions.salt, TEXTS));
         schedule.generate_stream(prompts.into()).take(requests)
     }

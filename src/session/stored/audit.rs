@@ -76,10 +76,7 @@ fn swept(sweep: &Sweep, path: &Path) -> Result<Evidence, Stop> {
     let at_passed = trials().filter(|trial| Some(trial.load) == passed).find(is_good);
     let kept_up = || trials().rfind(is_good);
     let Some(trial) = at_passed.or_else(kept_up).or_else(|| trials().next()) else {
-        return Err(Stop::usage(format!(
-            "{} has no finished run\nhint: resume it: --resume",
-            path.display()
-        )));
+        return Err(Stop::usage(format!("{} has no finished run\nhint: resume it: --resume", path.display())));
     };
     let run = JudgedRun::read(&folder::of(path).join(&trial.run), &[])?;
     let own = Evidence::of_run(&run.log, &run.summary);
@@ -90,8 +87,7 @@ fn swept(sweep: &Sweep, path: &Path) -> Result<Evidence, Stop> {
     };
     let runs = trials().filter(|other| other.load == trial.load).filter(is_good).count() as u64;
     // A saturated trial can be trusted: it shows where the bend is.
-    let trusted =
-        sweep.points.iter().filter(|point| point.trials.iter().any(|trial| trial.invalid.is_empty()));
+    let trusted = sweep.points.iter().filter(|point| point.trials.iter().any(|trial| trial.invalid.is_empty()));
     let capacity = sweep.answer.as_ref().filter(|answer| answer.passed.is_some());
     Ok(Evidence {
         outcome,

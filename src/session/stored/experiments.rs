@@ -9,9 +9,8 @@ use super::listing::results_in;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
-    AbDesign, AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, Load, NotRounds,
-    RunOutcome, RunRequest, Search, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial, TrialRequest,
-    drive,
+    AbDesign, AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, Load, NotRounds, RunOutcome,
+    RunRequest, Search, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
 };
 use crate::record::{Repeat, RunLog};
 use crate::session::campaign::ab::{AbQuestion, TELLING};
@@ -43,9 +42,8 @@ impl<E: Experiment> Executor<E> for StoredRuns<'_> {
 
 /// The A/B test in `folder`, and what was required of B.
 pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Require), Stop> {
-    let question = AbQuestion::read(folder).ok_or_else(|| {
-        Stop::usage(format!("{}: the manifest of its A/B test cannot be read", folder.display()))
-    })?;
+    let question = AbQuestion::read(folder)
+        .ok_or_else(|| Stop::usage(format!("{}: the manifest of its A/B test cannot be read", folder.display())))?;
     let mut experiment = AbExperiment::new(question.design()?, invalid).stored_only();
     drive(&mut experiment, &mut StoredRuns(folder))?;
     match experiment.result() {
@@ -87,8 +85,7 @@ pub(crate) fn variation_before(
         let is_same = WorkloadSpec { seed: wanted.seed, ..before } == wanted;
         let test = is_same.then(|| read(folder, AbTest::FORM.file))??;
         let ratios = test["metrics"].as_array()?.iter().filter(|metric| metric["scale"] == "ratio");
-        let varied =
-            |metric: &Value| Some((metric["metric"].as_str()?.to_owned(), metric["spread"].as_f64()?));
+        let varied = |metric: &Value| Some((metric["metric"].as_str()?.to_owned(), metric["spread"].as_f64()?));
         (test["counted_rounds"].as_u64()? >= TELLING).then(|| ratios.filter_map(varied).collect())
     };
     let run = |folder: &Path| {
@@ -113,17 +110,14 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
             folder.join(file).display()
         ))
     };
-    let text =
-        |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error));
-    let ended: Ended = serde_json::from_str(&text(Matrix::FORM.file)?)
-        .map_err(|error| unreadable(Matrix::FORM.file, &error))?;
+    let text = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error));
+    let ended: Ended =
+        serde_json::from_str(&text(Matrix::FORM.file)?).map_err(|error| unreadable(Matrix::FORM.file, &error))?;
     if ended.schema > Matrix::SCHEMA {
-        let newer =
-            format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
+        let newer = format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
         return Err(unreadable(Matrix::FORM.file, &newer));
     }
-    let manifest: Value =
-        serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
+    let manifest: Value = serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
     let experiments = Experiments::from_stored(&manifest["experiments"]);
     let experiments = experiments.map_err(|error| unreadable(MANIFEST, &error))?;
     let mut cells = Vec::new();
@@ -159,8 +153,7 @@ pub(crate) fn sweep(path: &Path) -> Result<Sweep, Stop> {
         Ok(again) => {
             let [one, other] = [&stored, &again].map(serde_json::to_value);
             let found = difference(&one.map_err(Stop::impossible)?, &other.map_err(Stop::impossible)?);
-            let says =
-                |what| format!("figures are computed from the runs, and {file} says otherwise: {what}");
+            let says = |what| format!("figures are computed from the runs, and {file} says otherwise: {what}");
             (again, found.map(says))
         }
         Err(why) => {
@@ -177,9 +170,8 @@ const SHOWN: usize = 60;
 
 /// The first place at which what is stored differs from what is computed again, with both.
 fn difference(stored: &Value, again: &Value) -> Option<String> {
-    let inside = |name: &dyn Display, one: &Value, other: &Value| {
-        difference(one, other).map(|rest| format!("/{name}{rest}"))
-    };
+    let inside =
+        |name: &dyn Display, one: &Value, other: &Value| difference(one, other).map(|rest| format!("/{name}{rest}"));
     match (stored, again) {
         (Value::Object(one), Value::Object(other)) => {
             let names = one.keys().chain(other.keys()).filter(|name| *name != "skyline_version");

@@ -157,8 +157,7 @@ fn manifested(of: &Fields<'_>) -> ListedResult {
         _ if is_matrix => "matrix",
         _ => "sweep",
     };
-    let workload =
-        ["/tune/name", "/workload/name", "/experiments/name"].into_iter().find_map(|path| of.text(path));
+    let workload = ["/tune/name", "/workload/name", "/experiments/name"].into_iter().find_map(|path| of.text(path));
     let engine = of.text("/engine").or_else(|| of.text("/server/engine"));
     ListedResult { kind, workload, engine, ..ListedResult::default() }
 }
@@ -211,10 +210,7 @@ mod tests {
             std::fs::write(folder.join(RunLog::FILE_NAME), format!("{header}\n{{}}\n")).unwrap();
             assert_eq!(with_salt(base.path(), 7, "http://a"), Some(folder.clone()));
         }
-        assert_eq!(
-            (with_salt(base.path(), 8, "http://a"), with_salt(base.path(), 7, "http://b")),
-            (None, None)
-        );
+        assert_eq!((with_salt(base.path(), 8, "http://a"), with_salt(base.path(), 7, "http://b")), (None, None));
     }
 
     #[test]
@@ -236,18 +232,13 @@ mod tests {
         store(new, "run.jsonl", &format!("{header}\n"));
         store("chat-vllm-20261121T040508Z", "asked.json", r#"{"kind": "ab", "workload": {"name": "chat"}}"#);
         store("notes", "todo.txt", "nothing of ours");
-        let Stored::Results(folders) = open(base.path(), None).unwrap() else {
-            panic!("no folder of results")
-        };
+        let Stored::Results(folders) = open(base.path(), None).unwrap() else { panic!("no folder of results") };
         assert_eq!(latest(base.path()).as_ref(), folders.first());
         let listed = listed(&folders);
         let names: Vec<_> = listed.iter().map(|result| result.name.as_str()).collect();
         assert_eq!(names, [new, "chat-vllm-20261121T040508Z", old]);
         let run = &listed[2];
-        assert_eq!(
-            (run.kind, run.verdict.as_deref(), run.ttft_p95_ms),
-            ("run", Some("OVERLOADED"), Some(67.5))
-        );
+        assert_eq!((run.kind, run.verdict.as_deref(), run.ttft_p95_ms), ("run", Some("OVERLOADED"), Some(67.5)));
         assert_eq!((run.requests_per_s, run.engine.as_deref()), (Some(9.5), Some("vllm")));
         assert_eq!((listed[1].kind, listed[1].workload.as_deref()), ("ab", Some("chat")));
         assert_eq!((listed[0].workload.as_deref(), &listed[0].verdict), (Some("long"), &None));

@@ -168,10 +168,9 @@ pub(crate) fn foreign_runs(typed: &Path, from: Option<ForeignTool>) -> Result<Op
     let Named { path, number } = Named::new(typed);
     let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {
         return match from {
-            Some(tool) => Err(Stop::usage(format!(
-                "{} holds no file of {tool}\nhint: name the file itself",
-                path.display()
-            ))),
+            Some(tool) => {
+                Err(Stop::usage(format!("{} holds no file of {tool}\nhint: name the file itself", path.display())))
+            }
             None => Ok(None),
         };
     };
@@ -206,8 +205,9 @@ pub(crate) fn only_foreign_run(typed: &Path, mut runs: Vec<ForeignRun>) -> Resul
 
 /// How each of the runs of a file is named.
 fn listed(path: &Path, runs: &[ForeignRun]) -> String {
-    let lines = runs.iter().zip(1..).map(|(run, number)| {
-        format!("\n  {}:{number}  {}", path.display(), documents::foreign_in_words(run))
-    });
+    let lines = runs
+        .iter()
+        .zip(1..)
+        .map(|(run, number)| format!("\n  {}:{number}  {}", path.display(), documents::foreign_in_words(run)));
     format!("{}\nhint: name one of these", lines.collect::<String>())
 }

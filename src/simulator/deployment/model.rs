@@ -127,9 +127,7 @@ mod tests {
             + rest.small;
         let expert = 3.0 * hidden * rest.inner;
         let (router, experts, chosen) = match model.experts {
-            Some(Experts { count, per_token }) => {
-                (hidden * f64::from(count), f64::from(count), f64::from(per_token))
-            }
+            Some(Experts { count, per_token }) => (hidden * f64::from(count), f64::from(count), f64::from(per_token)),
             None => (0.0, 1.0, 1.0),
         };
         let with = |experts: f64| outside + layers * (attention + router + experts * expert);

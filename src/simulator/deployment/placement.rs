@@ -139,9 +139,6 @@ mod tests {
         assert!(error.ends_with("take a larger accelerator, a smaller model or fewer bits"), "{error}");
         let tight = Deployment { gpu_memory_utilization: 0.5, ..deployment("a10g", "llama-3.1-8b") };
         let error = tight.kv_capacity_tokens().unwrap_err().to_string();
-        assert!(
-            error.ends_with("let the server fill more of the memory (GPU memory utilization)"),
-            "{error}"
-        );
+        assert!(error.ends_with("let the server fill more of the memory (GPU memory utilization)"), "{error}");
     }
 }

@@ -19,8 +19,10 @@ pub(crate) fn find<T: Copy>(
     name: fn(&T) -> &'static str,
     asked: &str,
 ) -> Result<T, UnknownName> {
-    presets.iter().find(|preset| name(preset).eq_ignore_ascii_case(asked.trim())).copied().ok_or_else(|| {
-        UnknownName { kind, asked: asked.to_owned(), known: presets.iter().map(name).collect() }
+    presets.iter().find(|preset| name(preset).eq_ignore_ascii_case(asked.trim())).copied().ok_or_else(|| UnknownName {
+        kind,
+        asked: asked.to_owned(),
+        known: presets.iter().map(name).collect(),
     })
 }
 

@@ -204,16 +204,9 @@ mod tests {
         while let Some(at) = server.next_event() {
             server.advance(at, &mut events);
         }
-        let seen: Vec<_> =
-            events.iter().map(|e| (e.job.0, e.at.as_nanos() / 1_000_000, e.finished)).collect();
-        let expected = [
-            (0, 100, false),
-            (0, 120, false),
-            (0, 140, true),
-            (1, 240, false),
-            (1, 260, false),
-            (1, 280, true),
-        ];
+        let seen: Vec<_> = events.iter().map(|e| (e.job.0, e.at.as_nanos() / 1_000_000, e.finished)).collect();
+        let expected =
+            [(0, 100, false), (0, 120, false), (0, 140, true), (1, 240, false), (1, 260, false), (1, 280, true)];
         assert_eq!(seen, expected);
         assert_eq!(events[3].first.unwrap().scheduled, Timestamp::from_nanos(140_000_000));
         assert_eq!(server.gauges().generation_tokens, 6);

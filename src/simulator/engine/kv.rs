@@ -135,8 +135,7 @@ impl PrefixCache for BlockPool {
     }
 
     fn idle(&self, hashes: &[u64]) -> u64 {
-        hashes.iter().filter(|hash| self.findable.get(hash).is_some_and(|block| block.users == 0)).count()
-            as u64
+        hashes.iter().filter(|hash| self.findable.get(hash).is_some_and(|block| block.users == 0)).count() as u64
     }
 
     fn refer(&mut self, hashes: &[u64]) {

@@ -70,11 +70,8 @@ impl<C: PrefixCache> StepScheduler for VllmScheduler<C> {
 
     fn plan(&mut self, now: Timestamp) -> Option<PlannedStep> {
         let mut budget = self.limits.budget();
-        let shortage = if self.continue_running(&mut budget) {
-            self.admit_waiting(&mut budget, now)
-        } else {
-            Shortage::Blocks
-        };
+        let shortage =
+            if self.continue_running(&mut budget) { self.admit_waiting(&mut budget, now) } else { Shortage::Blocks };
         let shortage = (!self.waiting.is_empty()).then_some(shortage);
         let mut work = StepWork::default();
         for sequence in self.running.iter_mut().filter(|sequence| sequence.new > 0) {
@@ -112,8 +109,7 @@ impl<C: PrefixCache> StepScheduler for VllmScheduler<C> {
             self.retire_finished();
         }
         for turn in std::mem::take(&mut self.preempted) {
-            let Some(sequence) = self.waiting.get_mut(&turn).filter(|sequence| sequence.due[place] > 0)
-            else {
+            let Some(sequence) = self.waiting.get_mut(&turn).filter(|sequence| sequence.due[place] > 0) else {
                 continue;
             };
             let drafts = std::mem::take(&mut sequence.due[place]) - 1;
@@ -211,9 +207,7 @@ impl<C: PrefixCache> VllmScheduler<C> {
                 0
             };
             let new = (pending + drafts).min(*budget);
-            let wanted = self
-                .blocks(sequence.computed + new)
-                .saturating_sub(u64::from(sequence.shared + sequence.own));
+            let wanted = self.blocks(sequence.computed + new).saturating_sub(u64::from(sequence.shared + sequence.own));
             if self.pool.take(wanted) {
                 let sequence = &mut self.running[place];
                 sequence.own += wanted as u32;
@@ -240,9 +234,7 @@ impl<C: PrefixCache> VllmScheduler<C> {
         let last = self.running.len() - 1;
         match self.limits.policy {
             SchedulingPolicy::Fcfs => last,
-            SchedulingPolicy::Priority => {
-                (0..=last).max_by_key(|&place| self.running[place].turn).unwrap_or(last)
-            }
+            SchedulingPolicy::Priority => (0..=last).max_by_key(|&place| self.running[place].turn).unwrap_or(last),
         }
     }
 

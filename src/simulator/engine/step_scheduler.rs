@@ -144,8 +144,7 @@ mod tests {
 
     /// Steps of 10 ms.
     fn config() -> BatchingConfig {
-        let deployment =
-            crate::simulator::Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
+        let deployment = crate::simulator::Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
         let limits = SchedulerLimits::vllm(&deployment.hardware, 4_096);
         let table = StepTable::new(&[(1, std::time::Duration::from_millis(10))], None).unwrap();
         BatchingConfig {

@@ -96,8 +96,7 @@ impl AdmissionControl {
 impl SimulatedServer for AdmissionControl {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         let limits = self.admission.limits.iter().enumerate();
-        let under: Vec<usize> =
-            limits.filter(|(_, (group, _))| group.has(&job)).map(|(place, _)| place).collect();
+        let under: Vec<usize> = limits.filter(|(_, (group, _))| group.has(&job)).map(|(place, _)| place).collect();
         if let Some(limit) = self.full(&under) {
             return Err(Reject::Full { limit, retry_after: self.admission.retry_after });
         }
@@ -228,8 +227,7 @@ mod tests {
     #[test]
     fn what_is_taken_back_is_free_even_where_nobody_notices_who_has_gone() {
         let limits = vec![limit(AdmissionGroup::All, 1)];
-        let mut server =
-            server(Admission { limits, abandoned: AbandonedWork::Completed, ..Admission::default() });
+        let mut server = server(Admission { limits, abandoned: AbandonedWork::Completed, ..Admission::default() });
         assert!(server.submit(AT(0), plain(0)).is_ok());
         assert!(server.submit(AT(0), plain(1)).is_err());
         assert!(server.withdraw(AT(0), JobId(0)));

@@ -35,8 +35,7 @@ impl<S: SimulatedServer> Cluster<S> {
         if replicas.is_empty() {
             return Err(BadFleet::Empty);
         }
-        let due =
-            replicas.iter().zip(0..).filter_map(|(replica, place)| Some((replica.next_event()?, place)));
+        let due = replicas.iter().zip(0..).filter_map(|(replica, place)| Some((replica.next_event()?, place)));
         Ok(Self { due: due.collect(), replicas, rule, turn: 0 })
     }
 
@@ -73,9 +72,7 @@ pub enum BadFleet {
     #[error("a cluster needs at least one replica; give it one or more")]
     Empty,
     /// Pools of plain servers.
-    #[error(
-        "a plain server has no prefill and decode to put into pools; leave the pools out, or the plain delays"
-    )]
+    #[error("a plain server has no prefill and decode to put into pools; leave the pools out, or the plain delays")]
     PlainPools,
 }
 
@@ -156,14 +153,12 @@ impl RoutingRule {
     /// The index of the server for `job`, the `turn`-th one; 0 when there is no server.
     fn choose<S: SimulatedServer>(self, servers: &[S], job: &Job, turn: usize) -> usize {
         let all = 0..servers.len();
-        let least_loaded =
-            |places: Range<usize>| places.min_by_key(|&place| servers[place].jobs()).unwrap_or(0);
+        let least_loaded = |places: Range<usize>| places.min_by_key(|&place| servers[place].jobs()).unwrap_or(0);
         match self {
             Self::RoundRobin => turn % servers.len().max(1),
             Self::PrefixAware => {
                 let bound = servers.iter().map(SimulatedServer::jobs).min().unwrap_or(0) + Self::IMBALANCE;
-                let warmest =
-                    |place: &usize| (Reverse(servers[*place].cached_tokens(job)), servers[*place].jobs());
+                let warmest = |place: &usize| (Reverse(servers[*place].cached_tokens(job)), servers[*place].jobs());
                 all.filter(|&place| servers[place].jobs() <= bound).min_by_key(warmest).unwrap_or(0)
             }
             // A single server needs no lanes.

@@ -49,8 +49,7 @@ impl SimulatedServer for FrontEnd {
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
         self.inner.advance(now, &mut self.made);
         let delay = self.delay;
-        self.under_way
-            .extend(self.made.drain(..).map(|event| TokenEvent { at: event.at.after(delay), ..event }));
+        self.under_way.extend(self.made.drain(..).map(|event| TokenEvent { at: event.at.after(delay), ..event }));
         let due = self.under_way.iter().take_while(|event| event.at <= now).count();
         events.extend(self.under_way.drain(..due));
     }
@@ -66,15 +65,13 @@ mod tests {
 
     #[test]
     fn every_token_comes_later_and_gaps_stay() {
-        let arrivals =
-            || (0..3).map(|id| (Timestamp::from_nanos(id * 40_000_000), Job::new(JobId(id), 5, 3)));
+        let arrivals = || (0..3).map(|id| (Timestamp::from_nanos(id * 40_000_000), Job::new(JobId(id), 5, 3)));
         let plain = || FixedQueue::new(2, Delay::Constant(0.1), Delay::Constant(0.01), 0);
         let seen = |server: &mut dyn SimulatedServer| {
             let mut seen = Vec::new();
             let mut driver = Driver::new(server);
             let mut arrivals = arrivals().peekable();
-            while let Some(now) =
-                [arrivals.peek().map(|next| next.0), driver.next_event()].into_iter().flatten().min()
+            while let Some(now) = [arrivals.peek().map(|next| next.0), driver.next_event()].into_iter().flatten().min()
             {
                 while let Some((_, job)) = arrivals.next_if(|next| next.0 <= now) {
                     assert!(driver.submit(now, job).is_none());

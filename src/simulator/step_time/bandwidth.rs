@@ -51,8 +51,7 @@ impl BandwidthMath {
             prefill_tokens_per_s: prefill_rate(roofline, limits.budget().max(1), context),
             kv_capacity_tokens,
             kv_capacity_sequences: kv_capacity_tokens / u64::from(context),
-            compute_bound_batch: compute_bound(LARGEST_BATCH)
-                .then(|| bisect(1, LARGEST_BATCH, compute_bound)),
+            compute_bound_batch: compute_bound(LARGEST_BATCH).then(|| bisect(1, LARGEST_BATCH, compute_bound)),
         })
     }
 }

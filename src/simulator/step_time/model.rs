@@ -132,13 +132,8 @@ mod tests {
         let mut work = StepWork::default();
         work.add(0, 3); // pairs 1 + 2 + 3
         work.add(10, 1); // one token attends to 11
-        let expected = StepWork {
-            sequences: 2,
-            new_tokens: 4,
-            attended_pairs: 17,
-            kv_tokens_read: 14,
-            ..StepWork::default()
-        };
+        let expected =
+            StepWork { sequences: 2, new_tokens: 4, attended_pairs: 17, kv_tokens_read: 14, ..StepWork::default() };
         assert_eq!(work, expected);
     }
 
@@ -194,13 +189,8 @@ mod tests {
 
     #[test]
     fn parts_add_up() {
-        let costs = LinearStep {
-            step: 0.01,
-            sequence: 1e-3,
-            prompt_token: 1e-4,
-            context_token: 1e-6,
-            attended_pair: 1e-8,
-        };
+        let costs =
+            LinearStep { step: 0.01, sequence: 1e-3, prompt_token: 1e-4, context_token: 1e-6, attended_pair: 1e-8 };
         let work = StepWork {
             sequences: 3,
             new_tokens: 102,

@@ -70,8 +70,7 @@ pub struct StepParts {
 impl Roofline {
     /// Roofline of `deployment` by its datasheet alone, with nothing lost.
     pub fn by_datasheet(deployment: Deployment) -> Self {
-        let lossless =
-            Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
+        let lossless = Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
         Self::new(deployment, lossless)
     }
 
@@ -117,8 +116,7 @@ impl Roofline {
             memory: self.deployment.model.parameters_read(work.new_tokens) * self.per_parameter_read
                 + (work.kv_tokens_read as f64 + tokens) * self.per_kv_token,
             communication: self.all_reduce_latency + tokens * self.per_all_reduced_token,
-            overhead: self.efficiency.step_overhead
-                + f64::from(work.sequences) * self.efficiency.sequence_overhead,
+            overhead: self.efficiency.step_overhead + f64::from(work.sequences) * self.efficiency.sequence_overhead,
         }
     }
 

@@ -77,8 +77,8 @@ impl LocalDevices {
         let mut names: Vec<&str> = devices.iter().filter_map(|device| device.name.as_deref()).collect();
         names.sort_unstable();
         names.dedup();
-        let hardware = (!names.is_empty())
-            .then(|| ServerText::Device.kept(&format!("{} × {}", devices.len(), names.join(", "))));
+        let hardware =
+            (!names.is_empty()).then(|| ServerText::Device.kept(&format!("{} × {}", devices.len(), names.join(", "))));
         let driver = library.driver().map(|driver| ServerText::Device.kept(&driver));
         Ok(Self {
             numbers: devices.iter().map(|device| device.number).collect(),
@@ -108,11 +108,7 @@ fn reading(
     let in_ours = |(gauge, value): (Gauge, Option<f64>)| {
         let unit = match gauge {
             Gauge::PowerW | Gauge::PowerLimitW => 1e3,
-            Gauge::Utilisation
-            | Gauge::MemoryBusy
-            | Gauge::DramActive
-            | Gauge::TensorActive
-            | Gauge::SmActive => 100.0,
+            Gauge::Utilisation | Gauge::MemoryBusy | Gauge::DramActive | Gauge::TensorActive | Gauge::SmActive => 100.0,
             _ => 1.0,
         };
         Some((gauge, value? / unit))

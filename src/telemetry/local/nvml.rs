@@ -69,8 +69,7 @@ impl Nvidia {
     ///
     /// `None` at the first reading, and of devices before Hopper.
     fn activity(&self, number: u32, device: &Device<'static>) -> Option<[f64; 3]> {
-        const METRICS: [GpmMetricId; 3] =
-            [GpmMetricId::DramBwUtil, GpmMetricId::AnyTensorUtil, GpmMetricId::SmUtil];
+        const METRICS: [GpmMetricId; 3] = [GpmMetricId::DramBwUtil, GpmMetricId::AnyTensorUtil, GpmMetricId::SmUtil];
 
         if !device.gpm_support().unwrap_or(false) {
             return None;
@@ -104,9 +103,7 @@ impl DeviceLibrary for Nvidia {
 
 fn in_words(error: &NvmlError) -> String {
     match error {
-        NvmlError::LibloadingError(_) => {
-            "NVIDIA's management library (libnvidia-ml) is not on this machine".to_owned()
-        }
+        NvmlError::LibloadingError(_) => "NVIDIA's management library (libnvidia-ml) is not on this machine".to_owned(),
         other => format!("NVIDIA's management library says: {other}"),
     }
 }

@@ -39,8 +39,7 @@ impl DeviceLibrary for ByHand {
     }
 
     fn devices(&self) -> Result<Vec<LocalDevice>, String> {
-        let reading =
-            DeviceReading { gauges: [(Gauge::MemoryUsedBytes, 4e6)].into(), ..DeviceReading::default() };
+        let reading = DeviceReading { gauges: [(Gauge::MemoryUsedBytes, 4e6)].into(), ..DeviceReading::default() };
         let idle = LocalDevice { number: 1, uuid: Some("GPU-b".to_owned()), reading, ..serving() };
         Ok(vec![serving(), idle])
     }
@@ -81,9 +80,7 @@ fn what_the_library_says_becomes_a_reading() {
     assert!((first.counters[&Counter::EnergyJ] - 1_234_567.89).abs() < 1e-6);
     // What is not reported is not 0.
     let second = &reading.devices["1"];
-    assert!(
-        !second.gauges.contains_key(&Gauge::HwSlowdown) && !second.gauges.contains_key(&Gauge::DramActive)
-    );
+    assert!(!second.gauges.contains_key(&Gauge::HwSlowdown) && !second.gauges.contains_key(&Gauge::DramActive));
 }
 
 #[test]

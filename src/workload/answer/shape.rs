@@ -121,11 +121,7 @@ impl AnswerShape {
     }
 
     /// Checks an answer with this `content` and these tool calls, each a name with its arguments.
-    pub fn judge<'a>(
-        &self,
-        content: &str,
-        calls: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<(), ShapeFault> {
+    pub fn judge<'a>(&self, content: &str, calls: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), ShapeFault> {
         match self {
             Self::Json { .. } => match serde_json::from_str(content) {
                 Ok(Value::Object(_)) => Ok(()),

@@ -17,6 +17,5 @@ pub(in crate::workload) fn hashed(text: &str) -> String {
 
 /// Whether a text is such a hash.
 pub(in crate::workload) fn is_hash(text: &str) -> bool {
-    text.strip_prefix(HASH)
-        .is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    text.strip_prefix(HASH).is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }

@@ -69,9 +69,9 @@ impl RateSpread {
         let weights: Vec<f64> = match *self {
             Self::Equal => zipf(clients, 0.0).collect(),
             Self::Zipf { exponent } => zipf(clients, exponent).collect(),
-            Self::LogNormal { sigma } => (1..=clients)
-                .map(|i| libm::exp(sigma * normal_quantile(1.0 - (i as f64 - 0.5) / n)))
-                .collect(),
+            Self::LogNormal { sigma } => {
+                (1..=clients).map(|i| libm::exp(sigma * normal_quantile(1.0 - (i as f64 - 0.5) / n))).collect()
+            }
         };
         let all: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| total_per_s * weight / all).collect()
@@ -157,10 +157,7 @@ mod tests {
         assert_eq!(RateSpread::Equal.rates(3.0, 3), [1.0; 3]);
         // scipy 1.17.1, numpy 2.4.6: w = exp(1.5 * norm.ppf(1 - (arange(1, 6) - .5) / 5)); 10 * w / w.sum().
         let log_normal = RateSpread::LogNormal { sigma: 1.5 }.rates(10.0, 5);
-        assert!(
-            log_normal.iter().zip(LOG_NORMAL).all(|(rate, scipy)| (rate - scipy).abs() < 1e-9),
-            "{log_normal:?}"
-        );
+        assert!(log_normal.iter().zip(LOG_NORMAL).all(|(rate, scipy)| (rate - scipy).abs() < 1e-9), "{log_normal:?}");
     }
 
     const LOG_NORMAL: [f64; 5] = [
@@ -195,10 +192,7 @@ mod gaps_tests {
             assert!(matches!(back, GapForm::Weibull(found) if near(found)), "cv {cv}: {back:?}, not {shape}");
         }
         for (shape, cv) in [(0.25, 2.0), (1.0, 1.0), (4.0, 0.5)] {
-            assert_eq!(
-                (GapForm::Gamma(shape).cv(), GapFamily::Gamma.with_cv(cv)),
-                (cv, GapForm::Gamma(shape))
-            );
+            assert_eq!((GapForm::Gamma(shape).cv(), GapFamily::Gamma.with_cv(cv)), (cv, GapForm::Gamma(shape)));
         }
     }
 }

@@ -57,10 +57,7 @@ impl ArrivalPattern {
         match self {
             Self::Poisson { rate_per_s } => vec![RateStage::endless(*rate_per_s)],
             Self::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => {
-                vec![
-                    RateStage::level(*base_s, *base_rate_per_s),
-                    RateStage::level(*burst_s, *burst_rate_per_s),
-                ]
+                vec![RateStage::level(*base_s, *base_rate_per_s), RateStage::level(*burst_s, *burst_rate_per_s)]
             }
             Self::Stages { stages } => {
                 let last = stages.last().map_or(0.0, |stage| stage.to_rate_per_s);
@@ -235,22 +232,15 @@ mod tests {
     }
 
     fn stages() -> ArrivalPattern {
-        let stage = |duration_s, from_rate_per_s, to_rate_per_s| RateStage {
-            duration_s,
-            from_rate_per_s,
-            to_rate_per_s,
-        };
-        ArrivalPattern::Stages {
-            stages: vec![stage(10.0, 0.0, 10.0), stage(30.0, 10.0, 10.0), stage(5.0, 30.0, 10.0)],
-        }
+        let stage =
+            |duration_s, from_rate_per_s, to_rate_per_s| RateStage { duration_s, from_rate_per_s, to_rate_per_s };
+        ArrivalPattern::Stages { stages: vec![stage(10.0, 0.0, 10.0), stage(30.0, 10.0, 10.0), stage(5.0, 30.0, 10.0)] }
     }
 
     #[test]
     fn expectations_are_the_area_under_the_rate() {
         // By hand: 8 s at 2/s and 2 s at 20/s a period.
-        for (until, arrivals) in
-            [(0.0, 0.0), (4.0, 8.0), (8.0, 16.0), (9.0, 36.0), (10.0, 56.0), (25.0, 122.0)]
-        {
+        for (until, arrivals) in [(0.0, 0.0), (4.0, 8.0), (8.0, 16.0), (9.0, 36.0), (10.0, 56.0), (25.0, 122.0)] {
             assert_eq!(bursts().expected_arrivals(until), arrivals, "bursts until {until}");
         }
         assert_eq!((bursts().mean_rate_per_s(), bursts().peak_rate_per_s()), (5.6, 20.0));
@@ -265,8 +255,7 @@ mod tests {
 
     #[test]
     fn a_diurnal_rate_has_its_integral_and_its_mean() {
-        let diurnal =
-            ArrivalPattern::Diurnal { rate_per_s: 10.0, amplitude: 0.8, period_s: 60.0, phase_s: 7.0 };
+        let diurnal = ArrivalPattern::Diurnal { rate_per_s: 10.0, amplitude: 0.8, period_s: 60.0, phase_s: 7.0 };
         // scipy 1.17.1: quad(lambda t: 10 * (1 + .8 * sin(2 * pi * (t + 7) / 60)), 0, T).
         for (until, arrivals) in [
             (5.0, 83.164_923_321_784_57),
@@ -286,15 +275,9 @@ mod tests {
         let spikes = vec![spike(10.0, 4.0, 5.0), spike(30.0, 0.0, 0.0)];
         let pattern = ArrivalPattern::Spikes { base_rate_per_s: 10.0, spikes };
         // By hand: 10/s all along, and 40/s more: half of it for 4 s, all for 2 s, half for 5 s; then all for 2 s.
-        for (until, arrivals) in [
-            (10.0, 100.0),
-            (14.0, 220.0),
-            (16.0, 320.0),
-            (21.0, 470.0),
-            (30.0, 560.0),
-            (31.0, 610.0),
-            (42.0, 760.0),
-        ] {
+        for (until, arrivals) in
+            [(10.0, 100.0), (14.0, 220.0), (16.0, 320.0), (21.0, 470.0), (30.0, 560.0), (31.0, 610.0), (42.0, 760.0)]
+        {
             assert_eq!(pattern.expected_arrivals(until), arrivals, "until {until}");
         }
         assert_eq!((pattern.mean_rate_per_s(), pattern.peak_rate_per_s()), (10.0, 50.0));
@@ -325,17 +308,14 @@ mod tests {
             (both.mean_rate_per_s(), both.peak_rate_per_s(), both.rate_profile()),
             (14.0, 27.5, RateProfile::Changing)
         );
-        let ArrivalPattern::ByClass { classes } = both.with_mean_rate(7.0) else {
-            panic!("classes stay classes")
-        };
+        let ArrivalPattern::ByClass { classes } = both.with_mean_rate(7.0) else { panic!("classes stay classes") };
         let means: Vec<f64> = classes.iter().map(ArrivalPattern::mean_rate_per_s).collect();
         assert_eq!(means, [3.25, 1.75, 2.0]);
     }
 
     #[test]
     fn classes_of_one_period_have_it_together() {
-        let course =
-            |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.rate_profile();
+        let course = |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.rate_profile();
         let poisson = ArrivalPattern::Poisson { rate_per_s: 1.0 };
         assert_eq!(course(&[poisson.clone(), poisson.clone()]), RateProfile::Level);
         assert_eq!(course(&[poisson.clone(), bursts(), poisson, bursts()]), RateProfile::Periodic(10.0));

@@ -66,10 +66,7 @@ pub struct PriorityShare {
 impl RequestClass {
     /// Reads a class, with its own arrival process if it has one; `trace` is the trace that the workload replays, if
     /// any.
-    pub(crate) fn read(
-        value: SpecValue<'_>,
-        trace: Option<&Trace>,
-    ) -> Option<(Self, Option<ArrivalPattern>)> {
+    pub(crate) fn read(value: SpecValue<'_>, trace: Option<&Trace>) -> Option<(Self, Option<ArrivalPattern>)> {
         value.table("a class", |fields| {
             let name = fields.need("name", |value| value.name());
             let weight = fields.or("weight", 1.0, read_weight);
@@ -131,9 +128,8 @@ impl RequestClass {
         let broken = MISFITS.into_iter().filter(|(_, is_out_of_place, _)| is_out_of_place(self));
         let columns = self.prompt.dataset().map(|dataset| &dataset.metadata);
         let twice = columns.and_then(|columns| columns.keys().find(|key| self.metadata.contains_key(*key)));
-        let twice = twice.map(|tag| {
-            ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out"))
-        });
+        let twice = twice
+            .map(|tag| ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out")));
         broken.map(|(field, _, sentence)| (field, sentence.to_owned())).chain(twice)
     }
 
@@ -209,11 +205,7 @@ impl RequestClass {
             prompt: PromptSource::everyday(),
             images: None,
             answer: None,
-            priorities: vec![PriorityShare {
-                priority: Priority::default(),
-                weight: 1.0,
-                slo: Slo::default(),
-            }],
+            priorities: vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: Slo::default() }],
             metadata: BTreeMap::new(),
         };
         let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
@@ -227,8 +219,7 @@ impl RequestClass {
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         let dataset = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
         let images = self.images.as_ref().and_then(|images| images.found.as_ref());
-        let (dataset, images) =
-            (dataset.map(|found| found.sha256.as_str()), images.map(|found| found.sha256.as_str()));
+        let (dataset, images) = (dataset.map(|found| found.sha256.as_str()), images.map(|found| found.sha256.as_str()));
         dataset.into_iter().chain(images)
     }
 }
@@ -248,9 +239,8 @@ fn without<T>(
 /// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read_or_constant) };
-    let given = fields.given(name, |value| {
-        value.reject("is given with a trace, which says how long requests are; leave it out")
-    });
+    let given = fields
+        .given(name, |value| value.reject("is given with a trace, which says how long requests are; leave it out"));
     match given {
         Given::Absent => Given::Right(Distribution::Trace { mean }),
         given => given,
@@ -265,9 +255,7 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
             "is a dataset with a trace, and both say how long requests are; choose another `prompt`, or leave the \
              trace out",
         ),
-        PromptSource::RandomTokens { .. }
-            if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) =>
-        {
+        PromptSource::RandomTokens { .. } if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) => {
             fields.complain_of(
                 "prompt",
                 "is token ids with a trace that says which prompts begin alike, and token ids never do; choose another \
@@ -286,10 +274,7 @@ fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PrioritySha
         value.list(|value| {
             let share = PriorityShare::read(value, class_slo)?;
             if seen.contains(&share.priority) {
-                value.complain(&format!(
-                    "has the priority \"{}\" a second time; join the two shares",
-                    share.priority
-                ));
+                value.complain(&format!("has the priority \"{}\" a second time; join the two shares", share.priority));
             }
             seen.push(share.priority);
             Some(share)

@@ -27,8 +27,7 @@ impl RequestClass {
         let rows = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
         let rows = rows.map_or(0, |found| found.tags.len() as u16);
         let of_class = self.metadata.get(key).map(String::as_str);
-        let of_rows =
-            (0..if of_class.is_some() { 0 } else { rows }).filter_map(move |row| self.tag(Some(row), key));
+        let of_rows = (0..if of_class.is_some() { 0 } else { rows }).filter_map(move |row| self.tag(Some(row), key));
         of_class.into_iter().chain(of_rows.collect::<Vec<_>>())
     }
 

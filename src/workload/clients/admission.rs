@@ -27,8 +27,7 @@ impl AdmissionLimits {
             let (workload, known) = (&workload.name, known.join(", "));
             return Err(format!("`{workload}` has no class `{unknown}`; its classes are {known}"));
         }
-        let of =
-            |name: &str| self.classes.iter().find(|(limited, _)| limited == name).map(|(_, limit)| *limit);
+        let of = |name: &str| self.classes.iter().find(|(limited, _)| limited == name).map(|(_, limit)| *limit);
         Ok(names().map(of).collect())
     }
 }
@@ -39,9 +38,7 @@ impl FromStr for AdmissionLimits {
     /// Reads `64`, `chat=16,batch=4`, or both as `64,batch=4`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = |part: &str| {
-            part.trim()
-                .parse::<NonZeroUsize>()
-                .map_err(|_| format!("`{part}` is not a whole number from 1 on"))
+            part.trim().parse::<NonZeroUsize>().map_err(|_| format!("`{part}` is not a whole number from 1 on"))
         };
         let mut limits = Self::default();
         for part in text.split(',') {

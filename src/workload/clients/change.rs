@@ -38,9 +38,7 @@ impl ClientChange {
             ("--jitter", self.jitter.is_some()),
         ];
         let (flag, _) = of_retries.into_iter().find(|(_, given)| *given)?;
-        Some(format!(
-            "`{flag}` is about retries, and there are none; give `--retries` too, such as --retries 2"
-        ))
+        Some(format!("`{flag}` is about retries, and there are none; give `--retries` too, such as --retries 2"))
     }
 
     /// The behaviour after the change; `None` where neither the workload nor the command line says anything.

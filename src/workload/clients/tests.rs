@@ -27,9 +27,8 @@ fn policy(behaviour: &ClientBehaviour) -> RetryPolicy {
 fn a_file_says_how_clients_behave() {
     assert_eq!(WorkloadSpec::from_toml(LEAST, "test").unwrap().clients, None);
     assert_eq!(spec("").unwrap().clients, Some(ClientBehaviour::default()));
-    let read = spec(
-        "timeout_s = 30\nretries = 4\nretry_on = [429, \"timeout\"]\njitter = \"equal\"\nhedge_after_s = 2",
-    );
+    let read =
+        spec("timeout_s = 30\nretries = 4\nretry_on = [429, \"timeout\"]\njitter = \"equal\"\nhedge_after_s = 2");
     let expected = ClientBehaviour {
         timeout_s: Some(30.0),
         retries: 4,
@@ -68,10 +67,8 @@ fn the_command_line_changes_how_clients_behave() {
     let alone = ClientChange { jitter: Some(Jitter::None), ..ClientChange::default() };
     assert!(with(alone).unwrap_err().contains("`--jitter` is about retries, and there are none"));
     let off = spec("retries = 3").unwrap();
-    let overrides = Overrides {
-        clients: ClientChange { retries: Some(0), ..ClientChange::default() },
-        ..Overrides::default()
-    };
+    let overrides =
+        Overrides { clients: ClientChange { retries: Some(0), ..ClientChange::default() }, ..Overrides::default() };
     assert!(!off.with(&overrides).unwrap().clients.unwrap().sends_again());
 }
 
@@ -80,18 +77,13 @@ fn waits_grow_by_the_factor_up_to_the_longest() {
     let plain = ClientBehaviour { jitter: Jitter::None, retries: 9, ..ClientBehaviour::default() };
     let waits: Vec<_> = (1..=6).map(|retry| policy(&plain).backoff(7, retry).as_millis()).collect();
     assert_eq!(waits, [500, 1_000, 2_000, 4_000, 8_000, 8_000]);
-    assert_eq!(
-        policy(&plain).backoff(7, 1_000),
-        Duration::from_secs(8),
-        "infinite growth ends at the longest"
-    );
+    assert_eq!(policy(&plain).backoff(7, 1_000), Duration::from_secs(8), "infinite growth ends at the longest");
 }
 
 #[test]
 fn jitter_stays_in_its_bounds_and_is_drawn_for_each_attempt_alone() {
     for (jitter, low) in [(Jitter::Full, 0.0), (Jitter::Equal, 0.5)] {
-        let behaviour =
-            ClientBehaviour { jitter, backoff_factor: 1.0, retries: 3, ..ClientBehaviour::default() };
+        let behaviour = ClientBehaviour { jitter, backoff_factor: 1.0, retries: 3, ..ClientBehaviour::default() };
         let policy = policy(&behaviour);
         let draws: Vec<f64> =
             (0..2_000).map(|index| policy.backoff(index, 1).as_secs_f64() / behaviour.backoff_s).collect();

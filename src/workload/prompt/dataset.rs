@@ -58,17 +58,7 @@ fn fitting(fields: &Fields<'_>, dataset: &Dataset) -> Option<()> {
 
 /// Formats of datasets.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    EnumString,
-    IntoStaticStr,
-    VariantNames,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
 )]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -176,13 +166,10 @@ impl Dataset {
     /// The fields that do not go with its format, each with a sentence that says so.
     pub(crate) fn misfits(&self) -> Vec<(&'static str, String)> {
         let name = self.format.name();
-        let filter = (self.filter.is_some() && self.format != DatasetFormat::Sharegpt).then(|| {
-            ("filter", format!("is a rule for sharegpt, and `format` is {name}; leave one of them out"))
-        });
-        let columns =
-            [("prompt_column", &self.prompt_column), ("output_tokens_column", &self.output_tokens_column)];
-        let columns =
-            columns.into_iter().filter(|(_, given)| given.is_some() && self.format != DatasetFormat::Csv);
+        let filter = (self.filter.is_some() && self.format != DatasetFormat::Sharegpt)
+            .then(|| ("filter", format!("is a rule for sharegpt, and `format` is {name}; leave one of them out")));
+        let columns = [("prompt_column", &self.prompt_column), ("output_tokens_column", &self.output_tokens_column)];
+        let columns = columns.into_iter().filter(|(_, given)| given.is_some() && self.format != DatasetFormat::Csv);
         let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
         filter.into_iter().chain(columns.map(|(field, _)| (field, sentence.clone()))).collect()
     }

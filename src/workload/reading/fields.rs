@@ -87,12 +87,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Reads an optional field that has a default.
-    pub(crate) fn optional<T>(
-        &mut self,
-        name: &'static str,
-        default: T,
-        read: impl ReadsValue<T>,
-    ) -> Option<T> {
+    pub(crate) fn optional<T>(&mut self, name: &'static str, default: T, read: impl ReadsValue<T>) -> Option<T> {
         self.given(name, read).or(Some(default))
     }
 
@@ -210,8 +205,7 @@ impl SpecValue<'_> {
         };
         let what = what.to_owned();
         let (known, missing) = (Vec::new(), Vec::new());
-        let mut fields =
-            Fields { table: *self, what, entries, known, missing, accepts_any: false, is_spoiled: false };
+        let mut fields = Fields { table: *self, what, entries, known, missing, accepts_any: false, is_spoiled: false };
         let read = read(&mut fields).filter(|_| !fields.is_spoiled);
         fields.finish();
         read
@@ -246,11 +240,7 @@ impl SpecValue<'_> {
     }
 
     /// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.
-    pub(crate) fn tagged<T>(
-        &self,
-        noun: &str,
-        kinds: &[(&str, fn(&mut Fields<'_>) -> Option<T>)],
-    ) -> Option<T> {
+    pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, fn(&mut Fields<'_>) -> Option<T>)]) -> Option<T> {
         self.table(&with_article(noun), |fields| {
             fields.known.push("kind");
             let kind = if let Some(entry) = fields.entry("kind") {

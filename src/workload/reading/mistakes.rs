@@ -36,9 +36,7 @@ pub enum SpecError {
         path: PathBuf,
     },
     /// An address of a server was given.
-    #[error(
-        "`{address}` is an address, not a workload\nhint: --url names the server: short_chat 60 --url {address}"
-    )]
+    #[error("`{address}` is an address, not a workload\nhint: --url names the server: short_chat 60 --url {address}")]
     Address {
         /// Address that was given.
         address: String,
@@ -160,16 +158,8 @@ mod tests {
 
     #[test]
     fn near_misses_find_their_name() {
-        let fields = [
-            "kind",
-            "rate_per_s",
-            "base_rate_per_s",
-            "base_s",
-            "ttft_ms",
-            "output_tokens",
-            "input_tokens",
-            "std",
-        ];
+        let fields =
+            ["kind", "rate_per_s", "base_rate_per_s", "base_s", "ttft_ms", "output_tokens", "input_tokens", "std"];
         for (typed, meant) in [
             ("rate", Some("rate_per_s")),
             ("rate-per-s", Some("rate_per_s")),

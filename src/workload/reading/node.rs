@@ -62,10 +62,7 @@ impl From<serde_json::Value> for Node {
             Value::String(text) => NodeValue::Text(text),
             Value::Array(items) => NodeValue::List(items.into_iter().map(Self::from).collect()),
             Value::Object(entries) => NodeValue::Table(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| Entry { key, line: None, node: Self::from(value) })
-                    .collect(),
+                entries.into_iter().map(|(key, value)| Entry { key, line: None, node: Self::from(value) }).collect(),
             ),
         };
         Self { line: None, value }
@@ -122,9 +119,7 @@ mod tests {
     #[test]
     fn free_numbers_keep_their_digits_or_are_refused() {
         let json = |digits: &str| NodeValue::Number(digits.to_owned()).json().map(|value| value.to_string());
-        for digits in
-            ["0", "-7", "9223372036854775808", "18446744073709551615", "-9223372036854775808", "0.25"]
-        {
+        for digits in ["0", "-7", "9223372036854775808", "18446744073709551615", "-9223372036854775808", "0.25"] {
             assert_eq!(json(digits).as_deref(), Some(digits));
         }
         assert_eq!(json("+5").as_deref(), Some("5"));

@@ -32,10 +32,7 @@ const STRICT: ParseOptions = ParseOptions {
 /// The first syntax error, with its line.
 pub(crate) fn parse_json(text: &str) -> Result<Node, Mistakes> {
     let bad = |line, cause: String| {
-        Mistakes::from_list(vec![SpecMistake {
-            line: Some(line),
-            message: format!("not valid JSON: {cause}"),
-        }])
+        Mistakes::from_list(vec![SpecMistake { line: Some(line), message: format!("not valid JSON: {cause}") }])
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT)
         .map_err(|error| bad(error.line_display(), error.kind().to_string()))?;
@@ -52,8 +49,7 @@ pub(crate) fn exact_json(text: &str) -> Result<serde_json::Value, String> {
     let value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
     match parse_json(text) {
         Ok(node) if node.value.json().is_none() => {
-            Err("has a whole number of more than 64 bits, which would lose digits; write it as a text"
-                .to_owned())
+            Err("has a whole number of more than 64 bits, which would lose digits; write it as a text".to_owned())
         }
         _ => Ok(value),
     }
@@ -66,9 +62,7 @@ fn json_node(value: &Value<'_>, lines: &Lines) -> Node {
         Value::NumberLit(number) => NodeValue::Number(number.value.to_owned()),
         Value::BooleanLit(boolean) => NodeValue::Bool(boolean.value),
         Value::NullKeyword(_) => NodeValue::Null,
-        Value::Array(array) => {
-            NodeValue::List(array.elements.iter().map(|item| json_node(item, lines)).collect())
-        }
+        Value::Array(array) => NodeValue::List(array.elements.iter().map(|item| json_node(item, lines)).collect()),
         Value::Object(object) => NodeValue::Table(
             object
                 .properties
@@ -139,7 +133,8 @@ fn toml_node(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
 fn decimal(integer: &DeInteger<'_>) -> String {
     match integer.radix() {
         10 => integer.as_str().to_owned(),
-        radix => u64::from_str_radix(integer.as_str(), radix)
-            .map_or_else(|_| integer.to_string(), |value| value.to_string()),
+        radix => {
+            u64::from_str_radix(integer.as_str(), radix).map_or_else(|_| integer.to_string(), |value| value.to_string())
+        }
     }
 }

@@ -104,9 +104,10 @@ impl<'n> SpecValue<'n> {
 
     /// Reads any value that JSON can express.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
-        self.node.value.json().or_else(|| {
-            self.refuse("a value of JSON, without dates, infinities or whole numbers of more than 64 bits")
-        })
+        self.node
+            .value
+            .json()
+            .or_else(|| self.refuse("a value of JSON, without dates, infinities or whole numbers of more than 64 bits"))
     }
 
     /// Reads what a run stored of the files that it used; refuses what no file can hold.
@@ -209,9 +210,7 @@ impl<'n> SpecValue<'n> {
             return None;
         }
         let read: Vec<Option<T>> = (items.iter().enumerate())
-            .map(|(i, node)| {
-                read(SpecValue { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes })
-            })
+            .map(|(i, node)| read(SpecValue { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes }))
             .collect();
         read.into_iter().collect()
     }

@@ -45,8 +45,7 @@ fn each_change_lands_in_its_field() {
 
 #[test]
 fn seconds_and_requests_take_each_other_s_place() {
-    let by_requests =
-        load("short_chat").with(&Overrides { requests: Some(1000), ..Overrides::default() }).unwrap();
+    let by_requests = load("short_chat").with(&Overrides { requests: Some(1000), ..Overrides::default() }).unwrap();
     assert_eq!((by_requests.requests, by_requests.warmup_s), (Some(1000), 0.0));
     let by_seconds = by_requests.with(&Overrides { horizon_s: Some(30.0), ..Overrides::default() }).unwrap();
     assert_eq!((by_seconds.requests, by_seconds.horizon_s, by_seconds.warmup_s), (None, 30.0, 3.0));
@@ -75,18 +74,15 @@ fn a_short_trial_still_measures_something() {
 
 #[test]
 fn the_rate_scales_bursts() {
-    let changed =
-        load("bursty_mix").with(&Overrides { rate_per_s: Some(2.0), ..Overrides::default() }).unwrap();
-    let bursts =
-        ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 4.0, base_s: 10.0, burst_s: 5.0 };
+    let changed = load("bursty_mix").with(&Overrides { rate_per_s: Some(2.0), ..Overrides::default() }).unwrap();
+    let bursts = ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 4.0, base_s: 10.0, burst_s: 5.0 };
     assert_eq!(changed.arrival, bursts);
 }
 
 #[test]
 fn the_rate_scales_each_class_s_own() {
     let class = &crate::workload::tests::LEAST[crate::workload::tests::LEAST.find("[[classes]]").unwrap()..];
-    let own =
-        |name: &str, kind: &str| class.replace("\"only\"", &format!("\"{name}\"\narrival = {{ {kind} }}"));
+    let own = |name: &str, kind: &str| class.replace("\"only\"", &format!("\"{name}\"\narrival = {{ {kind} }}"));
     let classes = own("a", "kind = \"gamma\", rate_per_s = 3, cv = 2")
         + &own("b", "kind = \"clients\", clients = [{ rate_per_s = 0.5 }, { rate_per_s = 0.5, cv = 3 }]");
     let spec = WorkloadSpec::from_toml(&format!("name = \"own\"\n{classes}"), "own").unwrap();
@@ -119,10 +115,7 @@ fn mistakes_name_the_flag() {
       `[seconds]` and `--requests` both say when the run ends; give one of them
     ");
     for (overrides, said) in [
-        (
-            Overrides { warmup_s: Some(60.0), ..Overrides::default() },
-            "`--warmup` is 60 s, and the run ends at 60 s",
-        ),
+        (Overrides { warmup_s: Some(60.0), ..Overrides::default() }, "`--warmup` is 60 s, and the run ends at 60 s"),
         (
             Overrides { warmup_s: Some(5.0), requests: Some(50), ..Overrides::default() },
             "`--warmup` is 5 s, in which about 50.0 requests arrive, and the run has 50: none would be measured",
@@ -136,12 +129,7 @@ fn mistakes_name_the_flag() {
             "`[seconds]` is 86400 s, in which about 8,640,000,000 requests arrive; the most is 100,000,000",
         ),
         (
-            Overrides {
-                requests: Some(5),
-                rate_per_s: Some(1e-9),
-                warmup_s: Some(0.0),
-                ..Overrides::default()
-            },
+            Overrides { requests: Some(5), rate_per_s: Some(1e-9), warmup_s: Some(0.0), ..Overrides::default() },
             "`--requests` is 5, and the arrivals bring only about 0.00268 requests in 31 days",
         ),
     ] {

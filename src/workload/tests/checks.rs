@@ -55,16 +55,11 @@ fn what_was_read_reads_back_equal() {
     assert_eq!(serde_json::from_str::<WorkloadSpec>(&json).unwrap(), spec);
     assert_eq!(WorkloadSpec::from_toml(&toml::to_string(&spec).unwrap(), "toml").unwrap(), spec);
     assert_eq!((spec.checks.len(), spec.check_every_s), (3, Some(2.5)));
-    assert_eq!(
-        (spec.checks[0].slice.as_deref(), spec.checks[1].slice.as_deref()),
-        (None, Some("arithmetic"))
-    );
+    assert_eq!((spec.checks[0].slice.as_deref(), spec.checks[1].slice.as_deref()), (None, Some("arithmetic")));
     assert_eq!((spec.checks[0].max_tokens, spec.checks[1].max_tokens), (8, 64));
     assert_eq!(spec.checks[1].messages.as_ref().unwrap()[1]["content"][0]["text"], "2 + 2?");
     assert!(spec.classes[0].answer.as_ref().unwrap().is_in_slo());
-    let Some(AnswerShape::Tools { choice, .. }) = &spec.classes[1].answer else {
-        panic!("{:?}", spec.classes[1])
-    };
+    let Some(AnswerShape::Tools { choice, .. }) = &spec.classes[1].answer else { panic!("{:?}", spec.classes[1]) };
     assert_eq!(choice, &ToolChoice::Named("weather".to_owned()));
     // A workload without them is stored as before.
     let least = serde_json::to_value(crate::workload::tests::least()).unwrap();
@@ -76,8 +71,7 @@ fn what_was_read_reads_back_equal() {
 fn a_schema_may_stand_in_a_file_beside_the_workload() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("schemas")).unwrap();
-    std::fs::write(folder.path().join("schemas/city.json"), r#"{ "type": "object", "required": ["name"] }"#)
-        .unwrap();
+    std::fs::write(folder.path().join("schemas/city.json"), r#"{ "type": "object", "required": ["name"] }"#).unwrap();
     std::fs::write(folder.path().join("schemas/bad.json"), r#"{ "type": "objekt" }"#).unwrap();
     std::fs::write(folder.path().join("schemas/broken.json"), "{ \"type\":\n").unwrap();
     let path = folder.path().join("w.toml");
@@ -95,16 +89,8 @@ fn a_schema_may_stand_in_a_file_beside_the_workload() {
     // What is stored needs no file.
     assert_eq!(serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
     for (checked, asked, said) in [
-        (
-            "missing",
-            "city",
-            "line 12: `checks[0].expect.json_schema` is \"schemas/missing.json\", and the file ",
-        ),
-        (
-            "city",
-            "broken",
-            "line 8: `classes[0].answer.schema` is \"schemas/broken.json\", and 1 mistake in ",
-        ),
+        ("missing", "city", "line 12: `checks[0].expect.json_schema` is \"schemas/missing.json\", and the file "),
+        ("city", "broken", "line 8: `classes[0].answer.schema` is \"schemas/broken.json\", and 1 mistake in "),
         ("bad", "city", "line 12: `checks[0].expect.json_schema` is not a JSON Schema: "),
     ] {
         let error = load(checked, asked).unwrap_err().to_string();
@@ -147,10 +133,7 @@ expect = {{}}
 fn every_mistake_in_the_form_of_an_answer_is_told() {
     let said = |answer: &str| said_of(&format!("{LEAST}answer = {answer}\n"));
     for (answer, says) in [
-        (
-            r#"{ kind = "yaml" }"#,
-            "`classes[0].answer.kind` is \"yaml\"; it must be one of json, json_schema, tools",
-        ),
+        (r#"{ kind = "yaml" }"#, "`classes[0].answer.kind` is \"yaml\"; it must be one of json, json_schema, tools"),
         (r#"{ kind = "json", schema = {} }"#, "`classes[0].answer.schema` is not a field of a json answer"),
         (r#"{ kind = "tools" }"#, "`classes[0].answer.tools` is missing"),
         (

@@ -50,7 +50,8 @@ fn a_dataset_says_the_lengths_unless_the_class_does() {
 
 #[test]
 fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
-    let length = "input_tokens = { kind = \"constant\", value = 9 }\noutput_tokens = { kind = \"constant\", value = 9 }";
+    let length =
+        "input_tokens = { kind = \"constant\", value = 9 }\noutput_tokens = { kind = \"constant\", value = 9 }";
     for (class, said) in [
         (
             r#"prompt = { kind = "dataset", path = "a.parquet" }"#.to_owned(),
@@ -84,9 +85,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             "line 7: `classes[0].prompt.vocabulary` is 1; it must be a whole number from 2 to 16,777,216",
         ),
         (
-            format!(
-                "{length}\nimages = {{ folder = \"a\", per_request = {{ kind = \"exponential\", mean = 2 }} }}"
-            ),
+            format!("{length}\nimages = {{ folder = \"a\", per_request = {{ kind = \"exponential\", mean = 2 }} }}"),
             "line 7: `classes[0].images.per_request` has no bound; a request has at most 64 images, so give a `max` up \
              to that",
         ),
@@ -95,9 +94,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             "line 8: `classes[0].images` cannot go along with token ids; choose another `prompt`",
         ),
         (
-            format!(
-                "{length}\nprompt = {{ kind = \"random_tokens\" }}\nshared_prefix = {{ count = 2, tokens = 9 }}"
-            ),
+            format!("{length}\nprompt = {{ kind = \"random_tokens\" }}\nshared_prefix = {{ count = 2, tokens = 9 }}"),
             "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out with a dataset or token \
              ids",
         ),
@@ -106,10 +103,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             "line 5: `classes[0].input_tokens.ratio` is 1; it must be a number from 0 to 0.999",
         ),
         (
-            length.replace(
-                "\"constant\", value = 9 }\nout",
-                "\"vllm_range\", length = 900000, ratio = 0.5 }\nout",
-            ),
+            length.replace("\"constant\", value = 9 }\nout", "\"vllm_range\", length = 900000, ratio = 0.5 }\nout"),
             "line 5: `classes[0].input_tokens.length` times 1 + `ratio` is over 1,000,000; lower one of them",
         ),
     ] {
@@ -174,11 +168,8 @@ fn the_command_line_brings_a_dataset_or_changes_it() {
     assert_eq!(dataset(&changed), &expected);
     assert!(changed.classes[0].output_tokens.is_of_rows());
     let again = DatasetChange { order: Some(RowOrder::File), ..DatasetChange::default() };
-    let overrides = Overrides {
-        dataset: again,
-        output_tokens: Some(Distribution::Constant { value: 7 }),
-        ..Overrides::default()
-    };
+    let overrides =
+        Overrides { dataset: again, output_tokens: Some(Distribution::Constant { value: 7 }), ..Overrides::default() };
     let changed = changed.with(&overrides).unwrap();
     assert_eq!(dataset(&changed), &Dataset { order: RowOrder::File, ..expected });
     assert_eq!(changed.classes[0].output_tokens, Distribution::Constant { value: 7 });

@@ -1,8 +1,6 @@
 //! Means and kept shares of the distributions, against scipy.
 
-use crate::workload::lengths::Distribution::{
-    self, Constant, Empirical, Exponential, LogNormal, Normal, Uniform,
-};
+use crate::workload::lengths::Distribution::{self, Constant, Empirical, Exponential, LogNormal, Normal, Uniform};
 
 /// Mean after truncation and share kept by it. Made with scipy 1.x: `truncnorm(a, b, loc, scale).mean()` and
 /// `norm.cdf` differences; for the log-normal `quad(exp(t) * norm.pdf(t, ln median, sigma), ln min, ln max)` over
@@ -24,11 +22,7 @@ const BY_SCIPY: [(Distribution, f64, f64); 10] = [
 fn truncated_means_and_shares_agree_with_scipy() {
     for (distribution, mean, share) in BY_SCIPY {
         assert!((distribution.mean() / mean - 1.0).abs() < 1e-9, "{distribution:?}: {}", distribution.mean());
-        assert!(
-            (distribution.share_kept() - share).abs() < 1e-11,
-            "{distribution:?}: {}",
-            distribution.share_kept()
-        );
+        assert!((distribution.share_kept() - share).abs() < 1e-11, "{distribution:?}: {}", distribution.share_kept());
     }
 }
 

@@ -94,11 +94,7 @@ fn syntax_errors_have_their_line_and_cause() {
 const ONE_EACH: &[(&str, &str, &str)] = &[
     ("name = \"least\"", "", "line 1: `name` is missing; a workload needs it"),
     ("\"least\"", "\"\"", "line 2: `name` is \"\"; it must be 1 to 64 letters a–z, digits, `_` and `-`"),
-    (
-        "arrival = { kind = \"poisson\", rate_per_s = 2 }",
-        "",
-        "line 1: `arrival` is missing; a workload needs it",
-    ),
+    ("arrival = { kind = \"poisson\", rate_per_s = 2 }", "", "line 1: `arrival` is missing; a workload needs it"),
     (
         "rate_per_s = 2",
         "rate = 2",
@@ -106,11 +102,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
          (allowed: kind, rate_per_s)",
     ),
     (", rate_per_s = 2", "", "line 3: `arrival.rate_per_s` is missing; a poisson arrival needs it"),
-    (
-        "= 2 }",
-        "= nan }",
-        "line 3: `arrival.rate_per_s` is nan; it must be a number above 0, at most 1,000,000",
-    ),
+    ("= 2 }", "= nan }", "line 3: `arrival.rate_per_s` is nan; it must be a number above 0, at most 1,000,000"),
     (
         "= 2 }",
         "= 1979-05-27 }",
@@ -347,8 +339,7 @@ fn classes_have_arrivals_of_their_own_or_share_one() {
 #[test]
 fn thousands_of_mistakes_are_cut_short() {
     let values = vec!["0"; 1000].join(", ");
-    let error =
-        said_of(&LEAST.replace("\"constant\", value = 10", &format!("\"empirical\", values = [{values}]")));
+    let error = said_of(&LEAST.replace("\"constant\", value = 10", &format!("\"empirical\", values = [{values}]")));
     assert!(error.starts_with("1000 mistakes in my.toml\n"), "{error}");
     assert!(error.ends_with("\n  … and 950 more"), "{error}");
 }

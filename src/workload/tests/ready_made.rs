@@ -13,10 +13,7 @@ use crate::workload::tests::least;
 #[test]
 fn every_workload_of_the_library_loads_under_its_own_name() {
     let all = library::all().unwrap();
-    assert_eq!(
-        all.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),
-        library::names().collect::<Vec<_>>()
-    );
+    assert_eq!(all.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), library::names().collect::<Vec<_>>());
     for (name, spec) in library::names().zip(all) {
         assert_eq!(WorkloadSpec::load(name).unwrap(), spec);
         assert!(!spec.description.is_empty(), "{name}");
@@ -112,10 +109,7 @@ fn what_a_file_leaves_out_has_a_default() {
     assert_eq!((spec.horizon_s, spec.warmup_s, spec.drain_s), (60.0, 6.0, 60.0));
     let class = &spec.classes[0];
     assert_eq!(class.weight, 1.0);
-    assert_eq!(
-        class.priorities,
-        [PriorityShare { priority: Priority::Medium, weight: 1.0, slo: Slo::default() }]
-    );
+    assert_eq!(class.priorities, [PriorityShare { priority: Priority::Medium, weight: 1.0, slo: Slo::default() }]);
     assert!(matches!(&class.prompt, PromptSource::Templates { templates } if templates.len() >= 5));
 
     let bounds = crate::workload::tests::LEAST

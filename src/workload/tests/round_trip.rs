@@ -21,10 +21,18 @@ fn distribution() -> impl Strategy<Value = Distribution> {
     prop_oneof![
         (1u32..=1_000_000).prop_map(|value| Distribution::Constant { value }),
         bounds.clone().prop_map(|(min, max)| Distribution::Uniform { min, max }),
-        (100.0..1000.0, 0.1..1000.0, bounds.clone())
-            .prop_map(|(mean, std, (min, max))| Distribution::Normal { mean, std, min, max }),
-        (100.0..1000.0, 0.01..3.0, bounds.clone())
-            .prop_map(|(median, sigma, (min, max))| Distribution::LogNormal { median, sigma, min, max }),
+        (100.0..1000.0, 0.1..1000.0, bounds.clone()).prop_map(|(mean, std, (min, max))| Distribution::Normal {
+            mean,
+            std,
+            min,
+            max
+        }),
+        (100.0..1000.0, 0.01..3.0, bounds.clone()).prop_map(|(median, sigma, (min, max))| Distribution::LogNormal {
+            median,
+            sigma,
+            min,
+            max
+        }),
         (100.0..1000.0, bounds).prop_map(|(mean, (min, max))| Distribution::Exponential { mean, min, max }),
         prop::collection::vec((1u32..=1_000_000, 0.001..1e9), 1..5).prop_map(|observed| {
             let (values, weights) = observed.into_iter().unzip();
@@ -42,8 +50,11 @@ fn arrival() -> impl Strategy<Value = ArrivalPattern> {
 }
 
 fn users() -> impl Strategy<Value = ArrivalPattern> {
-    (1_u64..=100_000, think_time(), 0.0..10.0)
-        .prop_map(|(users, think_time_s, ramp_s)| ArrivalPattern::Users { users, think_time_s, ramp_s })
+    (1_u64..=100_000, think_time(), 0.0..10.0).prop_map(|(users, think_time_s, ramp_s)| ArrivalPattern::Users {
+        users,
+        think_time_s,
+        ramp_s,
+    })
 }
 
 fn process() -> impl Strategy<Value = ArrivalPattern> {
@@ -53,10 +64,9 @@ fn process() -> impl Strategy<Value = ArrivalPattern> {
 fn modulated() -> impl Strategy<Value = ArrivalPattern> {
     let rate = || 50.0..1e4;
     let state = (rate(), 0.1..100.0).prop_map(|(rate_per_s, mean_s)| RateState { rate_per_s, mean_s });
-    let diurnal =
-        (rate(), 0.01..=1.0, 1.0..1e5, 0.0..1e5).prop_map(|(rate_per_s, amplitude, period_s, phase_s)| {
-            ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, phase_s }
-        });
+    let diurnal = (rate(), 0.01..=1.0, 1.0..1e5, 0.0..1e5).prop_map(|(rate_per_s, amplitude, period_s, phase_s)| {
+        ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, phase_s }
+    });
     let spike = (rate(), 0.0..10.0, 0.1..10.0, 0.0..10.0);
     let spikes = (rate(), prop::collection::vec(spike, 1..4)).prop_map(|(base_rate_per_s, spikes)| {
         let spike = |(i, (rate_per_s, rise_s, hold_s, fall_s))| Spike {
@@ -66,10 +76,7 @@ fn modulated() -> impl Strategy<Value = ArrivalPattern> {
             hold_s,
             fall_s,
         };
-        ArrivalPattern::Spikes {
-            base_rate_per_s,
-            spikes: spikes.into_iter().enumerate().map(spike).collect(),
-        }
+        ArrivalPattern::Spikes { base_rate_per_s, spikes: spikes.into_iter().enumerate().map(spike).collect() }
     });
     prop_oneof![
         prop::collection::vec(state, 2..4).prop_map(|states| ArrivalPattern::Markov { states }),
@@ -89,34 +96,27 @@ fn clients() -> impl Strategy<Value = ArrivalPattern> {
     ];
     prop_oneof![
         prop::collection::vec(client, 1..4).prop_map(|clients| ArrivalPattern::Clients { clients }),
-        (50.0..1e4, 1_u64..=10_000, rates, cv(), gaps()).prop_map(
-            |(rate_per_s, clients, rates, cv, gaps)| ArrivalPattern::Population {
-                rate_per_s,
-                clients,
-                rates,
-                cv,
-                gaps
-            }
-        ),
+        (50.0..1e4, 1_u64..=10_000, rates, cv(), gaps()).prop_map(|(rate_per_s, clients, rates, cv, gaps)| {
+            ArrivalPattern::Population { rate_per_s, clients, rates, cv, gaps }
+        }),
     ]
 }
 
 fn shared_process() -> impl Strategy<Value = ArrivalPattern> {
     let rate = || 50.0..1e4;
-    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| {
-        RateStage { duration_s, from_rate_per_s, to_rate_per_s }
+    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| RateStage {
+        duration_s,
+        from_rate_per_s,
+        to_rate_per_s,
     });
     prop_oneof![
         rate().prop_map(|rate_per_s| ArrivalPattern::Poisson { rate_per_s }),
         rate().prop_map(|rate_per_s| ArrivalPattern::Constant { rate_per_s }),
-        (rate(), 0.01..1e3)
-            .prop_map(|(rate_per_s, burstiness)| ArrivalPattern::Gamma { rate_per_s, burstiness }),
+        (rate(), 0.01..1e3).prop_map(|(rate_per_s, burstiness)| ArrivalPattern::Gamma { rate_per_s, burstiness }),
         (rate(), 0.25..100.0).prop_map(|(rate_per_s, shape)| ArrivalPattern::Weibull { rate_per_s, shape }),
-        (rate(), rate(), 0.1..1e3, 0.1..1e3).prop_map(
-            |(base_rate_per_s, burst_rate_per_s, base_s, burst_s)| {
-                ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }
-            }
-        ),
+        (rate(), rate(), 0.1..1e3, 0.1..1e3).prop_map(|(base_rate_per_s, burst_rate_per_s, base_s, burst_s)| {
+            ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }
+        }),
         prop::collection::vec(stage, 1..4).prop_map(|stages| ArrivalPattern::Stages { stages }),
     ]
 }
@@ -151,13 +151,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
     let lengths = (distribution(), distribution(), any::<bool>());
     let goes_on = prop::option::of(conversation());
     (0.001..1e9, lengths, (shared_prefix, goes_on), (prompt, images()), priorities).prop_map(
-        |(
-            weight,
-            (input_tokens, output_tokens, rows_say),
-            (shared_prefix, goes_on),
-            (prompt, images),
-            priorities,
-        )| {
+        |(weight, (input_tokens, output_tokens, rows_say), (shared_prefix, goes_on), (prompt, images), priorities)| {
             let conversation = goes_on.filter(|_| !prompt.is_verbatim());
             let class = RequestClass {
                 name: String::new(),
@@ -165,9 +159,8 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 input_tokens,
                 output_tokens,
                 shared_prefix: shared_prefix.filter(|_| !prompt.is_verbatim()),
-                images: images.filter(|_| {
-                    !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()
-                }),
+                images: images
+                    .filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()),
                 conversation,
                 prompt,
                 answer: None,
@@ -190,18 +183,12 @@ fn think_time() -> impl Strategy<Value = ThinkTime> {
 }
 
 fn conversation() -> impl Strategy<Value = Conversation> {
-    let turns =
-        (1_u32..100, 0_u32..100).prop_map(|(min, more)| Distribution::Uniform { min, max: min + more });
+    let turns = (1_u32..100, 0_u32..100).prop_map(|(min, more)| Distribution::Uniform { min, max: min + more });
     let first = prop::option::of(distribution());
     let most = prop::option::of(1_u32..=1_000_000);
-    (turns, think_time(), first, most).prop_map(
-        |(turns, think_time_s, first_input_tokens, max_context_tokens)| Conversation {
-            turns,
-            think_time_s,
-            first_input_tokens,
-            max_context_tokens,
-        },
-    )
+    (turns, think_time(), first, most).prop_map(|(turns, think_time_s, first_input_tokens, max_context_tokens)| {
+        Conversation { turns, think_time_s, first_input_tokens, max_context_tokens }
+    })
 }
 
 /// The class with the lengths of its dataset, if it has one.
@@ -220,47 +207,47 @@ fn of_rows(mut class: RequestClass, rows_say: bool) -> RequestClass {
 fn dataset() -> impl Strategy<Value = Dataset> {
     let counts = (0_u64..1 << 40, 0_u64..1 << 30, 0_u64..1 << 30, 0_u64..1 << 30);
     let found = ("[0-9a-f]{64}", counts, 0.0..1e6, prop::option::of(0.0..1e6)).prop_map(
-        |(sha256, (bytes, rows, filtered_rows, bad_rows), mean_input_tokens, mean_output_tokens)| {
-            DatasetFindings {
-                bytes,
-                sha256,
-                rows,
-                filtered_rows,
-                bad_rows,
-                mean_input_tokens,
-                mean_output_tokens,
-                tags: vec![vec!["de".to_owned()]],
-            }
+        |(sha256, (bytes, rows, filtered_rows, bad_rows), mean_input_tokens, mean_output_tokens)| DatasetFindings {
+            bytes,
+            sha256,
+            rows,
+            filtered_rows,
+            bad_rows,
+            mean_input_tokens,
+            mean_output_tokens,
+            tags: vec![vec!["de".to_owned()]],
         },
     );
-    let format =
-        prop_oneof![Just(DatasetFormat::Sharegpt), Just(DatasetFormat::Jsonl), Just(DatasetFormat::Csv)];
+    let format = prop_oneof![Just(DatasetFormat::Sharegpt), Just(DatasetFormat::Jsonl), Just(DatasetFormat::Csv)];
     let order = prop_oneof![Just(RowOrder::File), Just(RowOrder::Shuffled)];
     let column = || prop::option::of("[a-z]{1,8}");
     let rows = prop::option::of(1_u64..=100_000_000);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     ("[a-z./]{1,20}", format, order, rows, flags, (column(), column()), prop::option::of(found)).prop_map(
-        |(path, format, order, rows, (filtered, skip_bad, salt), (prompt_column, output_column), found)| {
-            Dataset {
-                order,
-                rows,
-                filter: (filtered && format == DatasetFormat::Sharegpt).then_some(RowFilter::Vllm),
-                skip_bad,
-                salt,
-                prompt_column: prompt_column.filter(|_| format == DatasetFormat::Csv),
-                output_tokens_column: output_column.filter(|_| format == DatasetFormat::Csv),
-                found,
-                ..Dataset::new(path, format)
-            }
+        |(path, format, order, rows, (filtered, skip_bad, salt), (prompt_column, output_column), found)| Dataset {
+            order,
+            rows,
+            filter: (filtered && format == DatasetFormat::Sharegpt).then_some(RowFilter::Vllm),
+            skip_bad,
+            salt,
+            prompt_column: prompt_column.filter(|_| format == DatasetFormat::Csv),
+            output_tokens_column: output_column.filter(|_| format == DatasetFormat::Csv),
+            found,
+            ..Dataset::new(path, format)
         },
     )
 }
 
 fn images() -> impl Strategy<Value = Option<Images>> {
-    let found = ("[0-9a-f]{64}", 1_u64..1000, 1_u64..1 << 40)
-        .prop_map(|(sha256, images, bytes)| ImageFindings { images, bytes, sha256 });
-    let images = ("[a-z./]{1,20}", 1_u32..=64, prop::option::of(found)).prop_map(|(folder, max, found)| {
-        Images { folder, per_request: Distribution::Uniform { min: 1, max }, found }
+    let found = ("[0-9a-f]{64}", 1_u64..1000, 1_u64..1 << 40).prop_map(|(sha256, images, bytes)| ImageFindings {
+        images,
+        bytes,
+        sha256,
+    });
+    let images = ("[a-z./]{1,20}", 1_u32..=64, prop::option::of(found)).prop_map(|(folder, max, found)| Images {
+        folder,
+        per_request: Distribution::Uniform { min: 1, max },
+        found,
     });
     prop::option::of(images)
 }
@@ -293,14 +280,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
     let texts = ("[A-Za-z0-9_-]{1,64}", "\\PC*");
     let marks = (tenants(), models(), behaviour());
     (texts, any::<u64>(), length, arrival(), prop::collection::vec(class(), 1..4), marks).prop_map(
-        |(
-            (name, description),
-            seed,
-            (horizon_s, requests, warmup_s, drain_s),
-            arrival,
-            mut classes,
-            marks,
-        )| {
+        |((name, description), seed, (horizon_s, requests, warmup_s, drain_s), arrival, mut classes, marks)| {
             let (tenants, models, clients) = marks;
             let requests = requests.filter(|_| arrival.users().is_none());
             if matches!(arrival, ArrivalPattern::ByClass { .. }) {

@@ -35,8 +35,7 @@ fn numbers_stand_for_what_is_always_the_same() {
 #[test]
 fn users_begin_spread_out_unless_a_file_says_how() {
     for (given, ramp_s) in [("users = 8", 0.4), ("users = 1000", 5.0), ("users = 8, ramp_s = 0", 0.0)] {
-        let ArrivalPattern::Users { users, think_time_s, ramp_s: found } = read(&closed(given)).arrival
-        else {
+        let ArrivalPattern::Users { users, think_time_s, ramp_s: found } = read(&closed(given)).arrival else {
             panic!("no users in {given}")
         };
         assert!(users >= 8 && think_time_s == ThinkTime::default());
@@ -100,11 +99,7 @@ fn each_mistake_has_its_sentence() {
              bursts, stages, markov, diurnal, spikes, clients, population",
         ),
     ] {
-        assert!(
-            said_of(&toml).ends_with(&format!("mistake in my.toml\n  {said}")),
-            "{}\nin {toml}",
-            said_of(&toml)
-        );
+        assert!(said_of(&toml).ends_with(&format!("mistake in my.toml\n  {said}")), "{}\nin {toml}", said_of(&toml));
     }
 }
 
@@ -122,10 +117,7 @@ fn the_command_line_may_close_the_loop() {
     assert_eq!(patient.arrival, ArrivalPattern::of_users(9, ThinkTime::Constant { value: 3.0 }));
     let own = |name: &str, rate| {
         let class = &LEAST[LEAST.find("[[classes]]").unwrap()..];
-        class.replace(
-            "\"only\"",
-            &format!("\"{name}\"\narrival = {{ kind = \"poisson\", rate_per_s = {rate} }}"),
-        )
+        class.replace("\"only\"", &format!("\"{name}\"\narrival = {{ kind = \"poisson\", rate_per_s = {rate} }}"))
     };
     let by_class = read(&format!("name = \"two\"\n{}{}", own("often", 9), own("rare", 3)));
     let spec = closed_by(by_class, &users(Some(4), None));
@@ -135,7 +127,5 @@ fn the_command_line_may_close_the_loop() {
     assert!(refused(read(&closed("users = 2")), &rate).contains("`--users` says how many they are"));
     assert!(refused(read(LEAST), &Overrides { users: Some(3), ..rate }).contains("give one of them"));
     assert!(refused(read(LEAST), &users(None, Some(1.0))).contains("or give `--users`"));
-    assert!(
-        refused(read(LEAST), &users(Some(0), None)).contains("`--users` is 0; it must be a number from 1")
-    );
+    assert!(refused(read(LEAST), &users(Some(0), None)).contains("`--users` is 0; it must be a number from 1"));
 }

@@ -39,10 +39,7 @@ fn whole_numbers_beyond_64_bits_are_refused_wherever_they_stand() {
     assert!(lost.starts_with("has a whole number of more than 64 bits"), "{lost}");
     let schema = r#"answer = { kind = "json_schema", schema = '{"const": 18446744073709551616}' }"#;
     let refused = said_of(&format!("{LEAST}{schema}"));
-    assert!(
-        refused.contains("`classes[0].answer.schema` has a whole number of more than 64 bits"),
-        "{refused}"
-    );
+    assert!(refused.contains("`classes[0].answer.schema` has a whole number of more than 64 bits"), "{refused}");
 }
 
 #[test]

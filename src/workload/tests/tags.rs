@@ -44,9 +44,8 @@ fn tags_of_classes_and_columns_read_back_equal() {
 
 #[test]
 fn tags_and_slices_are_no_part_of_what_is_sent() {
-    let checked = format!(
-        "{TAGGED}[[checks]]\nname = \"a\"\nslice = \"s\"\nprompt = \"?\"\nexpect = {{ exact = \"b\" }}\n"
-    );
+    let checked =
+        format!("{TAGGED}[[checks]]\nname = \"a\"\nslice = \"s\"\nprompt = \"?\"\nexpect = {{ exact = \"b\" }}\n");
     let spec = WorkloadSpec::from_toml(&checked, "tagged").unwrap();
     let plain = serde_json::to_string(&spec.without_groups()).unwrap();
     assert!(["metadata", "slice", "South Korea"].iter().all(|word| !plain.contains(word)), "{plain}");
@@ -61,14 +60,8 @@ fn what_is_no_tag_is_refused_with_its_line() {
             "line 8: `classes[0].metadata` is a list; it must be a table of tags, such as { team = ",
         ),
         ("metadata = { team = 3 }", "line 8: `classes[0].metadata.team` is 3; it must be a text"),
-        (
-            "metadata = { team = \" \" }",
-            "`classes[0].metadata.team` is \" \"; it must be a text that is not blank",
-        ),
-        (
-            "metadata = { team = \"a\\nb\" }",
-            "`classes[0].metadata.team` has a line break or another control character",
-        ),
+        ("metadata = { team = \" \" }", "`classes[0].metadata.team` is \" \"; it must be a text that is not blank"),
+        ("metadata = { team = \"a\\nb\" }", "`classes[0].metadata.team` has a line break or another control character"),
         (
             "metadata = { team = \"a<b\" }",
             "`classes[0].metadata.team` has `<` or `>`, which compare in an objective; leave it out",

@@ -23,12 +23,7 @@ fn found() -> TraceFindings {
         reusable_share: None,
         too_many_blocks: false,
         kinds: [("search", 150), ("text", 450)]
-            .map(|(name, requests)| TraceKind {
-                name: name.to_owned(),
-                requests,
-                called: None,
-                rarer_kinds: 0,
-            })
+            .map(|(name, requests)| TraceKind { name: name.to_owned(), requests, called: None, rarer_kinds: 0 })
             .to_vec(),
         skipped_lines: 0,
         nearest_drawn: 0,
@@ -94,10 +89,7 @@ fn mistakes_about_a_trace_are_reported_with_their_fields() {
     let class = "[[classes]]\nname = \"a\"\n";
     let constant = "input_tokens = { kind = \"constant\", value = 5 }\n";
     for (text, message) in [
-        (
-            format!("{SHORT}time_scale = 0\n"),
-            "`trace.time_scale` is 0; it must be a number from 0.0001 to 100",
-        ),
+        (format!("{SHORT}time_scale = 0\n"), "`trace.time_scale` is 0; it must be a number from 0.0001 to 100"),
         (format!("{SHORT}rate_scale = 101\n"), "`trace.rate_scale` is 101; it must be"),
         (format!("{SHORT}from_s = -1\n"), "`trace.from_s` is -1; it must be"),
         (format!("{SHORT}for_s = 0\n"), "`trace.for_s` is 0; it must be"),
@@ -114,10 +106,7 @@ fn mistakes_about_a_trace_are_reported_with_their_fields() {
         ),
         (format!("requests = 601\n{SHORT}"), "`requests` is 601, and the slice of the trace has 600"),
         (format!("warmup_s = 60\n{SHORT}"), "`warmup_s` is 60 s, and the run ends at 60 s"),
-        (
-            format!("arrival = {{ kind = \"poisson\", rate_per_s = 1 }}\n{SHORT}"),
-            "`arrival` is given with `trace`",
-        ),
+        (format!("arrival = {{ kind = \"poisson\", rate_per_s = 1 }}\n{SHORT}"), "`arrival` is given with `trace`"),
         ("name = \"a\"\n[trace]\n".to_owned(), "`trace.path` is missing"),
     ] {
         let error = read(&text).unwrap_err().to_string();
@@ -152,10 +141,8 @@ fn a_trace_takes_the_place_of_another_workloads_times_and_lengths() {
 fn prompts_go_along_with_a_trace_where_its_lengths_fit_them() {
     let class = |prompt: &str| format!("{SHORT}[[classes]]\nname = \"a\"\nprompt = {prompt}\n");
     let ids = class(r#"{ kind = "random_tokens", vocabulary = 100 }"#);
-    let images = format!(
-        "{}images = {{ folder = \"pictures\" }}\n",
-        class(r#"{ kind = "templates", templates = ["a"] }"#)
-    );
+    let images =
+        format!("{}images = {{ folder = \"pictures\" }}\n", class(r#"{ kind = "templates", templates = ["a"] }"#));
     for spec in [&ids, &images].map(|text| read(text).unwrap()) {
         assert_eq!(spec.classes[0].input_tokens, Distribution::Trace { mean: 100.5 });
         let stored = serde_json::to_string(&spec).unwrap();
@@ -178,10 +165,7 @@ fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
     let dataset = DatasetChange { path: Some("a.jsonl".to_owned()), ..DatasetChange::default() };
     let error = refusal(Overrides { dataset, ..Overrides::default() });
     assert!(error.contains("`--dataset` cannot be given for a trace, which `replay` replays"), "{error}");
-    let error = refusal(Overrides {
-        output_tokens: Some(Distribution::Constant { value: 5 }),
-        ..Overrides::default()
-    });
+    let error = refusal(Overrides { output_tokens: Some(Distribution::Constant { value: 5 }), ..Overrides::default() });
     assert!(error.contains("`--output-tokens` cannot be given for a trace"), "{error}");
     // The flag refers to the lines of the trace.
     let dataset = DatasetChange { skip_bad: true, ..DatasetChange::default() };

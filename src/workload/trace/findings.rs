@@ -127,17 +127,7 @@ impl TraceKind {
 
 /// How a trace file is written. Every format is read line by line; CSV columns are found by name.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    EnumString,
-    IntoStaticStr,
-    VariantNames,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
 )]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -232,16 +222,9 @@ mod tests {
         ];
         assert!(!impossible.iter().any(TraceFindings::is_plausible));
         // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.
-        for (until_s, arrivals) in [
-            (-1.0, 0.0),
-            (0.0, 0.0),
-            (1.0, 2.0),
-            (2.0, 4.0),
-            (4.0, 4.0),
-            (5.0, 8.0),
-            (6.0, 12.0),
-            (1e9, 12.0),
-        ] {
+        for (until_s, arrivals) in
+            [(-1.0, 0.0), (0.0, 0.0), (1.0, 2.0), (2.0, 4.0), (4.0, 4.0), (5.0, 8.0), (6.0, 12.0), (1e9, 12.0)]
+        {
             assert_eq!(found.arrivals_by(until_s), arrivals, "{until_s}");
         }
         assert!((found.mean_rate_per_s() - 12.0 / 5.5).abs() < 1e-12);

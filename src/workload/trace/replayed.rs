@@ -32,11 +32,7 @@ impl WorkloadSpec {
     }
 }
 
-fn replay(
-    mut spec: Map<String, Value>,
-    trace: &Trace,
-    survey: TraceSurvey<'_>,
-) -> Result<WorkloadSpec, SpecError> {
+fn replay(mut spec: Map<String, Value>, trace: &Trace, survey: TraceSurvey<'_>) -> Result<WorkloadSpec, SpecError> {
     let unread = Trace { found: None, ..trace.clone() };
     spec.insert("trace".to_owned(), serde_json::to_value(unread).unwrap_or_default());
     WorkloadSpec::from_value(Value::Object(spec), &trace.path, survey)

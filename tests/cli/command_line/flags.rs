@@ -19,23 +19,16 @@ fn assert_refused(desk: &Desk, arguments: &[&str], said: &str) {
 #[test]
 fn options_that_say_two_things_are_refused_with_a_cure() {
     let desk = Desk::new();
-    desk.file(
-        "loop.toml",
-        &QUICK.replace("kind = \"constant\"\nrate_per_s = 20", "kind = \"users\"\nusers = 3"),
-    );
-    let request = |ms| {
-        format!("{{\"timestamp\": {ms}, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n")
-    };
+    desk.file("loop.toml", &QUICK.replace("kind = \"constant\"\nrate_per_s = 20", "kind = \"users\"\nusers = 3"));
+    let request =
+        |ms| format!("{{\"timestamp\": {ms}, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n");
     desk.file("trace.jsonl", &[0, 1000, 2000, 3000].map(request).concat());
     for (typed, said) in [
         ("quick.toml --rate 5 --users 3", "cannot be used with"),
         ("quick.toml 5 --requests 9", "cannot be used with"),
         ("quick.toml --slo ttft=1s --goodput ttft:500", "cannot be used with"),
         ("quick.toml --rate max", "add --requests N, which sends N at once, or --max-concurrency N"),
-        (
-            "quick.toml --rate max --max-concurrency 4 --arrival constant",
-            "(or `--rate inf`) and `--arrival` both say",
-        ),
+        ("quick.toml --rate max --max-concurrency 4 --arrival constant", "(or `--rate inf`) and `--arrival` both say"),
         ("quick.toml --users 4 --ramp 1:20:60s", "and `--ramp` both say when requests leave"),
         ("quick.toml --ramp 1:20:60s --rate 5", "leave `--rate`, `--arrival` and `--burstiness` out"),
         ("quick.toml --arrival gamma", "give `--burstiness` too"),
@@ -106,11 +99,7 @@ fn a_value_that_is_none_is_answered_with_what_it_must_be() {
     }
     assert_refused(&desk, &["bench", "quick.toml", "--users", "-3"], "`-3` is not a whole number");
     assert_refused(&desk, &["bench", "quick.toml", "--input-tokens", "-3"], "a whole number from 1");
-    assert_refused(
-        &desk,
-        &["bench", "--goodput", "ttft:500", "quick.toml"],
-        "a workload stands before --goodput",
-    );
+    assert_refused(&desk, &["bench", "--goodput", "ttft:500", "quick.toml"], "a workload stands before --goodput");
     assert_refused(&desk, &["bench", "quick.toml", "--slo", "ttft=1s", "tpot=9ms"], "commas between them");
     assert!(desk.runs().is_empty());
 }
@@ -141,15 +130,9 @@ fn a_workload_that_cannot_be_read_is_named() {
     from_stdin(b"").code(2).stderr(contains("1 mistake in standard input").and(contains("workloads show")));
     from_stdin(b"\xff\xfe").code(2).stderr(contains("standard input: stream did not contain valid UTF-8"));
     let typo = QUICK.replace("rate_per_s", "rat_per_s");
-    from_stdin(typo.as_bytes())
-        .code(2)
-        .stderr(contains("line 11: ").and(contains("did you mean `rate_per_s`")));
+    from_stdin(typo.as_bytes()).code(2).stderr(contains("line 11: ").and(contains("did you mean `rate_per_s`")));
     from_stdin(QUICK.as_bytes()).code(0);
-    desk.skyline(&["workloads", "show", "-"])
-        .write_stdin(QUICK)
-        .assert()
-        .code(0)
-        .stdout(contains("[[classes]]"));
+    desk.skyline(&["workloads", "show", "-"]).write_stdin(QUICK).assert().code(0).stdout(contains("[[classes]]"));
 }
 
 /// What a dry run shows, with single spaces.
@@ -203,8 +186,7 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
 #[test]
 fn the_percentiles_that_were_asked_for_are_in_every_form() {
     let desk = Desk::new();
-    let typed =
-        ["bench", "quick.toml", "--quiet", "--no-calibration", "--allow-invalid", "--percentiles", "50,97.5"];
+    let typed = ["bench", "quick.toml", "--quiet", "--no-calibration", "--allow-invalid", "--percentiles", "50,97.5"];
     let output = desk.skyline(&typed).args(["--format", "text,markdown=summary.md"]).assert().code(0);
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     let markdown = std::fs::read_to_string(desk.path().join("summary.md")).unwrap();

@@ -63,10 +63,7 @@ fn a_bad_value_on_the_command_line_is_named() {
         (&["bench", "quick.toml", "--url", "http://me:sk-1@x"], "--api-key-env"),
         (&["bench", "quick.toml", "--path", "/v1/x"], "name the server with --url"),
         (&["bench", "quick.toml", "--url", "http://x", "--path", "v1/x"], "`v1/x` is not a path"),
-        (
-            &["bench", "quick.toml", "--url", "http://x/v1/completions", "--endpoint", "chat"],
-            "leave --endpoint out",
-        ),
+        (&["bench", "quick.toml", "--url", "http://x/v1/completions", "--endpoint", "chat"], "leave --endpoint out"),
         (&["bench", "quick.toml", "--session-header", "Host"], "--session-header"),
         (&["bench", "quick.toml", "--tokenizer", "/no/such/tokenizer"], "/no/such/tokenizer"),
         (&["bench", "quick.toml", "2", "--warmup", "5"], "warmup"),
@@ -92,16 +89,9 @@ fn a_wrong_objective_is_answered_in_a_few_lines() {
 #[test]
 fn a_plan_that_hardly_ever_comes_of_its_process_is_refused() {
     let desk = Desk::new();
-    desk.skyline(&["bench", "short_chat", "30", "--rate", "20", "--seed", "8804"])
-        .assert()
-        .code(2)
-        .stdout("")
-        .stderr(
-            contains("seed 8804")
-                .and(contains("A²"))
-                .and(contains("limit: 4.62"))
-                .and(contains("use another --seed")),
-        );
+    desk.skyline(&["bench", "short_chat", "30", "--rate", "20", "--seed", "8804"]).assert().code(2).stdout("").stderr(
+        contains("seed 8804").and(contains("A²")).and(contains("limit: 4.62")).and(contains("use another --seed")),
+    );
     assert!(desk.runs().is_empty(), "nothing was flown");
 }
 

@@ -7,9 +7,7 @@ use crate::support::Desk;
 #[test]
 fn shells_get_completions() {
     let desk = Desk::new();
-    for (shell, sign) in
-        [("bash", "_skyline()"), ("zsh", "#compdef skyline"), ("fish", "complete -c skyline")]
-    {
+    for (shell, sign) in [("bash", "_skyline()"), ("zsh", "#compdef skyline"), ("fish", "complete -c skyline")] {
         let output = desk.skyline(&["completions", shell]).assert().success();
         let script = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
         assert!(script.contains(sign) && script.contains("max-concurrency"), "{shell}");

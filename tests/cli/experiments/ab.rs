@@ -59,9 +59,10 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     let desk = Desk::new();
     let (a, b) = (paced(&["--ttft", "20ms"]), paced(&["--ttft", "800ms"]));
     let sides = ["--a", &a.url, "--b", &b.url, "--b-label", "flags=--slow", "--json"];
-    let out = desk.skyline(&[&QUICK[..], &sides].concat()).assert().code(1).stderr(
-        contains("what 7 rounds of 500 ms can find is not known yet").and(contains("by the rounds so far")),
-    );
+    let out =
+        desk.skyline(&[&QUICK[..], &sides].concat()).assert().code(1).stderr(
+            contains("what 7 rounds of 500 ms can find is not known yet").and(contains("by the rounds so far")),
+        );
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(2), &Value::from("worse")));
     let ttft = &test["metrics"][0];
@@ -113,14 +114,8 @@ fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
     desk.skyline(&[&QUICK[..], &same].concat())
         .assert()
         .code(1)
-        .stdout(
-            contains("EQUIVALENT")
-                .or(contains("INCONCLUSIVE"))
-                .or(contains("count because of --allow-invalid")),
-        )
-        .stderr(
-            contains("are one server, which gets the same requests twice").and(contains("an even number")),
-        );
+        .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")).or(contains("count because of --allow-invalid")))
+        .stderr(contains("are one server, which gets the same requests twice").and(contains("an even number")));
     // Shown again, the same is asked.
     desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert().code(1);
 }
@@ -159,9 +154,7 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
     let kept = ["asked.json", "ab.json", "report.html", "round-1/a/run.jsonl"]
         .map(|file| std::fs::read_to_string(desk.run().join(file)).unwrap());
     assert!(kept[0].contains("switch_cmd_sha256") && kept[3].contains("--switch-cmd"), "{}", kept[0]);
-    assert!(
-        !kept.concat().contains("hf_secret") && !log.contains("hf_secret") && !words.contains("hf_secret")
-    );
+    assert!(!kept.concat().contains("hf_secret") && !log.contains("hf_secret") && !words.contains("hf_secret"));
 }
 
 #[test]
@@ -217,16 +210,13 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     }
     let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
     let anew: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    let a = |test: &Value, round: usize| {
-        test["rounds"][round - 1]["a"]["started_at"].as_str().unwrap().to_owned()
-    };
+    let a = |test: &Value, round: usize| test["rounds"][round - 1]["a"]["started_at"].as_str().unwrap().to_owned();
     assert_eq!([2, 4].map(|round| a(&anew, round)), [2, 4].map(|round| a(&test, round)));
     assert!(a(&anew, 3) > a(&test, 3));
     assert!(Path::new(folder).join("round-3/a.broken-off-1/run.jsonl").exists());
     assert_eq!((&anew["order"], anew["rounds"].as_array().unwrap().len()), (&Value::Null, 7));
     for (round, first) in [(5, "a"), (6, "b"), (7, "a")] {
-        let start_of =
-            |side| header(Path::new(folder), &format!("round-{round}/{side}"))["started_at"].take();
+        let start_of = |side| header(Path::new(folder), &format!("round-{round}/{side}"))["started_at"].take();
         let a_first = start_of("a").as_str() < start_of("b").as_str();
         assert_eq!(if a_first { "a" } else { "b" }, first, "round {round}");
     }
@@ -312,9 +302,8 @@ fn mistakes_are_told_before_anything_is_sent() {
     let ab = |more: &[&str]| desk.skyline(&[&["ab", "quick.toml"], more].concat()).assert().code(2);
     let sides = ["--a", "http://127.0.0.1:9", "--b", "http://127.0.0.1:9"];
     let with = |more: &[&str]| ab(&[&sides[..], more].concat());
-    with(&["--rounds", "7"]).stderr(
-        contains("7 rounds cannot show a difference in 5 metrics").and(contains("at least 8 rounds")),
-    );
+    with(&["--rounds", "7"])
+        .stderr(contains("7 rounds cannot show a difference in 5 metrics").and(contains("at least 8 rounds")));
     with(&["--metric", "p97 ttft"]).stderr(contains("`p97` is not a statistic"));
     with(&["--metric", "p95 ttft of nobody"]).stderr(contains("no request belongs to `nobody`"));
     with(&["--margin", "5"]).stderr(contains("write it like 5%"));

@@ -29,13 +29,11 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     let desk = Desk::new();
     let out = desk.skyline(&SWEEP).args(["--repeats", "2", "--out", "results", "--json"]).assert().code(0);
     let printed: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    let classes: Vec<_> =
-        printed["points"].as_array().unwrap().iter().map(|point| point["class"].clone()).collect();
+    let classes: Vec<_> = printed["points"].as_array().unwrap().iter().map(|point| point["class"].clone()).collect();
     assert_eq!(classes.first().unwrap(), "passed", "{classes:?}");
     assert_eq!(classes.last().unwrap(), "saturated", "{classes:?}");
     let folder = desk.runs().remove(0);
-    let kept: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("sweep.json")).unwrap()).unwrap();
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("sweep.json")).unwrap()).unwrap();
     assert_eq!(kept, printed);
     assert!(folder.join("run-001/run.jsonl").exists());
 
@@ -65,12 +63,8 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     desk.skyline(&two).args(written).assert().code(0).stderr(contains("page written to"));
     let page = std::fs::read_to_string(page).unwrap();
     let carried = format!(">highest {}", offer["per_instance"]["rate_per_s"]);
-    let parts = [
-        "Capacity for 1,000 requests/s",
-        "TTFT over load, one instance",
-        "The offers compared",
-        "At other rates",
-    ];
+    let parts =
+        ["Capacity for 1,000 requests/s", "TTFT over load, one instance", "The offers compared", "At other rates"];
     for part in parts {
         assert!(page.contains(part), "no {part}");
     }

@@ -86,9 +86,7 @@ fn a_comparison_for_the_summary_of_a_job() {
         .code(1)
         .stdout(contains("FAILED: 1 of 2 demands met"))
         .stderr(contains("Markdown written to both.md"));
-    assert!(
-        std::fs::read_to_string(desk.path().join("both.md")).unwrap().starts_with("## ❌ FAILED: 1 of 2")
-    );
+    assert!(std::fs::read_to_string(desk.path().join("both.md")).unwrap().starts_with("## ❌ FAILED: 1 of 2"));
     compare(&["--markdown", "-", "--json"]).code(2).stdout("").stderr(contains("both go to standard output"));
 }
 
@@ -98,24 +96,12 @@ fn repeats_of_the_same_seed_are_paired_and_make_a_page() {
     let one = simulated(&desk, "one", &["--repeats", "3"]);
     let slow = simulated(&desk, "slow", &["--repeats", "3", "--hardware", "l4"]);
     let other = simulated(&desk, "other", &["--repeats", "3", "--seed", "9"]);
-    desk.skyline(&[
-        "compare",
-        &one,
-        &slow,
-        &other,
-        "--vary",
-        "hardware",
-        "--allow-invalid",
-        "--page",
-        "page.html",
-    ])
-    .assert()
-    .code(0)
-    .stdout(contains("paired t").and(contains("plans of their own, Welch's")).and(contains("Over time: 3")));
+    desk.skyline(&["compare", &one, &slow, &other, "--vary", "hardware", "--allow-invalid", "--page", "page.html"])
+        .assert()
+        .code(0)
+        .stdout(contains("paired t").and(contains("plans of their own, Welch's")).and(contains("Over time: 3")));
     let page = std::fs::read_to_string(desk.file("x", "").with_file_name("page.html")).unwrap();
-    assert!(
-        page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && page.matches("<script").count() == 1
-    );
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && page.matches("<script").count() == 1);
     let run = format!("{one}/run-1");
     desk.skyline(&["compare", &run, &slow]).assert().code(2).stderr(contains("compare like with like"));
 }
@@ -126,8 +112,7 @@ fn what_deserves_no_belief_is_not_compared() {
     let good = simulated(&desk, "good", &[]);
     // A server that is far too slow for the rate: that is an answer.
     let slow = simulated(&desk, "slow", &["--ttft", "5s", "--itl", "100ms", "--places", "1"]);
-    let compared =
-        desk.skyline(&["compare", &good, &slow, "--vary", "simulated", "--vary", "model"]).assert().code(0);
+    let compared = desk.skyline(&["compare", &good, &slow, "--vary", "simulated", "--vary", "model"]).assert().code(0);
     compared.stdout(contains("; OVERLOADED"));
     // A log that lost a request.
     let bad = simulated(&desk, "bad", &[]);
@@ -153,10 +138,7 @@ fn sweeps_are_compared_by_their_answers_and_load_by_load() {
     let slow = sweep("slow", &["--repeats", "2", "--hardware", "l4"]);
     let base = desk.file("x", "").parent().unwrap().to_path_buf();
     let page = std::fs::read_to_string(base.join(&one).join("report.html")).unwrap();
-    assert!(
-        page.contains("TTFT over load") && page.contains("<svg") && page.matches("<script").count() == 1,
-        "{page}"
-    );
+    assert!(page.contains("TTFT over load") && page.contains("<svg") && page.matches("<script").count() == 1, "{page}");
     let compare = |more: &[&str]| {
         let mut command = desk.skyline(&["compare", &one, &slow, "--allow-invalid"]);
         command.args(more);
@@ -191,10 +173,7 @@ fn what_is_not_there_or_not_known_is_told_by_its_name() {
     let run = simulated(&desk, "base", &[]);
     for (typed, report) in [
         (&["compare", &run, "nowhere"][..], "nowhere is not there\nhint: name the folder of a run"),
-        (
-            &["compare", &run, &run, "--max-regression", "p95 ttft of nobody 10%"],
-            "the figure `p95 ttft of nobody`",
-        ),
+        (&["compare", &run, &run, "--max-regression", "p95 ttft of nobody 10%"], "the figure `p95 ttft of nobody`"),
     ] {
         let out = desk.skyline(typed).assert().code(2);
         let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();

@@ -49,8 +49,7 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
         assert_eq!(whole["summary"]["run"]["engine"]["modelled"]["async_scheduling"], scheduling);
     }
 
-    let ignored =
-        desk.skyline(&["simulate", "chat", "--rates", "2", "--fit", &run, "--out", "x"]).assert().code(2);
+    let ignored = desk.skyline(&["simulate", "chat", "--rates", "2", "--fit", &run, "--out", "x"]).assert().code(2);
     assert!(String::from_utf8_lossy(&ignored.get_output().stderr).contains("--sweep"));
     let unused: [&str; 8] = ["simulate", "chat", "--rates", "2", "--fit", &run, "--undecided", "pass"];
     let unused = desk.skyline(&unused).assert().code(2);
@@ -127,8 +126,7 @@ fn only_what_was_measured_of_the_same_requests_stands_beside() {
     let other = json(&desk, &["simulate", "short_chat", "60", "--rates", "4,9", "--fit", "results"]);
     assert!(other["rates"][0]["measured"].is_null(), "{other}");
     let notes = other["notes"].to_string();
-    for part in ["1 run at these rates sent other requests", "4.00/s were measured", "predictions for 9.00/s"]
-    {
+    for part in ["1 run at these rates sent other requests", "4.00/s were measured", "predictions for 9.00/s"] {
         assert!(notes.contains(part), "no {part} in {notes}");
     }
     // Other promises change no latency.
@@ -142,10 +140,8 @@ fn every_form_of_a_prediction_says_how_well_it_is_fitted() {
     let desk = Desk::new();
     desk.skyline(&["simulate", "chat", "40", "--users", "8", "--out", "results"]).assert().success();
     let fitted = ["simulate", "chat", "30", "--fit", "results", "--allow-invalid"];
-    for more in [
-        &["--rate", "2", "--repeats", "2"][..],
-        &["--sweep", "--rates", "2", "--samples", "50", "--out", "s"],
-    ] {
+    for more in [&["--rate", "2", "--repeats", "2"][..], &["--sweep", "--rates", "2", "--samples", "50", "--out", "s"]]
+    {
         let report = desk.skyline(&fitted).args(more).assert();
         let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
         assert!(words.contains("GOOD FIT") && words.contains("8 users"), "{more:?}: {words}");
@@ -154,11 +150,7 @@ fn every_form_of_a_prediction_says_how_well_it_is_fitted() {
         let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
         let report: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
         let fit = &report["engine_fit"];
-        assert_eq!(
-            (&fit["grade"], &fit["runs"][0]["users"]),
-            (&"good".into(), &8.into()),
-            "{more:?}: {report}"
-        );
+        assert_eq!((&fit["grade"], &fit["runs"][0]["users"]), (&"good".into(), &8.into()), "{more:?}: {report}");
         assert!(!words.contains("GOOD FIT"), "{words}");
     }
     let sweep = std::fs::read_dir(desk.file("mark", "").with_file_name("s"))
@@ -195,8 +187,7 @@ fn a_report_says_what_serves_and_carries_its_diagnosis() {
     }
     let summary = desk.summary();
     let rates = &summary["rates"];
-    let [all, each] =
-        ["output_tokens_per_s", "output_tokens_per_s_per_gpu"].map(|rate| rates[rate].as_f64().unwrap());
+    let [all, each] = ["output_tokens_per_s", "output_tokens_per_s_per_gpu"].map(|rate| rates[rate].as_f64().unwrap());
     assert_eq!(each, all / 2.0);
     let diagnosis = &summary["diagnosis"];
     assert!(diagnosis["symptoms"].is_array() && diagnosis["not_enough_data"].is_array(), "{diagnosis}");
@@ -206,8 +197,7 @@ fn a_report_says_what_serves_and_carries_its_diagnosis() {
 #[test]
 fn an_engine_is_fitted_to_what_was_measured_over_http() {
     let desk = Desk::new();
-    let bench =
-        ["bench", "quick.toml", "4", "--rate", "12", "--no-calibration", "--allow-invalid", "--quiet"];
+    let bench = ["bench", "quick.toml", "4", "--rate", "12", "--no-calibration", "--allow-invalid", "--quiet"];
     desk.skyline(&bench).assert().success();
     let fitted = ["simulate", "quick.toml", "10", "--fit", "results", "--rates", "6,12", "--json"];
     let report = desk.skyline(&fitted).assert();

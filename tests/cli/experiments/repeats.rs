@@ -37,19 +37,13 @@ fn repeats_are_whole_runs_in_one_folder_and_are_shown_again() {
     let parent = desk.run();
     assert_eq!(names(&parent), ["repeats.json", "run-1", "run-2", "run-3"].map(str::to_owned).into());
     for run in ["run-1", "run-2", "run-3"] {
-        assert_eq!(
-            names(&parent.join(run)),
-            ["report.html", "run.jsonl", "summary.json"].map(str::to_owned).into()
-        );
+        assert_eq!(names(&parent.join(run)), ["report.html", "run.jsonl", "summary.json"].map(str::to_owned).into());
     }
     assert_eq!(read(&parent.join("repeats.json")), all);
     desk.assert_schema("repeats", &all);
     let again = desk.skyline(&["report", parent.to_str().unwrap(), "--json"]).assert().code(0);
     assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), all);
-    desk.skyline(&["report", parent.join("run-2").to_str().unwrap()])
-        .assert()
-        .code(0)
-        .stdout(contains("VALID"));
+    desk.skyline(&["report", parent.join("run-2").to_str().unwrap()]).assert().code(0).stdout(contains("VALID"));
 
     // Each figure is that of the run's own summary; delays and lengths are drawn anew in each.
     let ttft = &all["figures"]["latency"]["ttft"]["p50_ms"]["values"];
@@ -107,8 +101,7 @@ fn objectives_are_held_against_the_interval_and_decide_the_exit_code() {
 fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     let desk = Desk::new();
     // Whether they are valid depends on how busy this machine is.
-    let bench =
-        ["bench", "quick.toml", "1", "--repeats", "2", "--no-calibration", "--allow-invalid", "--salt", "5"];
+    let bench = ["bench", "quick.toml", "1", "--repeats", "2", "--no-calibration", "--allow-invalid", "--salt", "5"];
     let out = desk.skyline(&bench).assert();
     let out = out.get_output();
     let (text, words) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
@@ -168,10 +161,7 @@ fn a_stored_run_that_was_spoiled_is_listed_as_replaced_and_does_not_count() {
     assert_eq!(ttft(&all), Value::from(vec![ttft(&two)[1].clone(), ttft(&three)[2].clone()]));
     // The same in each format, and whatever is allowed.
     let text = report(0, &["--allow-invalid"]);
-    assert!(
-        text.contains("VALID: 2 of 2 runs counted") && text.contains("1 of 3 runs was spoiled"),
-        "{text}"
-    );
+    assert!(text.contains("VALID: 2 of 2 runs counted") && text.contains("1 of 3 runs was spoiled"), "{text}");
     let row = |number: &str| text.lines().find(|line| line.starts_with(&format!("  {number}  "))).unwrap();
     assert!(row("1").contains("replaced") && row("3").contains("VALID"), "{text}");
     // No more than two spare runs replace others.
@@ -244,10 +234,8 @@ fn an_interrupt_ends_the_run_that_is_on_and_spares_the_rest() {
         assert!(begin.elapsed() < PATIENCE, "no answer came");
         std::thread::sleep(Duration::from_millis(100));
         let parent = desk.runs().into_iter().next();
-        let log =
-            parent.as_ref().and_then(|parent| std::fs::read_to_string(parent.join("run-1/run.jsonl")).ok());
-        if let (Some(parent), Some(true)) = (parent, log.map(|text| text.matches("{\"request\"").count() > 2))
-        {
+        let log = parent.as_ref().and_then(|parent| std::fs::read_to_string(parent.join("run-1/run.jsonl")).ok());
+        if let (Some(parent), Some(true)) = (parent, log.map(|text| text.matches("{\"request\"").count() > 2)) {
             break parent;
         }
     };

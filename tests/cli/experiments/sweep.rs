@@ -11,18 +11,8 @@ use crate::support::signal;
 use crate::support::{Desk, PATIENCE, answer, control, serve, stream};
 
 /// Short runs, one of each load, whatever else this machine has to do.
-const SHORT: [&str; 10] = [
-    "--force",
-    "--repeats",
-    "1",
-    "--max-seconds",
-    "1s",
-    "--pause",
-    "0s",
-    "--warmup-requests",
-    "2",
-    "--allow-invalid",
-];
+const SHORT: [&str; 10] =
+    ["--force", "--repeats", "1", "--max-seconds", "1s", "--pause", "0s", "--warmup-requests", "2", "--allow-invalid"];
 
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -31,8 +21,7 @@ fn read(path: &Path) -> Value {
 /// The runs of a sweep by their numbers.
 fn trials(sweep: &Value) -> Vec<Value> {
     let points = sweep["points"].as_array().unwrap();
-    let mut trials: Vec<_> =
-        points.iter().flat_map(|point| point["trials"].as_array().unwrap().clone()).collect();
+    let mut trials: Vec<_> = points.iter().flat_map(|point| point["trials"].as_array().unwrap().clone()).collect();
     trials.sort_by_key(|trial| trial["number"].as_u64());
     trials
 }
@@ -48,16 +37,12 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
     for part in ["objectives  p50 ttft < 10s", "Loads, low to high", "TTFT p99", "/GPU", "10.0/s", "20.0/s"] {
         assert!(text.contains(part), "{part}: {text}{words}");
     }
-    assert!(
-        words.contains("run 1: 10.0/s for 1 s") && words.contains("all of it: skyline report"),
-        "{words}"
-    );
+    assert!(words.contains("run 1: 10.0/s for 1 s") && words.contains("all of it: skyline report"), "{words}");
 
     let folder = desk.run();
     let kept = read(&folder.join("sweep.json"));
     assert_eq!(kept["schema"], 2);
-    let loads: Vec<_> =
-        kept["points"].as_array().unwrap().iter().map(|point| &point["load"]["value"]).collect();
+    let loads: Vec<_> = kept["points"].as_array().unwrap().iter().map(|point| &point["load"]["value"]).collect();
     assert_eq!(loads, [&Value::from(10.0), &Value::from(20.0)]);
     for trial in trials(&kept) {
         let summary = read(&folder.join(trial["run"].as_str().unwrap()).join("summary.json"));
@@ -71,14 +56,11 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
     assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), kept);
     // Held against what no server does, by the same runs, of which nine requests are too few to say so. That of p95 they miss
     // however much they depend on one another, as they do on a busy machine.
-    desk.skyline(&["report", path, "--allow-invalid", "--objective", "p95 ttft < 1ms"])
-        .assert()
-        .code(1)
-        .stdout(
-            contains("objectives  p95 ttft < 1ms")
-                .and(contains("20.0/s failed, and no lower"))
-                .and(contains("run for other objectives")),
-        );
+    desk.skyline(&["report", path, "--allow-invalid", "--objective", "p95 ttft < 1ms"]).assert().code(1).stdout(
+        contains("objectives  p95 ttft < 1ms")
+            .and(contains("20.0/s failed, and no lower"))
+            .and(contains("run for other objectives")),
+    );
 }
 
 #[cfg(unix)]
@@ -217,8 +199,7 @@ fn mistakes_are_told_before_anything_is_sent() {
 #[test]
 fn a_search_of_its_own_goes_on_where_it_began() {
     let desk = Desk::new();
-    let sweep =
-        ["sweep", "quick.toml", "--objective", "p50 ttft < 10s", "--max-runs", "3", "--bracket", "50%"];
+    let sweep = ["sweep", "quick.toml", "--objective", "p50 ttft < 10s", "--max-runs", "3", "--bracket", "50%"];
     // Before the burst nobody knows of a rate at which one second has a request.
     let longer = SHORT.map(|word| if word == "1s" { "3s" } else { word });
     let typed = [&sweep[..], &longer, &["--samples", "8"]].concat();
@@ -350,8 +331,7 @@ fn a_server_that_goes_away_bounds_nothing_and_the_sweep_goes_on_later() {
 fn what_is_too_short_for_a_decision_says_so_before_any_load() {
     let desk = Desk::new();
     let said = |options: &[&str]| {
-        let sweep =
-            ["sweep", "quick.toml", "--url=http://127.0.0.1:9", "--objective", "p95 ttft < 500ms", "--plan"];
+        let sweep = ["sweep", "quick.toml", "--url=http://127.0.0.1:9", "--objective", "p95 ttft < 500ms", "--plan"];
         let out = desk.skyline(&[&sweep[..], options].concat()).assert().code(0);
         String::from_utf8_lossy(&out.get_output().stdout).contains("the exit code will probably be 1")
     };

@@ -81,10 +81,8 @@ fn in_one_line(text: &str) -> String {
 #[test]
 fn each_fault_ends_as_the_table_says() {
     let only = std::env::var("SKYLINE_FAULT").ok();
-    let chosen: Vec<_> = table()
-        .into_iter()
-        .filter(|fault| only.as_deref().is_none_or(|words| fault.what.contains(words)))
-        .collect();
+    let chosen: Vec<_> =
+        table().into_iter().filter(|fault| only.as_deref().is_none_or(|words| fault.what.contains(words))).collect();
     assert!(only.is_some() || chosen.len() >= 60, "{} faults", chosen.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -96,7 +94,8 @@ fn each_fault_ends_as_the_table_says() {
                         println!("== {}: exit {code:?}\n{output}", fault.what);
                     }
                     let said = in_one_line(&output);
-                    let missing: Vec<_> = fault.says.iter().filter(|words| !said.contains(&in_one_line(words))).collect();
+                    let missing: Vec<_> =
+                        fault.says.iter().filter(|words| !said.contains(&in_one_line(words))).collect();
                     let never: Vec<_> = fault.never.iter().filter(|words| said.contains(words.as_str())).collect();
                     let word = fault.result.as_str();
                     let is_run = run.iter().any(|run| run.eq_ignore_ascii_case(word));

@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::Fault;
-use crate::support::{
-    Desk, PATIENCE, Seen, answer, control, copy, mock, outcomes, serve_by_hand, signal, stream,
-};
+use crate::support::{Desk, PATIENCE, Seen, answer, control, copy, mock, outcomes, serve_by_hand, signal, stream};
 
 /// A server by hand: healthy but for what it answers at one path.
 #[derive(Clone, Debug, Deserialize)]
@@ -143,9 +141,7 @@ fn send(signals: &str, desk: &Desk, child: &Child) {
 
 /// Begins the program in this folder, with all that it prints in a file there.
 fn begin(desk: &Desk, fault: &Fault, line: &str, prelude: &str) -> Child {
-    let out = |name: &str| {
-        std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap()
-    };
+    let out = |name: &str| std::fs::OpenOptions::new().create(true).append(true).open(desk.path().join(name)).unwrap();
     let mut command = Command::new("sh");
     command.current_dir(desk.path()).args(["-c", &format!("{prelude}\nexec \"$0\" \"$@\"")]);
     command.arg(assert_cmd::cargo::cargo_bin("skyline")).args(shlex::split(line).unwrap());

@@ -26,8 +26,7 @@ users = 2
 /// A folder in which the commands can be run.
 pub(super) fn desk() -> Desk {
     let desk = Desk::new();
-    let checks =
-        "\n[[checks]]\nname = \"any\"\nprompt = \"Say something.\"\nexpect = { min_characters = 1 }\n";
+    let checks = "\n[[checks]]\nname = \"any\"\nprompt = \"Say something.\"\nexpect = { min_characters = 1 }\n";
     let quick = QUICK.replace("horizon_s = 2", "horizon_s = 1");
     for name in ["my.toml", "fitted.toml", "tiny_chat.toml"] {
         desk.file(name, &format!("{quick}{checks}"));

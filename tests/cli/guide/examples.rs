@@ -64,32 +64,8 @@ const EXAMPLES: [Example; 7] = [
         "compare",
         "                     baseline",
         &[
-            &[
-                "simulate",
-                "short_chat",
-                "60",
-                "--rate",
-                "8",
-                "--repeats",
-                "5",
-                "--hardware",
-                "h100",
-                "--out",
-                "h100",
-            ],
-            &[
-                "simulate",
-                "short_chat",
-                "60",
-                "--rate",
-                "8",
-                "--repeats",
-                "5",
-                "--hardware",
-                "l40s",
-                "--out",
-                "l40s",
-            ],
+            &["simulate", "short_chat", "60", "--rate", "8", "--repeats", "5", "--hardware", "h100", "--out", "h100"],
+            &["simulate", "short_chat", "60", "--rate", "8", "--repeats", "5", "--hardware", "l40s", "--out", "l40s"],
             &["compare", "h100/*", "l40s/*", "--vary", "hardware"],
         ],
     ),
@@ -158,9 +134,8 @@ fn missing((topic, first, commands): &Example) -> Option<String> {
     let mut shown = blocks(Topic::find(topic).unwrap().text, "text").into_iter();
     let block = shown.find(|block| block.starts_with(first)).unwrap_or_else(|| panic!("{topic}: {first}"));
     // The name of a folder has the time in it.
-    let is_printed = |line: &str| {
-        printed.lines().any(|other| other.trim_end() == line.trim_end()) || line.contains("-simulator-")
-    };
+    let is_printed =
+        |line: &str| printed.lines().any(|other| other.trim_end() == line.trim_end()) || line.contains("-simulator-");
     let lines = block.lines().filter(|line| line.trim() != "…" && !is_printed(line));
     let lines: Vec<_> = lines.collect();
     (!lines.is_empty()).then(|| format!("{topic}:\n{}\nprinted:\n{printed}", lines.join("\n")))

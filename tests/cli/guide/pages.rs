@@ -74,10 +74,7 @@ fn every_topic_that_is_named_exists() {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if entry.is_dir() {
                 folders.push(entry);
-            } else if entry
-                .extension()
-                .is_some_and(|end| ["rs", "toml", "snap"].iter().any(|known| end == *known))
-            {
+            } else if entry.extension().is_some_and(|end| ["rs", "toml", "snap"].iter().any(|known| end == *known)) {
                 texts.push((entry.clone(), fs::read_to_string(entry).unwrap()));
             }
         }
@@ -85,9 +82,10 @@ fn every_topic_that_is_named_exists() {
     for (path, text) in texts {
         let mut words: Vec<String> = named.captures_iter(&text).map(|found| found[1].to_owned()).collect();
         if path.extension().is_some_and(|extension| extension == "md") {
-            words.extend(more.captures_iter(&text).flat_map(|line| {
-                also.captures_iter(&line[1]).map(|found| found[1].to_owned()).collect::<Vec<_>>()
-            }));
+            words
+                .extend(more.captures_iter(&text).flat_map(|line| {
+                    also.captures_iter(&line[1]).map(|found| found[1].to_owned()).collect::<Vec<_>>()
+                }));
         }
         // The next line of a list of commands.
         words.retain(|word| word != "skyline");
@@ -107,10 +105,7 @@ fn the_guide_lists_shows_and_searches_its_topics() {
         .success()
         .stdout(contains("Arrivals, and bursts  →  skyline guide workloads\n    `bursts` · "));
     desk.skyline(&["guide", "objectivs"]).assert().code(2).stderr(contains("did you mean `objectives`?"));
-    desk.skyline(&["guide", "--search", "qwertz"])
-        .assert()
-        .code(2)
-        .stderr(contains("fewer or shorter words"));
+    desk.skyline(&["guide", "--search", "qwertz"]).assert().code(2).stderr(contains("fewer or shorter words"));
 }
 
 #[test]

@@ -52,8 +52,7 @@ struct Ground {
 impl Ground {
     fn new() -> Self {
         let backend = Backend::fixed(256, Delay::Constant(0.002), Delay::Constant(0.0005), 1);
-        let mock =
-            MockServer::start(backend, MockOptions::default(), "127.0.0.1:0".parse().unwrap()).unwrap();
+        let mock = MockServer::start(backend, MockOptions::default(), "127.0.0.1:0".parse().unwrap()).unwrap();
         let start_at = (jiff::Timestamp::now() + Duration::from_secs(45)).to_string();
         let url = format!("http://{}", mock.address());
         Self { desk: desk(), url, start_at, run_before: Mutex::default(), _mock: mock }
@@ -80,9 +79,7 @@ impl Ground {
                 _ if is_length && ["bench", "ab", "sweep"].contains(&verb) => "1".to_owned(),
                 _ if is_length && verb == "simulate" => "5".to_owned(),
                 ("--metrics-url", "nvml") => self.url.clone(),
-                (_, word) if word.contains(" of tag ") || word.contains(" of slice ") => {
-                    "p95 ttft < 500ms".to_owned()
-                }
+                (_, word) if word.contains(" of tag ") || word.contains(" of slice ") => "p95 ttft < 500ms".to_owned(),
                 ("--otlp", _) => "http://127.0.0.1:9".to_owned(),
                 ("--tokenizer", _) => root().join("tests/data/tiny-tokenizer.json").display().to_string(),
                 ("--start-at", _) => self.start_at.clone(),
@@ -106,22 +103,13 @@ impl Ground {
             "sweep" | "ab" => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
             }
-            "tune" if !named.has("--plan") && !named.has("--example") => &[
-                "--no-calibration",
-                "--force",
-                "--allow-invalid",
-                "--quiet",
-                "--pause",
-                "0s",
-                "--seconds",
-                "1",
-            ],
+            "tune" if !named.has("--plan") && !named.has("--example") => {
+                &["--no-calibration", "--force", "--allow-invalid", "--quiet", "--pause", "0s", "--seconds", "1"]
+            }
             "matrix" if !named.has("--plan") && !named.has("--example") => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s"]
             }
-            "simulate" if named.has("--sweep") => {
-                &["--allow-invalid", "--quiet", "--samples", "50", "--max-runs", "3"]
-            }
+            "simulate" if named.has("--sweep") => &["--allow-invalid", "--quiet", "--samples", "50", "--max-runs", "3"],
             "simulate" => &["--allow-invalid"],
             "compare" => &["--allow-invalid", "--vary", "model", "--vary", "workload", "--vary", "rate"],
             "report" if !named.has("--json-schema") => &["--allow-invalid"],
@@ -167,9 +155,7 @@ impl Ground {
         // A missed objective and a regression are answers; so little load may leave an experiment without one.
         let is_answer = match output.status.code() {
             Some(0 | 1) => true,
-            Some(3) => {
-                ["sweep", "ab"].contains(&named.verb()) || named.has("--fit") || turn(named) == Turn::Later
-            }
+            Some(3) => ["sweep", "ab"].contains(&named.verb()) || named.has("--fit") || turn(named) == Turn::Later,
             _ => false,
         };
         (!is_answer).then(|| {
@@ -235,8 +221,7 @@ fn run_all(ground: &Ground, named: Vec<Named>, at_a_time: usize) {
 #[test]
 fn the_commands_of_the_pages_run() {
     let ground = Ground::new();
-    let (mut first, rest): (Vec<_>, Vec<_>) =
-        commands().into_iter().partition(|named| turn(named) == Turn::First);
+    let (mut first, rest): (Vec<_>, Vec<_>) = commands().into_iter().partition(|named| turn(named) == Turn::First);
     let slow = rest.iter().filter(|named| turn(named) == Turn::Slow).count();
     assert!(first.len() > 100 && slow <= 10, "{} of {}", first.len(), first.len() + rest.len());
     // Shards begin together, some seconds from now.
@@ -250,8 +235,7 @@ fn the_commands_of_the_pages_run() {
 #[ignore = "takes minutes: rounds of an A/B test, and runs that an engine is fitted to; `tests/interop/guide_commands.sh` runs it"]
 fn the_slow_commands_of_the_pages_run() {
     let ground = Ground::new();
-    let measured =
-        commands().into_iter().filter(|named| named.has("--serving-model") && named.verb() == "bench");
+    let measured = commands().into_iter().filter(|named| named.has("--serving-model") && named.verb() == "bench");
     run_all(&ground, measured.collect(), 1);
     run_all(&ground, commands().into_iter().filter(|named| turn(named) == Turn::Slow).collect(), 1);
 }

@@ -16,19 +16,14 @@ fn a_result_of_each_tool_is_shown_without_a_verdict() {
     for (name, tool, figure) in [
         ("vllm.json", "vLLM: plain, chat, poisson, 20.0 requests/s", "chunk_gap"),
         ("sglang.jsonl", "SGLang: chat, poisson, 20.0 requests/s", "e2e_from_send"),
-        (
-            "guidellm.json",
-            "GuideLLM 0.8.1: plain, chat, poisson, 10.0 requests/s",
-            "time_per_output_token_ms: e2e ÷ N",
-        ),
+        ("guidellm.json", "GuideLLM 0.8.1: plain, chat, poisson, 10.0 requests/s", "time_per_output_token_ms: e2e ÷ N"),
         (
             "aiperf",
             "AIPerf 0.13.0: plain, chat, poisson, 15.0 requests/s",
             "tpot divides by the tokens that the server reported",
         ),
     ] {
-        let shown =
-            contains(tool).and(contains(figure)).and(contains("NO VERDICT")).and(contains("ttft_from_send"));
+        let shown = contains(tool).and(contains(figure)).and(contains("NO VERDICT")).and(contains("ttft_from_send"));
         desk.skyline(&["report", &sample(name)]).assert().code(0).stdout(shown).stderr("");
         let json = desk.skyline(&["report", &sample(name), "--format", "json"]).assert().code(0);
         let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
@@ -57,10 +52,7 @@ fn what_is_no_result_is_refused_with_what_is_missing() {
     refused(&["report", &vllm, "--format", "csv"], "a result of another tool has no such form");
     refused(&["report", &vllm, "--objective", "p50 ttft < 1s"], "count from sending");
     refused(&["report", "nothing.json"], "nothing.json");
-    desk.file(
-        "hostile.json",
-        &std::fs::read_to_string(&vllm).unwrap().replace("plain", "\\u001b[2J<script>"),
-    );
+    desk.file("hostile.json", &std::fs::read_to_string(&vllm).unwrap().replace("plain", "\\u001b[2J<script>"));
     let shown = contains(r"\u{1b}[2J<script>").and(contains("\u{1b}").not());
     desk.skyline(&["report", "hostile.json"]).assert().code(0).stdout(shown);
 }
@@ -85,11 +77,7 @@ fn a_file_that_came_only_in_part_or_through_a_pipe() {
         .assert()
         .code(2)
         .stderr(contains("cannot be read as a result of SGLang: it is a result of vLLM"));
-    desk.skyline(&["report", "/dev/stdin"])
-        .write_stdin(vllm)
-        .assert()
-        .code(0)
-        .stdout(contains("vLLM: plain"));
+    desk.skyline(&["report", "/dev/stdin"]).write_stdin(vllm).assert().code(0).stdout(contains("vLLM: plain"));
 }
 
 #[test]
@@ -121,9 +109,7 @@ fn results_of_two_tools_are_held_against_each_other() {
             .and(contains("rates are not compared")),
     );
     let gated = |gate: &str, code| {
-        desk.skyline(&["compare", &vllm, &sglang, "--max-regression", gate, "--allow-invalid"])
-            .assert()
-            .code(code);
+        desk.skyline(&["compare", &vllm, &sglang, "--max-regression", gate, "--allow-invalid"]).assert().code(code);
     };
     gated("p50 ttft_from_send 1%", 0);
     // Figures alone say nothing of chance.
@@ -132,9 +118,7 @@ fn results_of_two_tools_are_held_against_each_other() {
         .args(["--undecided", "fail"])
         .assert()
         .code(1)
-        .stdout(
-            contains("FAILED: 0 of 1 demands met, 1 undecided").and(contains(": fails, by --undecided fail")),
-        );
+        .stdout(contains("FAILED: 0 of 1 demands met, 1 undecided").and(contains(": fails, by --undecided fail")));
     // Several runs in a file, and other loads.
     desk.skyline(&["compare", &vllm, &guidellm]).assert().code(2).stdout("").stderr(
         contains("holds 2 runs")
@@ -162,19 +146,16 @@ fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused(
         desk.file("other.json", &text.replace(report, &format!("\"total_input_tokens\": {tokens}")));
         desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().code(code);
     }
-    desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().stderr(
-        contains("mean_input_tokens: 31.0 (vllm.json), 27.4 (other.json)").and(contains("--vary workload")),
-    );
+    desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"])
+        .assert()
+        .stderr(contains("mean_input_tokens: 31.0 (vllm.json), 27.4 (other.json)").and(contains("--vary workload")));
     // Another model, and a cap on one side.
     desk.file(
         "other.json",
-        &text
-            .replace("\"plain\"", "\"fancy\"")
-            .replace("\"max_concurrency\": null", "\"max_concurrency\": 4"),
+        &text.replace("\"plain\"", "\"fancy\"").replace("\"max_concurrency\": null", "\"max_concurrency\": 4"),
     );
     desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().code(2).stderr(
-        contains("model: plain (vllm.json), fancy (other.json)")
-            .and(contains("max_concurrency: none (vllm.json), 4")),
+        contains("model: plain (vllm.json), fancy (other.json)").and(contains("max_concurrency: none (vllm.json), 4")),
     );
     desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid", "--vary", "model", "--vary", "limits"])
         .assert()
@@ -189,8 +170,7 @@ fn a_silent_side_hides_no_difference_of_the_others() {
     desk.file("fancy.json", &std::fs::read_to_string(&vllm).unwrap().replace("\"plain\"", "\"fancy\""));
     let all = ["compare", &vllm, "fancy.json", &sglang, "--allow-invalid"];
     desk.skyline(&all).assert().code(2).stdout("").stderr(
-        contains("model: plain (vllm.json), fancy (fancy.json), not said (sglang.jsonl)")
-            .and(contains("--vary model")),
+        contains("model: plain (vllm.json), fancy (fancy.json), not said (sglang.jsonl)").and(contains("--vary model")),
     );
     let json = desk.skyline(&[&all[..], &["--vary", "model", "--json"]].concat()).assert().code(0);
     let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
@@ -208,14 +188,9 @@ fn a_result_is_held_against_a_run_by_what_both_have() {
     let run = desk.run();
     let run = run.to_str().unwrap();
     let vllm = sample("vllm.json");
-    let all =
-        ["--vary", "model", "--vary", "rate", "--vary", "workload", "--vary", "endpoint", "--vary", "limits"];
-    let compare =
-        |more: &[&str]| desk.skyline(&[&["compare", run, &vllm, "--allow-invalid"], &all[..], more].concat());
-    desk.skyline(&["compare", run, &vllm, "--allow-invalid"])
-        .assert()
-        .code(2)
-        .stderr(contains("--vary model"));
+    let all = ["--vary", "model", "--vary", "rate", "--vary", "workload", "--vary", "endpoint", "--vary", "limits"];
+    let compare = |more: &[&str]| desk.skyline(&[&["compare", run, &vllm, "--allow-invalid"], &all[..], more].concat());
+    desk.skyline(&["compare", run, &vllm, "--allow-invalid"]).assert().code(2).stderr(contains("--vary model"));
     let json = compare(&["--json"]).assert().code(0);
     let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
     let summary = desk.summary();

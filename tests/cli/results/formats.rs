@@ -16,8 +16,7 @@ fn simulated(desk: &Desk) -> String {
 fn several_formats_at_once_are_files_in_the_run_folder() {
     let desk = Desk::new();
     let run = simulated(&desk);
-    let report =
-        desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet"]).assert().code(0);
+    let report = desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet"]).assert().code(0);
     let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
     let files = ["summary.csv", "requests.csv", "requests.jsonl", "requests.parquet", "tokens.parquet"];
@@ -63,10 +62,8 @@ fn stored_experiments_keep_their_schema() {
     for (name, folder) in [("sweep", "sweep-schema-1"), ("ab", "ab-schema-1")] {
         let validator = jsonschema::validator_for(&printed(&["report", "--json-schema", name])).unwrap();
         let mut report = printed(&["report", &format!("{data}/{folder}"), "--json"]);
-        let errors: Vec<_> = validator
-            .iter_errors(&report)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
+        let errors: Vec<_> =
+            validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
         report["surprise"] = 1.into();
         assert!(!validator.is_valid(&report), "{name}: the schema can tell");
@@ -81,13 +78,9 @@ fn a_reader_that_has_enough_is_no_error() {
     use std::process::Stdio;
 
     let desk = Desk::new();
-    desk.skyline(&["simulate", "quick.toml", "--requests", "1500", "--out", "results", "--json"])
-        .assert()
-        .code(0);
+    desk.skyline(&["simulate", "quick.toml", "--requests", "1500", "--out", "results", "--json"]).assert().code(0);
     let run = desk.run();
-    for format in
-        ["requests.csv=-", "requests.jsonl=-", "requests.parquet=-", "tokens.parquet=-", "vllm=-", "json"]
-    {
+    for format in ["requests.csv=-", "requests.jsonl=-", "requests.parquet=-", "tokens.parquet=-", "vllm=-", "json"] {
         let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"));
         command.arg("report").arg(&run).args(["--format", format]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -121,8 +114,7 @@ fn mistakes_are_told_before_any_load_is_sent() {
 #[test]
 fn a_bench_leaves_its_files_and_each_repeat_its_own() {
     let desk = Desk::new();
-    let bench =
-        ["bench", "quick.toml", "--allow-invalid", "--requests", "5", "--quiet", "--format", "csv,json"];
+    let bench = ["bench", "quick.toml", "--allow-invalid", "--requests", "5", "--quiet", "--format", "csv,json"];
     let report = desk.skyline(&bench).assert().code(0).stderr(contains("requests.csv"));
     let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     assert_eq!(summary["schema"], 4);
@@ -178,20 +170,16 @@ fn experiments_have_tables_and_pages_of_their_own() {
 #[test]
 fn the_runs_of_a_sweep_make_one_list() {
     let desk = Desk::new();
-    let sweep =
-        ["simulate", "quick.toml", "--sweep", "--rates", "20,10", "--samples", "20", "--repeats", "2"];
+    let sweep = ["simulate", "quick.toml", "--sweep", "--rates", "20,10", "--samples", "20", "--repeats", "2"];
     desk.skyline(&sweep).args(["--allow-invalid", "--out", "results", "--quiet"]).assert().success();
     let folder = desk.run();
-    let report =
-        desk.skyline(&["report", folder.to_str().unwrap(), "--allow-invalid", "--format", "vllm"]).assert();
+    let report = desk.skyline(&["report", folder.to_str().unwrap(), "--allow-invalid", "--format", "vllm"]).assert();
     report.code(0).stderr(contains("vllm.json"));
-    let read =
-        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
+    let read = |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
     let list = read("vllm.json");
     let completed: Vec<_> = list.as_array().unwrap().iter().map(|run| run["completed"].as_u64()).collect();
     // As their own summaries have it, in the order in which they were flown.
-    let mut runs: Vec<_> =
-        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut runs: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     runs.sort();
     let runs = runs.iter().filter_map(|name| name.to_str().filter(|name| name.starts_with("run-")));
     let expected: Vec<_> =

@@ -18,8 +18,7 @@ fn without_a_path_the_latest_result_is_shown_and_a_folder_is_listed() {
     assert!(words.contains("the latest result: results/tiny-vllm-20261122T040506Z"), "{words}");
     let listed = desk.skyline(&["report", "results/"]).assert().success();
     let list = String::from_utf8(listed.get_output().stdout.clone()).unwrap();
-    let named: Vec<_> =
-        list.lines().filter(|line| line.contains("tiny-vllm-") && !line.contains("skyline")).collect();
+    let named: Vec<_> = list.lines().filter(|line| line.contains("tiny-vllm-") && !line.contains("skyline")).collect();
     assert_eq!(named.len(), 3, "{list}");
     assert!(named[0].contains("20261122") && named[2].contains("20261120"), "{list}");
     assert!(list.contains("skyline report results/tiny-vllm-20261122T040506Z"), "{list}");
@@ -63,8 +62,7 @@ fn a_folder_of_one_result_is_that_result_and_others_say_what_they_hold() {
         vec!["merge", "two", "one"],
     ] {
         let (code, _, words) = outputs(&typed);
-        let says =
-            "two holds 2 results, and one is needed\nhint: name it, such as two/tiny-vllm-20261122T040506Z";
+        let says = "two holds 2 results, and one is needed\nhint: name it, such as two/tiny-vllm-20261122T040506Z";
         assert!(code == Some(2) && words.contains(says), "{typed:?}: {words}");
     }
     for (folder, holds) in [("empty", "it is empty"), ("notes", "it holds todo.txt")] {

@@ -29,10 +29,8 @@ fn a_report_takes_some_hundred_bytes_a_request() {
     let desk = Desk::new();
     let peak = |requests: u64| {
         let (requests, out) = (requests.to_string(), format!("results/{requests}"));
-        let of_short_answers =
-            ["--input-tokens", "8", "--output-tokens", "2", "--rate", "500", "--warmup", "0"];
-        let plain =
-            ["--ttft", "5ms", "--itl", "2ms", "--slots", "64", "--requests", &requests, "--out", &out];
+        let of_short_answers = ["--input-tokens", "8", "--output-tokens", "2", "--rate", "500", "--warmup", "0"];
+        let plain = ["--ttft", "5ms", "--itl", "2ms", "--slots", "64", "--requests", &requests, "--out", &out];
         desk.skyline(&[&["simulate"][..], &of_short_answers, &plain].concat()).assert().code(0);
         let run = std::fs::read_dir(desk.path().join(&out)).unwrap().next().unwrap().unwrap();
         peak_of_report(&run.path()).min(peak_of_report(&run.path()))

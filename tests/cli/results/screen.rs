@@ -33,10 +33,7 @@ fn every_result_fits_a_screen_and_begins_with_its_answer() {
         ("audit DATA/runs/schema-5", &["SUPPORTED: "]),
         ("audit DATA/foreign/vllm.json", &["SUPPORTED: "]),
         ("audit DATA/foreign/guidellm.json", &["AUDITED: "]),
-        (
-            "compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-1/b",
-            &["COMPARED: "],
-        ),
+        ("compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-1/b", &["COMPARED: "]),
         (
             "compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-2/a \
              DATA/experiments/ab-schema-1/round-3/a --allow-invalid --vary plan",
@@ -83,10 +80,7 @@ fn they_read_well() {
         ("a_matrix", "report DATA/experiments/matrix-schema-1"),
         ("a_run_of_another_tool", "report DATA/foreign/vllm.json"),
         ("a_simulation", "simulate short_chat 60 --hardware h100 --rate 20"),
-        (
-            "a_comparison",
-            "compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-1/b",
-        ),
+        ("a_comparison", "compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-1/b"),
         (
             "a_capacity_plan",
             "capacity DATA/experiments/sweep-schema-1 --target-rate 400 --gpus-per-instance 2 --gpu-hour 3",

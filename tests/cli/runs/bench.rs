@@ -22,8 +22,7 @@ fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
     let again = desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid"]).assert().code(0);
     assert_eq!(String::from_utf8(again.get_output().stdout.clone()).unwrap(), first);
 
-    let stored: Value =
-        serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
+    let stored: Value = serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
     let json = desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid", "--json"]).assert().code(0);
     assert_eq!(serde_json::from_slice::<Value>(&json.get_output().stdout).unwrap(), stored);
 
@@ -158,11 +157,7 @@ fn a_cap_is_named_in_the_report() {
 fn an_interrupted_run_keeps_its_records_and_exits_130() {
     let desk = Desk::new();
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
-    command
-        .current_dir(desk.path())
-        .args(["bench", "quick.toml", "60"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.current_dir(desk.path()).args(["bench", "quick.toml", "60"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     desk.await_answers();
     signal(&child, "-INT");

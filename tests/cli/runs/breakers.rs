@@ -35,10 +35,7 @@ fn a_breaker_ends_the_run_with_1_and_the_report_says_which_and_when() {
     assert!(ended >= 20 && requests["censored"] == 0, "{requests}");
     desk.assert_schema("summary", &summary);
     // The stored run says it again, with the same exit code.
-    desk.skyline(&["report", desk.run().to_str().unwrap()])
-        .assert()
-        .code(1)
-        .stdout(contains("ended the run"));
+    desk.skyline(&["report", desk.run().to_str().unwrap()]).assert().code(1).stdout(contains("ended the run"));
 }
 
 #[test]
@@ -70,10 +67,7 @@ fn a_breaker_that_can_never_hold_is_refused_or_named() {
     let bench = ["bench", "quick.toml", "1", "--no-calibration", "--url", &url, "--abort-on"];
     let row = "name = \"t\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n";
     desk.file("t.toml", row);
-    desk.file(
-        "capped.toml",
-        &format!("{row}[[rows]]\nname = \"B\"\nworkload = \"quick.toml\"\nmax_concurrency = 2\n"),
-    );
+    desk.file("capped.toml", &format!("{row}[[rows]]\nname = \"B\"\nworkload = \"quick.toml\"\nmax_concurrency = 2\n"));
     let matrix = |file| ["matrix", file, "--dry-run", "--abort-on", "queued > 5 for 1s"];
     let queued = [&bench[..], &["queued > 5 for 1s"]].concat();
     for typed in [&queued[..], &matrix("t.toml")] {
@@ -84,9 +78,7 @@ fn a_breaker_that_can_never_hold_is_refused_or_named() {
     let unread = [&waiting[..], &["--no-metrics"]].concat();
     desk.skyline(&unread).assert().code(2).stderr(contains("leave --no-metrics out"));
     assert!(desk.runs().is_empty(), "nothing is sent");
-    desk.skyline(&[&queued[..], &["--max-concurrency", "2"]].concat())
-        .assert()
-        .stderr(contains("never").not());
+    desk.skyline(&[&queued[..], &["--max-concurrency", "2"]].concat()).assert().stderr(contains("never").not());
     desk.skyline(&matrix("capped.toml")).assert().code(0);
     let uncapped = [&matrix("capped.toml")[..], &["--only", "A"]].concat();
     desk.skyline(&uncapped).assert().code(2).stderr(contains("`queued > 5 for 1s` can never end a run"));
@@ -126,8 +118,7 @@ fn a_sweep_goes_on_and_repeats_end() {
     let sweep = ["sweep", "quick.toml", "--rates", "20,30", "--repeats", "1", "--allow-invalid"];
     desk.skyline(&[&sweep[..], &abort].concat()).assert().stderr(contains("run 2, 30.0/s: "));
     let folder = desk.run();
-    let sweep: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.join("sweep.json")).unwrap()).unwrap();
+    let sweep: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("sweep.json")).unwrap()).unwrap();
     let points = sweep["points"].as_array().unwrap();
     // A run that a busy machine spoils says nothing of the load; the breaker ended it all the same.
     let is_ended = |point: &serde_json::Value| {

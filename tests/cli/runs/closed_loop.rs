@@ -31,15 +31,13 @@ const PEERS: [&str; 6] = ["--input-tokens", "128", "--output-tokens", "16", "--r
 #[test]
 fn a_closed_loop_of_so_many_requests_ends_after_them() {
     let desk = Desk::new();
-    let simulated =
-        json(&mut desk.skyline(&[&["simulate", "--json", "--users", "16"], &PEERS[..], &PLAIN].concat()));
+    let simulated = json(&mut desk.skyline(&[&["simulate", "--json", "--users", "16"], &PEERS[..], &PLAIN].concat()));
     assert_eq!(simulated["summary"]["requests"]["completed"], 100, "{simulated}");
     assert_eq!(simulated["summary"]["window"]["cut_short"], false);
     // In a closed loop a client that sends late raises no latency, but a busy machine lowers the load.
     let flags = ["bench", "--json", "--rate", "inf", "--max-concurrency", "16", "--no-calibration"];
     let mut bench = desk.skyline(&[&flags[..], &["--allow-invalid"], &PEERS].concat());
-    let output =
-        bench.assert().code(0).stderr(contains("16 requests at once, and the next as each is answered"));
+    let output = bench.assert().code(0).stderr(contains("16 requests at once, and the next as each is answered"));
     let bench: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     assert_eq!(bench["requests"]["completed"], 100, "{bench}");
     // All that is sent counts, over one time.
@@ -48,10 +46,7 @@ fn a_closed_loop_of_so_many_requests_ends_after_them() {
     let rate = bench["rates"]["completed_requests_per_s"].as_f64().unwrap();
     let seconds = window["end_s"].as_f64().unwrap() - window["start_s"].as_f64().unwrap();
     assert!((rate * seconds - 100.0).abs() < 1e-3, "{rate} for {seconds}");
-    assert_eq!(
-        (&bench["run"]["workload"], &bench["window"]["cut_short"]),
-        (&"synthetic".into(), &false.into())
-    );
+    assert_eq!((&bench["run"]["workload"], &bench["window"]["cut_short"]), (&"synthetic".into(), &false.into()));
     // Read again, the run is the same.
     let run = desk.run();
     let report = ["report", run.to_str().unwrap(), "--json", "--allow-invalid"];
@@ -93,10 +88,7 @@ fn compare_says_what_a_closed_loop_hides() {
     let again = stdout(&mut desk.skyline(&["report", &closed]));
     assert_eq!(section(&again, "Closed loop"), section(&text, "Closed loop"));
     let again = json(&mut desk.skyline(&["report", &closed, "--json"]));
-    assert_eq!(
-        (&again["run"]["load"], &again["rates"]["offered_requests_per_s"]),
-        (&"closed".into(), &Value::Null)
-    );
+    assert_eq!((&again["run"]["load"], &again["rates"]["offered_requests_per_s"]), (&"closed".into(), &Value::Null));
     let checks = again["verdict"]["checks"].as_array().unwrap();
     let law = checks.iter().find(|check| check["rule"] == "interactive_law");
     assert_eq!(law.unwrap()["outcome"], "passed");
@@ -117,8 +109,7 @@ fn compare_says_what_a_closed_loop_hides() {
 #[test]
 fn bench_says_how_to_see_what_is_hidden() {
     let desk = Desk::new();
-    let text =
-        stdout(&mut desk.skyline(&["bench", "quick.toml", "--users", "2", "--allow-invalid", "--quiet"]));
+    let text = stdout(&mut desk.skyline(&["bench", "quick.toml", "--users", "2", "--allow-invalid", "--quiet"]));
     let words = section(&text, "Closed loop").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("too, and compare: skyline compare CLOSED OPEN --vary rate"), "{words}");
 }

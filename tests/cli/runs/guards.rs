@@ -30,9 +30,7 @@ fn counting() -> (String, Arc<AtomicUsize>) {
 
 /// A table with a row under two variants at these addresses.
 fn table(desk: &Desk, rate_per_s: u32) {
-    let row = format!(
-        "[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\nrate_per_s = {rate_per_s}\nrepeats = 2\n"
-    );
+    let row = format!("[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\nrate_per_s = {rate_per_s}\nrepeats = 2\n");
     let variant = |name, url| format!("[[variants]]\nname = \"{name}\"\nurl = \"{url}\"\n");
     let servers = [variant("one", ONE), variant("other", OTHER)].concat();
     desk.file("t.toml", &format!("name = \"t\"\n{row}{servers}"));
@@ -51,8 +49,7 @@ fn all_public_servers_of_an_experiment_are_named_before_anything_is_sent_or_crea
         (&[&AB[..], &["--a", OTHER, "--b", ONE]].concat(), &[ONE, OTHER], true),
         (&["matrix", "t.toml"], &[ONE, OTHER], true),
     ] {
-        let refused =
-            desk.skyline(&[typed, &["--no-calibration", "--quiet"]].concat()).assert().code(2).stdout("");
+        let refused = desk.skyline(&[typed, &["--no-calibration", "--quiet"]].concat()).assert().code(2).stdout("");
         let said = String::from_utf8_lossy(&refused.get_output().stderr).replace('\n', " ");
         assert!(servers.iter().all(|server| said.contains(server)), "{typed:?}: {said}");
         assert!(said.contains("private network") && said.contains("--yes"), "{typed:?}: {said}");
@@ -76,9 +73,7 @@ fn little_load_on_a_public_server_needs_no_confirmation_in_any_verb() {
         let run = desk.skyline(&[typed, &wait].concat()).assert().code(3);
         run.stderr(contains("private network").not().and(contains("load")));
     }
-    desk.skyline(&[&["matrix", "t.toml"], &wait[..]].concat())
-        .assert()
-        .stderr(contains("private network").not());
+    desk.skyline(&[&["matrix", "t.toml"], &wait[..]].concat()).assert().stderr(contains("private network").not());
 }
 
 #[test]
@@ -113,9 +108,7 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
     let (desk, (own, _)) = (Desk::new(), counting());
     table(&desk, 20);
     let request = |second| {
-        format!(
-            "{{\"timestamp\": {second}001, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n"
-        )
+        format!("{{\"timestamp\": {second}001, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n")
     };
     desk.file("trace.jsonl", &(1..22).map(request).collect::<String>());
     let more = ["--no-calibration", "--wait", "100ms", "--yes"];
@@ -138,18 +131,7 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
             "load: about 110 requests at up to 2.00/s in about 6 runs over 1 min",
         ),
         (
-            &[
-                "sweep",
-                "quick.toml",
-                "--trace",
-                "trace.jsonl",
-                "--rates",
-                "2",
-                "--repeats",
-                "3",
-                "--url",
-                &own,
-            ],
+            &["sweep", "quick.toml", "--trace", "trace.jsonl", "--rates", "2", "--repeats", "3", "--url", &own],
             "load: about 147 requests at up to 2.00/s in about 3 runs over 1 min 3 s",
         ),
         (
@@ -186,8 +168,7 @@ fn the_planned_load_is_one_line_before_it_is_sent() {
 #[test]
 fn the_guide_shows_the_line_as_it_is_printed() {
     let (desk, (own, _)) = (Desk::new(), counting());
-    let guide =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/guide/first-run.md")).unwrap();
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/guide/first-run.md")).unwrap();
     let line = guide.lines().find(|line| line.starts_with("load: ")).unwrap().to_owned();
     let bench = ["bench", "short_chat", "60", "--url", &own, "--wait", "100ms", "--no-calibration"];
     desk.skyline(&bench).assert().stderr(contains(line));

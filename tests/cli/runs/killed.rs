@@ -39,8 +39,7 @@ fn a_killed_run_keeps_what_had_ended_and_names_what_was_in_flight() {
     });
     let desk = Desk::new();
     let url = format!("http://{address}");
-    let run =
-        ["bench", "quick.toml", "300", "--rate", "60", "--engine", "vllm", "--no-metrics", "--url", &url];
+    let run = ["bench", "quick.toml", "300", "--rate", "60", "--engine", "vllm", "--no-metrics", "--url", &url];
     let mut child = desk.start(&[&run[..], &["--no-calibration"]].concat());
     let begin = Instant::now();
     while server.lock().unwrap().answered.len() < 100 {
@@ -69,9 +68,8 @@ fn a_killed_run_keeps_what_had_ended_and_names_what_was_in_flight() {
         (recorded, known)
     };
     let begin = Instant::now();
-    let is_logged = |(recorded, known): (BTreeSet<u64>, BTreeSet<u64>)| {
-        recorded.is_superset(&over) && known.is_superset(&come)
-    };
+    let is_logged =
+        |(recorded, known): (BTreeSet<u64>, BTreeSet<u64>)| recorded.is_superset(&over) && known.is_superset(&come);
     while !is_logged(logged()) {
         assert!(begin.elapsed() < PATIENCE / 2, "{over:?} {come:?} {:?}", logged());
         std::thread::sleep(Duration::from_millis(20));
@@ -114,10 +112,7 @@ fn a_changed_digit_is_named() {
     let report = desk.skyline(&["report", run, "--json"]).assert().code(3);
     let report: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     desk.assert_schema("summary", &report);
-    assert_eq!(
-        (&report["log_damage"]["lost_lines"], &report["unrecorded_requests"][0]),
-        (&1.into(), &6.into())
-    );
+    assert_eq!((&report["log_damage"]["lost_lines"], &report["unrecorded_requests"][0]), (&1.into(), &6.into()));
     desk.skyline(&["workloads", "fit", run]).assert().success().stdout(contains("line 8 was altered"));
     let fit = desk.skyline(&["simulate", "quick.toml", "--fit", run]).assert().code(2);
     fit.stderr(contains("line 8 was altered").and(contains("leave this run out")));

@@ -37,8 +37,7 @@ fn planned_and_measured_hit_rates_stand_side_by_side() {
     desk.file("marked.toml", &marked());
     let shown = desk.skyline(&["bench", "marked.toml", "--reset-cache", "--allow-invalid"]).assert().code(0);
     let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
-    for part in ["Prefix cache", "by the server's counters", "By tenant", "fairness", "By model", "base, sql"]
-    {
+    for part in ["Prefix cache", "by the server's counters", "By tenant", "fairness", "By model", "base, sql"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let summary = desk.summary();
@@ -91,22 +90,16 @@ fn priorities_are_said_where_the_server_takes_them() {
     let desk = Desk::new();
     let arguments = |address: SocketAddr| format!("http://{address}");
     // As vLLM's first engine (V0) did; that of today takes the field and passes over it.
-    let refusal =
-        json!({ "error": { "message": "Got priority -1 but Priority scheduling is not enabled." } });
+    let refusal = json!({ "error": { "message": "Got priority -1 but Priority scheduling is not enabled." } });
     let old = serve(move |seen| {
         control(seen).unwrap_or_else(|| answer("400 Bad Request", "application/json", &refusal.to_string()))
     });
-    desk.skyline(&["bench", "quick.toml", "--send-priority", "--url", &arguments(old)])
-        .assert()
-        .code(3)
-        .stderr(
-            contains("Priority scheduling is not enabled")
-                .and(contains("start it with --scheduling-policy priority")),
-        );
+    desk.skyline(&["bench", "quick.toml", "--send-priority", "--url", &arguments(old)]).assert().code(3).stderr(
+        contains("Priority scheduling is not enabled").and(contains("start it with --scheduling-policy priority")),
+    );
     assert!(desk.runs().is_empty(), "nothing was flown");
 
-    let shares =
-        "priorities = [{ priority = \"high\" }, { priority = \"medium\" }, { priority = \"low\" }]\n";
+    let shares = "priorities = [{ priority = \"high\" }, { priority = \"medium\" }, { priority = \"low\" }]\n";
     desk.file("urgent.toml", &QUICK.replace("[classes.prompt]", &format!("{shares}[classes.prompt]")));
     let heard = Arc::new(Mutex::new(Vec::new()));
     let by_hand = Arc::clone(&heard);
@@ -117,17 +110,10 @@ fn priorities_are_said_where_the_server_takes_them() {
             stream(8)
         })
     });
-    desk.skyline(&[
-        "bench",
-        "urgent.toml",
-        "--send-priority",
-        "--allow-invalid",
-        "--url",
-        &arguments(server),
-    ])
-    .assert()
-    .code(0)
-    .stderr(contains("note: a server that does not schedule by priority"));
+    desk.skyline(&["bench", "urgent.toml", "--send-priority", "--allow-invalid", "--url", &arguments(server)])
+        .assert()
+        .code(0)
+        .stderr(contains("note: a server that does not schedule by priority"));
     let named = |value: &Value| match value.as_str() {
         Some("high") => -1,
         Some("medium") => 0,
@@ -141,10 +127,7 @@ fn priorities_are_said_where_the_server_takes_them() {
         let own = || requests.iter().filter(|request| named(&request["priority"]) == urgency);
         let measured = own().filter(|request| request["phase"] == "measured").count();
         // What was let go when the run ended may not have been read.
-        assert!(
-            measured > 0 && (measured..=own().count()).contains(&said),
-            "{urgency}: {said} of {measured}"
-        );
+        assert!(measured > 0 && (measured..=own().count()).contains(&said), "{urgency}: {said} of {measured}");
     }
 }
 
@@ -164,14 +147,9 @@ fn what_cannot_be_asked_is_refused_with_its_cure() {
     }
     let mock = mock();
     let url = format!("http://{}", mock.address());
-    let arguments =
-        ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "openai", "--url", &url];
-    desk.skyline(&arguments)
-        .assert()
-        .code(3)
-        .stderr(contains("the prefix cache of `openai` cannot be emptied"));
-    let arguments =
-        ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "sglang", "--url", &url];
+    let arguments = ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "openai", "--url", &url];
+    desk.skyline(&arguments).assert().code(3).stderr(contains("the prefix cache of `openai` cannot be emptied"));
+    let arguments = ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "sglang", "--url", &url];
     desk.skyline(&arguments).assert().code(3).stderr(contains("/flush_cache answers 404"));
     assert!(desk.runs().is_empty(), "nothing was flown");
 }

@@ -40,18 +40,15 @@ fn desk() -> Desk {
 
 #[test]
 fn a_neighbour_without_a_promise_hides_no_victim() {
-    let missed = desk()
-        .skyline(&["simulate", "shared.toml", "--json", "--objective", "slo_attainment > 40%"])
-        .assert()
-        .code(1);
+    let missed =
+        desk().skyline(&["simulate", "shared.toml", "--json", "--objective", "slo_attainment > 40%"]).assert().code(1);
     let prediction: Value = serde_json::from_slice(&missed.get_output().stdout).unwrap();
     let slo = &prediction["summary"]["slo"];
     assert_eq!((&slo["slo_attainment"], &slo["goodput_per_s"]), (&0.0.into(), &0.0.into()));
     let (scheduled, promised) = (slo["scheduled"].as_u64().unwrap(), slo["with_slo"].as_u64().unwrap());
     assert!(0 < promised && promised < scheduled, "{slo}");
     let report = desk().skyline(&["simulate", "shared.toml"]).assert().success();
-    let words: Vec<_> =
-        std::str::from_utf8(&report.get_output().stdout).unwrap().split_whitespace().collect();
+    let words: Vec<_> = std::str::from_utf8(&report.get_output().stdout).unwrap().split_whitespace().collect();
     let said = format!(
         "attainment 0 % of {promised} requests with an SLO met it (0); goodput 0 requests/s; {} of {scheduled} have \
          none",
@@ -87,10 +84,7 @@ fn one_tenant_can_gate() {
         ("p50 itl of victim < 1s", "`p50 itl` exists only for the whole run"),
     ] {
         simulate(objective, &[]).code(2).stderr(contains(says)).stdout("");
-        desk.skyline(&["bench", "shared.toml", "--objective", objective])
-            .assert()
-            .code(2)
-            .stderr(contains(says));
+        desk.skyline(&["bench", "shared.toml", "--objective", objective]).assert().code(2).stderr(contains(says));
     }
     let kept = desk.run();
     let kept = kept.to_str().unwrap();

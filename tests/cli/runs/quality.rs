@@ -66,8 +66,7 @@ fn mock(desk: &Desk, answers: &[&str], faults: &[&str]) -> (MockServer, String, 
         seed: 3,
         ..MockOptions::default()
     };
-    let server =
-        MockServer::start(Backend::preset().unwrap(), options, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let server = MockServer::start(Backend::preset().unwrap(), options, "127.0.0.1:0".parse().unwrap()).unwrap();
     let url = format!("http://{}", server.address());
     (server, url, truth)
 }
@@ -91,16 +90,8 @@ fn golden_prompts_are_counted_before_and_under_load_and_decide_the_exit_code() {
     let desk = Desk::new();
     desk.file("gated.toml", &gated());
     let (server, url, file) = mock(&desk, &["capital of France?=It is Paris"], &["broken_answer=0.4"]);
-    let arguments = [
-        "bench",
-        "gated.toml",
-        "--no-calibration",
-        "--allow-invalid",
-        "--save-text",
-        "--url",
-        &url,
-        "--objective",
-    ];
+    let arguments =
+        ["bench", "gated.toml", "--no-calibration", "--allow-invalid", "--save-text", "--url", &url, "--objective"];
     let run = desk.skyline(&[&arguments[..], &["check_pass_rate >= 95%"]].concat()).assert().code(1);
     let output = run.get_output();
     let (shown, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -114,8 +105,7 @@ fn golden_prompts_are_counted_before_and_under_load_and_decide_the_exit_code() {
     );
 
     // The mock knows which answers it broke: the prompt of this check has twenty words, none other has.
-    let asked: Vec<Value> =
-        truth(server, &file).into_iter().filter(|record| record["prompt_tokens"] == 20).collect();
+    let asked: Vec<Value> = truth(server, &file).into_iter().filter(|record| record["prompt_tokens"] == 20).collect();
     let broken = |records: &[Value]| records.iter().filter(|record| has(record, "broken_answer")).count();
     let quality = &desk.summary()["quality"];
     let [capital, year] = [0, 1].map(|place| quality["checks"][place].clone());
@@ -134,10 +124,7 @@ fn golden_prompts_are_counted_before_and_under_load_and_decide_the_exit_code() {
     let measured = desk.lines("request").iter().filter(|request| request["phase"] == "measured").count();
     assert_eq!(desk.summary()["requests"]["planned"], json!(measured));
     let counters = desk.checks("counter_identity");
-    assert!(
-        !counters.is_empty() && counters.iter().all(|check| check["outcome"] == "passed"),
-        "{counters:?}"
-    );
+    assert!(!counters.is_empty() && counters.iter().all(|check| check["outcome"] == "passed"), "{counters:?}");
     assert_eq!(desk.lines("check").len(), 12);
 
     // The same from the log, for any objective.
@@ -159,8 +146,7 @@ fn answers_are_held_against_the_form_that_was_asked_for() {
     let desk = Desk::new();
     desk.file("formed.toml", &formed());
     let (server, url, file) = mock(&desk, &[], &["broken_answer=0.3", "off_schema=0.3"]);
-    let arguments =
-        ["bench", "formed.toml", "--no-calibration", "--allow-invalid", "--url", &url, "--objective"];
+    let arguments = ["bench", "formed.toml", "--no-calibration", "--allow-invalid", "--url", &url, "--objective"];
     desk.skyline(&[&arguments[..], &["valid_answers >= 99%"]].concat())
         .assert()
         .code(1)
@@ -176,18 +162,17 @@ fn answers_are_held_against_the_form_that_was_asked_for() {
     let mut kinds: HashMap<String, u64> = HashMap::new();
     for request in desk.lines("request").iter().filter(|request| request["outcome"]["kind"] == "completed") {
         let made = &ids[&format!("{prefix}{:012x}", request["index"].as_u64().unwrap())];
-        let expected =
-            match (request["class"].as_u64().unwrap(), has(made, "broken_answer"), has(made, "off_schema")) {
-                (3, ..) => Value::Null,
-                (2, false, false) => json!({ "kind": "cut_at_limit" }),
-                // Broken in the middle and then cut, or short enough to be whole: not what this test is about.
-                (2, ..) => continue,
-                (_, false, false) => json!({ "kind": "valid" }),
-                (0, true, _) => json!({ "kind": "invalid", "fault": "not_json" }),
-                (0, false, true) => json!({ "kind": "invalid", "fault": "not_of_schema" }),
-                (_, true, _) => json!({ "kind": "invalid", "fault": "arguments_not_json" }),
-                (_, false, true) => json!({ "kind": "invalid", "fault": "arguments_not_of_schema" }),
-            };
+        let expected = match (request["class"].as_u64().unwrap(), has(made, "broken_answer"), has(made, "off_schema")) {
+            (3, ..) => Value::Null,
+            (2, false, false) => json!({ "kind": "cut_at_limit" }),
+            // Broken in the middle and then cut, or short enough to be whole: not what this test is about.
+            (2, ..) => continue,
+            (_, false, false) => json!({ "kind": "valid" }),
+            (0, true, _) => json!({ "kind": "invalid", "fault": "not_json" }),
+            (0, false, true) => json!({ "kind": "invalid", "fault": "not_of_schema" }),
+            (_, true, _) => json!({ "kind": "invalid", "fault": "arguments_not_json" }),
+            (_, false, true) => json!({ "kind": "invalid", "fault": "arguments_not_of_schema" }),
+        };
         assert_eq!(request["validity"], expected, "{request} {made}");
         if request["phase"] == "measured" && request["class"] == 0 {
             *kinds.entry(expected["kind"].to_string()).or_default() += 1;
@@ -213,10 +198,7 @@ fn what_an_endpoint_cannot_carry_is_refused_before_anything_is_sent() {
     desk.file("formed.toml", &formed());
     for (workload, says) in [
         ("gated.toml", "check `year` has chat messages, which the endpoint completions cannot carry"),
-        (
-            "formed.toml",
-            "class `extraction` asks for answers of a form, which the endpoint completions does not have",
-        ),
+        ("formed.toml", "class `extraction` asks for answers of a form, which the endpoint completions does not have"),
     ] {
         let arguments = ["bench", workload, "--no-calibration", "--endpoint", "completions"];
         desk.skyline(&arguments).assert().code(2).stderr(contains(says));
@@ -230,11 +212,7 @@ fn check_asks_the_golden_prompts_of_a_workload() {
     desk.file("gated.toml", &gated());
     let (_server, url, _) = mock(&desk, &["capital of France?=It is Paris", "which year?=1789"], &[]);
     let arguments = ["check", "--workload", "gated.toml", "--url", &url];
-    desk.skyline(&arguments)
-        .assert()
-        .code(0)
-        .stdout(contains("`capital` passed"))
-        .stdout(contains("`year` passed"));
+    desk.skyline(&arguments).assert().code(0).stdout(contains("`capital` passed")).stdout(contains("`year` passed"));
     // The embedded mock knows no answers.
     desk.skyline(&arguments[..3])
         .assert()
@@ -246,8 +224,5 @@ fn check_asks_the_golden_prompts_of_a_workload() {
     let report = desk.skyline(&arguments).env("OPENAI_API_KEY", "hunter2-secret").assert().code(1);
     let report = String::from_utf8_lossy(&report.get_output().stdout).into_owned();
     assert!(report.contains("\"***\"") && !report.contains("hunter2"), "{report}");
-    desk.skyline(&["check", "--workload", "quick.toml"])
-        .assert()
-        .code(2)
-        .stderr(contains("`quick` has no `checks`"));
+    desk.skyline(&["check", "--workload", "quick.toml"]).assert().code(2).stderr(contains("`quick` has no `checks`"));
 }

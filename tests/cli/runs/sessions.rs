@@ -41,15 +41,11 @@ fn a_turn_says_the_servers_own_answers_again() {
     let desk = Desk::new();
     desk.file("talks.toml", TALKS);
     let url = format!("http://{address}");
-    let run =
-        ["bench", "talks.toml", "--allow-invalid", "--no-calibration", "--engine", "vllm", "--url", &url];
+    let run = ["bench", "talks.toml", "--allow-invalid", "--no-calibration", "--engine", "vllm", "--url", &url];
     desk.skyline(&run).assert().code(0);
     let bodies = bodies.lock().unwrap();
-    let third: Vec<&Value> = bodies
-        .iter()
-        .map(|body| &body["messages"])
-        .filter(|said| said.as_array().unwrap().len() == 5)
-        .collect();
+    let third: Vec<&Value> =
+        bodies.iter().map(|body| &body["messages"]).filter(|said| said.as_array().unwrap().len() == 5).collect();
     // Of six; on a slow machine the last ones have no third turn before the end.
     assert!(third.len() >= 2, "{} conversations came to their third turn", third.len());
     for said in third {
@@ -80,9 +76,8 @@ fn accounted_for(endpoint: &str) {
     for rule in ["conservation", "littles_law", "token_identity", "counter_identity", "something_completed"] {
         let checks = desk.checks(rule);
         // On a busy machine the moments are too uncertain for Little's law.
-        let holds = |check: &Value| {
-            check["outcome"] == "passed" || rule == "littles_law" && check["outcome"] == "not_tested"
-        };
+        let holds =
+            |check: &Value| check["outcome"] == "passed" || rule == "littles_law" && check["outcome"] == "not_tested";
         assert!(checks.iter().all(holds), "{checks:?}");
     }
     let records = desk.lines("request");

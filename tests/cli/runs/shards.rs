@@ -129,9 +129,7 @@ fn two_shards_are_one_run() {
 fn shards_that_could_not_be_one_run_are_not_flown() {
     let desk = Desk::new();
     let bench = |options: &[&str]| desk.skyline(&[&["bench", "quick.toml"], options].concat()).assert();
-    bench(&["--shard", "1/2"])
-        .code(2)
-        .stderr(contains("a server that all generators share").and(contains("--url")));
+    bench(&["--shard", "1/2"]).code(2).stderr(contains("a server that all generators share").and(contains("--url")));
     bench(&["--shard", "3/2"]).code(2).stderr(contains("write 1/2 for the first of two"));
     bench(&["--start-at", "2026-01-01T00:00:00Z"])
         .code(2)

@@ -220,9 +220,9 @@ fn sigterm_between_two_runs_keeps_the_first_and_the_experiment_goes_on() {
         let process = desk.start(&[&typed[..], &["60s"]].concat());
         let begin = Instant::now();
         let is_over = |name: &str| {
-            ["", "a", "b"].iter().any(|side| {
-                desk.runs().iter().any(|folder| folder.join(name).join(side).join("summary.json").exists())
-            })
+            ["", "a", "b"]
+                .iter()
+                .any(|side| desk.runs().iter().any(|folder| folder.join(name).join(side).join("summary.json").exists()))
         };
         while !is_over(first) {
             assert!(begin.elapsed() < PATIENCE, "no run ends");
@@ -248,8 +248,7 @@ fn sigterm_between_two_runs_keeps_the_first_and_the_experiment_goes_on() {
 fn a_lost_terminal_costs_nothing_but_what_it_would_have_shown() {
     each_at_once(["dumb", "xterm"], |kind| {
         let (desk, terminal) = (Desk::new(), Terminal::new());
-        let bench =
-            terminal.start(kind, &desk, &["bench", "quick.toml", "--no-calibration", "--allow-invalid"]);
+        let bench = terminal.start(kind, &desk, &["bench", "quick.toml", "--no-calibration", "--allow-invalid"]);
         desk.await_answers();
         drop(terminal);
         assert_eq!(code(bench), Some(0), "{kind}");

@@ -76,8 +76,7 @@ fn the_server_s_times_are_those_of_its_truth_log() {
     let first = mean(&truth, counted("ttft"), |r| due(r)[0], |r| ms(due(r)[0] - nanos(r, "queued_ns")));
     assert!((time("ttft")["mean_ms"].as_f64().unwrap() - first).abs() < 1e-3, "{first} {server:#}");
     let last = |record: &Value| *due(record).last().unwrap();
-    let queue =
-        mean(&truth, counted("queue"), last, |r| ms(nanos(r, "scheduled_ns") - nanos(r, "queued_ns")));
+    let queue = mean(&truth, counted("queue"), last, |r| ms(nanos(r, "scheduled_ns") - nanos(r, "queued_ns")));
     assert!((time("queue")["mean_ms"].as_f64().unwrap() - queue).abs() < 1e-3, "{queue} {server:#}");
     assert!(queue > 50.0, "the queue grows");
     let whole = mean(&truth, counted("e2e"), last, |r| ms(last(r) - nanos(r, "queued_ns")));
@@ -102,9 +101,8 @@ fn exporter() -> SocketAddr {
     serve(move |_| {
         let mut page = String::new();
         for (gpu, watts) in [(0, 300.0), (1, 200.0)] {
-            let labels = format!(
-                "gpu=\"{gpu}\",UUID=\"GPU-{gpu}\",modelName=\"NVIDIA L4\",DCGM_FI_DRIVER_VERSION=\"580.1\""
-            );
+            let labels =
+                format!("gpu=\"{gpu}\",UUID=\"GPU-{gpu}\",modelName=\"NVIDIA L4\",DCGM_FI_DRIVER_VERSION=\"580.1\"");
             let millijoules = 1e9 + begin.elapsed().as_secs_f64() * watts * 1e3;
             write!(
                 page,
@@ -123,19 +121,11 @@ fn an_exporter_beside_tells_devices_and_energy() {
     let desk = Desk::new();
     let page = format!("http://me:hunter2@{}/metrics", exporter());
     // A server of its own: of the embedded mock it is known what it models.
-    let server =
-        MockServer::start(Backend::preset().unwrap(), MockOptions::default(), "127.0.0.1:0".parse().unwrap());
+    let server = MockServer::start(Backend::preset().unwrap(), MockOptions::default(), "127.0.0.1:0".parse().unwrap());
     let server = server.unwrap();
     let url = format!("http://{}", server.address());
     let asserted = desk
-        .skyline(&[
-            "bench",
-            "quick.toml",
-            "--allow-invalid",
-            "--no-calibration",
-            "--metrics-interval",
-            "100ms",
-        ])
+        .skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--metrics-interval", "100ms"])
         .args(["--url", &url, "--engine", "mock", "--metrics-url", &page, "--metrics-url", &page])
         .assert()
         .code(0);
@@ -190,9 +180,7 @@ fn a_page_that_cannot_be_read_is_told_of_once_and_is_missing() {
         .args(["--metrics-url", &format!("http://{nobody}/")])
         .assert()
         .code(0)
-        .stderr(
-            contains("/metrics is not read: it has no series").count(1).and(contains("hint: check that")),
-        );
+        .stderr(contains("/metrics is not read: it has no series").count(1).and(contains("hint: check that")));
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--no-metrics"])
         .args(["--metrics-url", &format!("http://{nobody}")])

@@ -84,18 +84,12 @@ fn a_tokenizer_counts_answers_that_the_server_does_not() {
         let (_mock, url) = mock(faults);
         let desk = desk();
         let arguments = ["bench", "lengths.toml", "--url", &url, "--tokenizer", "words.json"];
-        let shown = desk
-            .skyline(&arguments)
-            .args(["--engine", "vllm", "--no-calibration", "--allow-invalid"])
-            .assert()
-            .code(0);
+        let shown =
+            desk.skyline(&arguments).args(["--engine", "vllm", "--no-calibration", "--allow-invalid"]).assert().code(0);
         shown.stdout(contains("source: tokenizer, after the run (39)"));
         assert_eq!(told_truly(&desk, &truth(&url), "tokenizer"), 39);
         let tokens = &desk.summary()["tokens"];
-        assert_eq!(
-            (&tokens["from_tokenizer"], &tokens["output"]["relative_error"]),
-            (&json!(39), &json!(0.0))
-        );
+        assert_eq!((&tokens["from_tokenizer"], &tokens["output"]["relative_error"]), (&json!(39), &json!(0.0)));
         // What is stored gives the same report again.
         let run = desk.run();
         let arguments = ["report", run.to_str().unwrap(), "--json", "--allow-invalid"];
@@ -111,11 +105,8 @@ fn what_the_server_counts_is_not_counted_again() {
     let (_mock, url) = mock(&[]);
     let desk = desk();
     let arguments = ["bench", "lengths.toml", "--url", &url, "--tokenizer", "words.json"];
-    let shown = desk
-        .skyline(&arguments)
-        .args(["--engine", "vllm", "--no-calibration", "--allow-invalid"])
-        .assert()
-        .code(0);
+    let shown =
+        desk.skyline(&arguments).args(["--engine", "vllm", "--no-calibration", "--allow-invalid"]).assert().code(0);
     shown.stdout(contains("source: usage (39)").and(contains("every prompt exact to the token")));
     assert_eq!(told_truly(&desk, &truth(&url), "usage"), 39);
     assert!(desk.lines("counted").is_empty());
@@ -147,11 +138,8 @@ fn a_chat_template_is_learned_and_prompts_are_exact_beside_it() {
     let desk = desk();
     let url = format!("http://{address}");
     let arguments = ["bench", "lengths.toml", "--url", &url, "--tokenizer", "words.json"];
-    let shown = desk
-        .skyline(&arguments)
-        .args(["--engine", "openai", "--no-calibration", "--allow-invalid"])
-        .assert()
-        .code(0);
+    let shown =
+        desk.skyline(&arguments).args(["--engine", "openai", "--no-calibration", "--allow-invalid"]).assert().code(0);
     let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let exactness = "added by the server (11 a prompt)";

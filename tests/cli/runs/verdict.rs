@@ -78,17 +78,7 @@ fn tokens_that_went_missing_on_the_way_are_told() {
         let url = format!("http://{address}");
         let desk = Desk::new();
         let bench = desk
-            .skyline(&[
-                "bench",
-                "quick.toml",
-                "--requests",
-                "5",
-                "--engine",
-                "vllm",
-                "--no-calibration",
-                "--url",
-                &url,
-            ])
+            .skyline(&["bench", "quick.toml", "--requests", "5", "--engine", "vllm", "--no-calibration", "--url", &url])
             .assert();
         assert_eq!(outcomes(&desk, "token_identity"), [outcome]);
         if outcome == "failed" {
@@ -126,9 +116,7 @@ fn a_server_that_others_used_meanwhile_is_told() {
     ])
     .assert()
     .code(3)
-    .stdout(
-        contains("the server counted 1,000 answer tokens").and(contains("no other client used this server")),
-    );
+    .stdout(contains("the server counted 1,000 answer tokens").and(contains("no other client used this server")));
 }
 
 #[test]
@@ -138,8 +126,7 @@ fn a_log_that_lost_a_record_is_told() {
     assert_eq!(outcomes(&desk, "conservation"), ["passed"]);
     let (run, log) = (desk.run(), desk.run().join("run.jsonl"));
     let text = std::fs::read_to_string(&log).unwrap();
-    let without =
-        text.lines().enumerate().filter(|(number, _)| *number != 7).map(|(_, line)| format!("{line}\n"));
+    let without = text.lines().enumerate().filter(|(number, _)| *number != 7).map(|(_, line)| format!("{line}\n"));
     std::fs::write(&log, without.collect::<String>()).unwrap();
     desk.skyline(&["report", run.to_str().unwrap()])
         .assert()

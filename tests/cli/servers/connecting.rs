@@ -123,11 +123,7 @@ fn a_file_without_certificates_is_refused_before_anything_is_sent() {
         says(&checked, 2, &[part, "--ca-cert"]);
         assert!(!checked.1.contains("hunter2"), "{}", checked.1);
     }
-    says(
-        &check("https://127.0.0.1:1", &["--ca-cert", "/nowhere.pem"], &[]),
-        2,
-        &["/nowhere.pem", "cannot be read"],
-    );
+    says(&check("https://127.0.0.1:1", &["--ca-cert", "/nowhere.pem"], &[]), 2, &["/nowhere.pem", "cannot be read"]);
 }
 
 #[test]
@@ -145,11 +141,7 @@ fn an_address_of_the_wrong_scheme_is_said_at_once() {
         if health { refused() } else { control(seen).unwrap_or_else(|| stream(4)) }
     });
     says(&check(&format!("http://{plain}"), &[], &[]), 0, &[]);
-    says(
-        &check(&format!("https://{plain}"), &["--insecure"], &[]),
-        3,
-        &["does not speak TLS", "write http://"],
-    );
+    says(&check(&format!("https://{plain}"), &["--insecure"], &[]), 3, &["does not speak TLS", "write http://"]);
 }
 
 #[test]
@@ -223,20 +215,10 @@ fn an_endpoint_that_is_not_there_is_named_with_what_was_tried() {
 #[test]
 fn a_gateway_is_not_taken_for_a_server_that_loads() {
     for (status, body, part, other) in [
-        (
-            "502 Bad Gateway",
-            "<html><title>502 Bad Gateway</title></html>",
-            "in place of the server",
-            "load a model",
-        ),
+        ("502 Bad Gateway", "<html><title>502 Bad Gateway</title></html>", "in place of the server", "load a model"),
         ("504 Gateway Timeout", "", "in place of the server", "take minutes to load"),
         ("503 Service Unavailable", "no healthy upstream", "a gateway before it", "take minutes to load"),
-        (
-            "503 Service Unavailable",
-            r#"{"error":{"message":"Loading model"}}"#,
-            "take minutes to load",
-            "gateway",
-        ),
+        ("503 Service Unavailable", r#"{"error":{"message":"Loading model"}}"#, "take minutes to load", "gateway"),
     ] {
         let url = format!("http://{}", serve(move |_| answer(status, "text/html", body)));
         let checked = check(&url, &["--wait", "300ms"], &[]);
@@ -255,10 +237,6 @@ fn a_mock_says_who_may_use_it() {
             continue;
         }
         let (_, said) = mock(&["--bind", address]).end("-TERM");
-        assert_eq!(
-            said.contains("everybody who can reach this machine can use it"),
-            open,
-            "{address}: {said}"
-        );
+        assert_eq!(said.contains("everybody who can reach this machine can use it"), open, "{address}: {said}");
     }
 }

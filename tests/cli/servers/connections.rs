@@ -64,8 +64,7 @@ fn converse(socket: &mut TcpStream, after: After) {
 fn run(address: SocketAddr) -> (Desk, String) {
     let desk = Desk::new();
     let url = format!("http://{address}");
-    let bench =
-        ["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--no-calibration", "--allow-invalid"];
+    let bench = ["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--no-calibration", "--allow-invalid"];
     let done = desk.skyline(&bench).assert();
     let printed = String::from_utf8(done.get_output().stdout.clone()).unwrap();
     (desk, printed)
@@ -81,10 +80,7 @@ fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again() {
     let rules: Vec<_> =
         summary["verdict"]["reasons"].as_array().unwrap().iter().map(|reason| &reason["rule"]).collect();
     assert!(rules.contains(&&"sent_twice".into()), "{printed}");
-    assert!(
-        printed.contains("were sent twice") && printed.contains("VLLM_HTTP_TIMEOUT_KEEP_ALIVE"),
-        "{printed}"
-    );
+    assert!(printed.contains("were sent twice") && printed.contains("VLLM_HTTP_TIMEOUT_KEEP_ALIVE"), "{printed}");
     assert!(printed.contains("sent again"), "{printed}");
     // They are marked in the log, and keep the stamp of their first sending.
     let records = desk.lines("request");

@@ -60,8 +60,7 @@ fn vllm() -> (SocketAddr, Arc<AtomicUsize>) {
 /// The value of a fact and its source.
 fn fact(reproduction: &Value, name: &str) -> (String, String) {
     let reported = reproduction["reported"].as_array().unwrap();
-    let fact =
-        reported.iter().find(|fact| fact["name"] == name).unwrap_or_else(|| panic!("{name}: {reproduction}"));
+    let fact = reported.iter().find(|fact| fact["name"] == name).unwrap_or_else(|| panic!("{name}: {reproduction}"));
     let text = |key: &str| fact[key].as_str().unwrap().to_owned();
     (text("value"), text("source"))
 }
@@ -128,10 +127,7 @@ fn a_check_lists_what_a_server_lets_itself_be_asked() {
     );
     let screen = Command::cargo_bin("skyline").unwrap().args(check).env("COLUMNS", "80").output().unwrap();
     let screen = String::from_utf8(screen.stdout).unwrap();
-    assert!(
-        screen.lines().count() <= 24 && screen.lines().all(|line| line.chars().count() <= 80),
-        "{screen}"
-    );
+    assert!(screen.lines().count() <= 24 && screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
     for said in ["7 of 7 answer", "4 of 17 series are read", "GPUs, storage", "4,096 tokens"] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -150,15 +146,11 @@ fn a_server_that_says_little_is_listed_as_such() {
         .filter(|known| known["answer"]["kind"] == "absent")
         .map(|known| known["path"].as_str().unwrap())
         .collect();
-    let expected =
-        ["/get_server_info", "/server_info", "/model_info", "/tokenize", "/metrics", "/flush_cache"];
+    let expected = ["/get_server_info", "/server_info", "/model_info", "/tokenize", "/metrics", "/flush_cache"];
     assert_eq!(absent, expected);
     assert_eq!(found["series"], json!([]));
     let missing = found["reproduction"]["missing"].as_array().unwrap();
-    assert!(
-        missing.contains(&"hardware".into()) && missing.contains(&"model_revision".into()),
-        "{missing:?}"
-    );
+    assert!(missing.contains(&"hardware".into()) && missing.contains(&"model_revision".into()), "{missing:?}");
 }
 
 #[test]
@@ -166,16 +158,7 @@ fn a_run_has_facts_of_the_server_and_of_the_user_and_the_notes() {
     let (address, _) = vllm();
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "1", "--no-calibration", "--out", "results"])
-        .args([
-            "--engine",
-            "vllm",
-            "--url",
-            &format!("http://{address}"),
-            "--gpus",
-            "2",
-            "--precision",
-            "fp8",
-        ])
+        .args(["--engine", "vllm", "--url", &format!("http://{address}"), "--gpus", "2", "--precision", "fp8"])
         .args(["--fact", "storage=local NVMe", "--fact", "Attention-Backend=FLASHINFER"])
         .args(["--note", "after the driver update", "--label", "commit=4f2a91c"])
         .assert()

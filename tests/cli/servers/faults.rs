@@ -36,11 +36,7 @@ fn nobody_listens() {
         assert!(took < PATIENCE, "{took:?}");
         let waiting: Vec<_> = said.lines().filter(|line| line.starts_with("waiting for")).collect();
         let reason = "refused the connection";
-        assert_eq!(
-            waiting,
-            [format!("waiting for {url}, up to 5 s (--wait): 127.0.0.1:{at} {reason}")],
-            "{said}"
-        );
+        assert_eq!(waiting, [format!("waiting for {url}, up to 5 s (--wait): 127.0.0.1:{at} {reason}")], "{said}");
         for part in [
             format!("error: {url} was not ready within 5 s: 127.0.0.1:{at} {reason}"),
             format!("hint: start the server: `vllm serve MODEL --port {at}`"),
@@ -94,23 +90,17 @@ fn a_server_may_have_a_path_and_a_header_of_its_own() {
         .env("SKYLINE_LOG", "trace")
         .assert()
         .code(0)
-        .stderr(
-            contains(format!("requests go through the proxy http://{address}"))
-                .and(contains("hunter2").not()),
-        );
+        .stderr(contains(format!("requests go through the proxy http://{address}")).and(contains("hunter2").not()));
     let by_name: Vec<_> = elsewhere.iter().copied().chain(["--wait", "300ms"]).collect();
     desk.skyline(&by_name)
         .env("http_proxy", format!("http://{address}"))
         .env("NO_PROXY", "gate.invalid")
         .assert()
         .code(3)
-        .stderr(
-            contains("the host `gate.invalid` cannot be found").and(contains("hint: check the host's name")),
-        );
+        .stderr(contains("the host `gate.invalid` cannot be found").and(contains("hint: check the host's name")));
     let heads = heads.lock().unwrap();
     for line in ["POST /gate/custom/v1/chat", "POST http://gate.invalid/gate/custom/v1/chat"] {
-        let post =
-            heads.iter().find(|head| head.starts_with(line)).unwrap_or_else(|| panic!("{line} in {heads:?}"));
+        let post = heads.iter().find(|head| head.starts_with(line)).unwrap_or_else(|| panic!("{line} in {heads:?}"));
         assert!(post.contains("\r\nx-session-id: "), "{post}");
     }
 }
@@ -119,11 +109,7 @@ fn a_server_may_have_a_path_and_a_header_of_its_own() {
 fn each_way_of_not_being_right_has_its_diagnosis() {
     let json = "application/json";
     let cases: [(&str, String, &str); 6] = [
-        (
-            "401 Unauthorized",
-            answer("401 Unauthorized", json, r#"{"error":"Unauthorized"}"#),
-            "--api-key-env",
-        ),
+        ("401 Unauthorized", answer("401 Unauthorized", json, r#"{"error":"Unauthorized"}"#), "--api-key-env"),
         ("404 path", answer("404 Not Found", json, r#"{"detail":"Not Found"}"#), "--endpoint"),
         (
             "404 model",
@@ -132,11 +118,7 @@ fn each_way_of_not_being_right_has_its_diagnosis() {
         ),
         (
             "not streaming",
-            answer(
-                "200 OK",
-                json,
-                r#"{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}"#,
-            ),
+            answer("200 OK", json, r#"{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}"#),
             "--no-stream",
         ),
         ("content type", answer("200 OK", "text/html", "<html>hello</html>"), "text/html"),
@@ -154,9 +136,8 @@ fn each_way_of_not_being_right_has_its_diagnosis() {
         let address = serve(move |seen| control(seen).unwrap_or_else(|| reply.clone()));
         let url = format!("http://{address}");
         let desk = Desk::new();
-        let result = desk
-            .skyline(&["bench", "quick.toml", "--engine", "vllm", "--no-calibration", "--url", &url])
-            .assert();
+        let result =
+            desk.skyline(&["bench", "quick.toml", "--engine", "vllm", "--no-calibration", "--url", &url]).assert();
         let stderr = String::from_utf8(result.get_output().stderr.clone()).unwrap();
         assert_eq!(result.get_output().status.code(), Some(3), "{name}: {stderr}");
         assert!(stderr.contains(said) && stderr.contains("hint:"), "{name}: {stderr}");
@@ -170,11 +151,7 @@ fn a_run_in_which_every_request_failed_is_never_fine() {
     let address = serve(|seen| {
         control(seen).unwrap_or_else(|| match seen.generation {
             0 => stream(4),
-            _ => answer(
-                "500 Internal Server Error",
-                "application/json",
-                r#"{"error":{"message":"out of memory"}}"#,
-            ),
+            _ => answer("500 Internal Server Error", "application/json", r#"{"error":{"message":"out of memory"}}"#),
         })
     });
     let desk = Desk::new();
@@ -261,9 +238,8 @@ fn a_server_that_never_pauses_cannot_put_a_limit_off() {
 #[test]
 fn what_a_server_says_cannot_steer_the_terminal() {
     let message = r#"{"error":{"message":"bad \u001b[31m\u001b]0;title\u0007 day"}}"#;
-    let address = serve(move |seen| {
-        control(seen).unwrap_or_else(|| answer("400 Bad Request", "application/json", message))
-    });
+    let address =
+        serve(move |seen| control(seen).unwrap_or_else(|| answer("400 Bad Request", "application/json", message)));
     Desk::new()
         .skyline(&["check", "--url", &format!("http://{address}")])
         .assert()

@@ -31,8 +31,7 @@ fn answers_that_come_whole_have_no_pace_and_no_first_token() {
         assert_eq!(objective["status"], "undecided", "{objective}");
     }
     assert_eq!(summary["verdict"]["outcome"], "invalid");
-    let parts =
-        ["long answers came whole", "proxy_buffering off", "TPOT, ITL", "withheld", "X-Accel-Buffering"];
+    let parts = ["long answers came whole", "proxy_buffering off", "TPOT, ITL", "withheld", "X-Accel-Buffering"];
     for part in parts {
         assert!(shown.contains(part), "{part} in {shown}");
     }
@@ -49,8 +48,5 @@ fn a_few_tokens_in_each_read_are_no_pace_either() {
 #[test]
 fn several_tokens_in_each_event_are_a_pace() {
     let (summary, shown) = bench(Some("multi_token"), &["--allow-invalid"], 1);
-    assert!(
-        summary["latency"]["tpot"].is_object() && summary["objectives"][0]["status"] == "missed",
-        "{shown}"
-    );
+    assert!(summary["latency"]["tpot"].is_object() && summary["objectives"][0]["status"] == "missed", "{shown}");
 }

@@ -105,9 +105,7 @@ fn texts_of_megabytes_are_cut_and_the_cut_shows() {
         let long = "v".repeat(FIVE_MB);
         match seen.path.as_str() {
             "/version" => answer("200 OK", "application/json", &format!("{{\"version\":\"{long}\"}}")),
-            "/v1/models" => {
-                answer("200 OK", "application/json", &format!("{{\"data\":[{{\"id\":\"{long}\"}}]}}"))
-            }
+            "/v1/models" => answer("200 OK", "application/json", &format!("{{\"data\":[{{\"id\":\"{long}\"}}]}}")),
             _ => control(seen).unwrap_or_else(|| match seen.generation {
                 0 | 1 => stream(4),
                 _ => streamed("length\"", &format!("{long}\"")),
@@ -141,11 +139,7 @@ fn an_error_of_megabytes_is_an_excerpt() {
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert_small(&desk, &run, 250);
     let whole = desk.lines("request").into_iter().map(|request| request["outcome"].to_string());
-    assert!(
-        whole.into_iter().any(|outcome| outcome.contains("eee… (4,999,740 bytes more)")),
-        "{}",
-        run.stdout
-    );
+    assert!(whole.into_iter().any(|outcome| outcome.contains("eee… (4,999,740 bytes more)")), "{}", run.stdout);
 }
 
 #[test]

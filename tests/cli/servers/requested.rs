@@ -48,9 +48,7 @@ fn a_server_that_keeps_no_length_is_not_ready() {
     let (url, bodies) = limited_by("nothing", 20);
     let desk = Desk::new();
     let check = [&["check", "--url", &url][..], &OPENAI].concat();
-    let said = || {
-        contains("ignores the requested length").and(contains("20 tokens for 4")).and(contains("--engine"))
-    };
+    let said = || contains("ignores the requested length").and(contains("20 tokens for 4")).and(contains("--engine"));
     desk.skyline(&check).assert().code(1).stdout(said().and(contains("FAILED")));
     assert_eq!(bodies.lock().unwrap().len(), 2);
     let bench = ["bench", "quick.toml", "1", "--url", &url, "--no-calibration", "--out", "results"];
@@ -194,17 +192,7 @@ fn prompts_that_no_context_holds_are_refused_before_any_load() {
     let mock = mock(&["--max-model-len", "512"]);
     let desk = Desk::new();
     desk.file("long.toml", &LONG.replace("SHORT", "0"));
-    let bench = [
-        "bench",
-        "long.toml",
-        "--engine",
-        "mock",
-        "--url",
-        &mock.url,
-        "--no-calibration",
-        "--out",
-        "results",
-    ];
+    let bench = ["bench", "long.toml", "--engine", "mock", "--url", &mock.url, "--no-calibration", "--out", "results"];
     let refused = contains("19 of 19 prompts exceed 512 tokens").and(contains("--max-model-len"));
     desk.skyline(&bench).assert().code(2).stderr(refused.and(contains("no load was sent")));
     assert!(desk.runs().is_empty());

@@ -26,14 +26,10 @@ fn echo(seen: &Seen) -> String {
     }
     let all = format!("{} {} {}", sent(seen, "x-file"), sent(seen, "x-short"), sent(seen, "authorization"));
     match seen.path.as_str() {
-        "/v1/models" => {
-            json(format!(r#"{{"object":"list","data":[{{"id":"toy {all}","object":"model"}}]}}"#))
-        }
+        "/v1/models" => json(format!(r#"{{"object":"list","data":[{{"id":"toy {all}","object":"model"}}]}}"#)),
         "/health" => answer("200 OK", "text/plain", ""),
         "/version" => json(format!(r#"{{"version":"9.9 {all}"}}"#)),
-        "/metrics" => {
-            answer("200 OK", "text/plain", &format!("vllm:num_requests_running{{engine=\"{all}\"}} 1\n"))
-        }
+        "/metrics" => answer("200 OK", "text/plain", &format!("vllm:num_requests_running{{engine=\"{all}\"}} 1\n")),
         path if !path.ends_with("completions") => json(format!(r#"{{"args":{{"{all}":"{all}"}}}}"#)),
         _ if seen.body.contains("canary-question") => streamed(3, "\" w\"", &format!("\" It is {all} \"")),
         _ if seen.generation < 3 => {
@@ -47,11 +43,7 @@ fn echo(seen: &Seen) -> String {
             }
             streamed(8, "length", &format!("stopped by {all}"))
         }
-        _ => answer(
-            "401 Unauthorized",
-            "application/json",
-            &format!(r#"{{"error":{{"message":"bad key {all}"}}}}"#),
-        ),
+        _ => answer("401 Unauthorized", "application/json", &format!(r#"{{"error":{{"message":"bad key {all}"}}}}"#)),
     }
 }
 
@@ -76,7 +68,8 @@ fn no_secret_reaches_a_screen_or_a_file() {
     let texts = crate::quick::QUICK
         .replace("Say something short.", "canary-template: go.")
         .replace("And now?", "canary-template: on.");
-    let golden = "\n[[checks]]\nname = \"capital\"\nprompt = \"canary-question\"\nexpect = { contains = \"canary-answer\" }\n";
+    let golden =
+        "\n[[checks]]\nname = \"capital\"\nprompt = \"canary-question\"\nexpect = { contains = \"canary-answer\" }\n";
     desk.file("canary.toml", &(texts + golden));
     desk.file("headers.txt", "X-File: canary-in-file\n");
     let url = format!("http://{address}?api-key=sk-in-url");
@@ -84,20 +77,8 @@ fn no_secret_reaches_a_screen_or_a_file() {
     let run = |verb: &[&str]| {
         let out = desk
             .skyline(
-                &[
-                    verb,
-                    &[
-                        "canary.toml",
-                        "--engine",
-                        "vllm",
-                        "--url",
-                        &url,
-                        "--requests",
-                        "6",
-                        "--no-calibration",
-                    ],
-                ]
-                .concat(),
+                &[verb, &["canary.toml", "--engine", "vllm", "--url", &url, "--requests", "6", "--no-calibration"]]
+                    .concat(),
             )
             .args(["--path", "/v1/chat/completions?code=sk-in-path", "--metrics-url", &dcgm])
             .args([
@@ -111,8 +92,7 @@ fn no_secret_reaches_a_screen_or_a_file() {
             .envs([("OPENAI_API_KEY", "sk-from-env"), ("SHORT_CANARY", "zq9"), ("SKYLINE_LOG", "trace")])
             .assert();
         let output = out.get_output();
-        let screen =
-            [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let screen = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         (output.status.code(), screen)
     };
     let (code, screen) = run(&["bench"]);
@@ -132,8 +112,7 @@ fn no_secret_reaches_a_screen_or_a_file() {
     all.extend(screen.into_iter().chain([again]).map(|text| ("a screen".to_owned(), text)));
     for (name, text) in &all {
         for secret in ["sk-", "canary-", "zq9"] {
-            let found =
-                text.find(secret).map(|at| text[..at + 9].chars().rev().take(200).collect::<Vec<_>>());
+            let found = text.find(secret).map(|at| text[..at + 9].chars().rev().take(200).collect::<Vec<_>>());
             let found = found.map(|letters| letters.into_iter().rev().collect::<String>());
             assert_eq!(found, None, "{secret} in {name}");
         }
@@ -148,8 +127,5 @@ fn no_secret_reaches_a_screen_or_a_file() {
         assert!(header["command"].as_array().unwrap().iter().any(|word| word == known), "{header}");
     }
     desk.file("copy.json", &header["workload"].to_string());
-    desk.skyline(&["bench", "copy.json", "--url", &url])
-        .assert()
-        .code(2)
-        .stderr(contains("is a stored copy"));
+    desk.skyline(&["bench", "copy.json", "--url", &url]).assert().code(2).stderr(contains("is a stored copy"));
 }

@@ -24,17 +24,11 @@ fn a_cap_of_the_client_makes_requests_wait() {
     assert_eq!(of_class["summary"]["run"]["limits"]["class_concurrency"]["tiny"], 2);
     assert_eq!(of_class["summary"]["latency"]["queue_wait"], all["summary"]["latency"]["queue_wait"]);
     let unknown = [&plain[..], &["--max-concurrency", "tinny=2"]].concat();
-    desk.skyline(&unknown)
-        .assert()
-        .code(2)
-        .stderr(contains("--max-concurrency: `quick` has no class `tinny`"));
+    desk.skyline(&unknown).assert().code(2).stderr(contains("--max-concurrency: `quick` has no class `tinny`"));
     let free = json(&desk, &plain);
     assert_eq!(free["summary"]["run"]["limits"]["max_concurrency"], Value::Null);
     assert_eq!(free["summary"]["latency"]["ttft"]["p50"]["value_ms"], 200.0);
-    let users = judged(
-        &desk,
-        &[&plain[..7], &["--rate", "max", "--max-concurrency", "2", "--allow-invalid"]].concat(),
-    );
+    let users = judged(&desk, &[&plain[..7], &["--rate", "max", "--max-concurrency", "2", "--allow-invalid"]].concat());
     assert_eq!(users["summary"]["run"]["arrival"]["users"], 2);
 }
 
@@ -59,10 +53,7 @@ fn a_simulated_server_refuses_what_exceeds_its_limits() {
     ] {
         desk.skyline(&[&plain[..], wrong].concat()).assert().code(2).stderr(contains(said));
     }
-    desk.skyline(&["mock", "--port", "0", "--admit", "chat=3"])
-        .assert()
-        .code(2)
-        .stderr(contains("over HTTP"));
+    desk.skyline(&["mock", "--port", "0", "--admit", "chat=3"]).assert().code(2).stderr(contains("over HTTP"));
 }
 
 /// The first example of the guide's chapter on overload.

@@ -13,11 +13,8 @@ fn a_prediction_shows_the_envelope_the_report_and_the_bottleneck_and_keeps_nothi
     let out = desk.skyline(&["simulate", "quick.toml"]).assert().code(0);
     let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
     let mut rest = text.as_str();
-    for part in
-        ["VALID", "TTFT", "hardware h100", "Bottleneck", "→", "Bandwidth math", "KV cache  462,251 tokens"]
-    {
-        rest =
-            &rest[rest.find(part).unwrap_or_else(|| unreachable!("no {part} where it belongs in\n{text}"))..];
+    for part in ["VALID", "TTFT", "hardware h100", "Bottleneck", "→", "Bandwidth math", "KV cache  462,251 tokens"] {
+        rest = &rest[rest.find(part).unwrap_or_else(|| unreachable!("no {part} where it belongs in\n{text}"))..];
     }
     assert!(!text.contains("baseline"), "one server has no baseline");
     assert!(desk.runs().is_empty());
@@ -28,8 +25,7 @@ fn the_plan_is_that_of_bench() {
     let desk = Desk::new();
     let hash = |summary: &Value| summary["run"]["plan_hash"].as_str().unwrap().to_owned();
     let simulated = json(&desk, &["simulate", "quick.toml", "--seed", "7", "--json"]);
-    let flown =
-        desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--seed", "7", "--json"]).assert().code(0);
+    let flown = desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--seed", "7", "--json"]).assert().code(0);
     let flown: Value = serde_json::from_slice(&flown.get_output().stdout).unwrap();
     assert_eq!(hash(&simulated["summary"]), hash(&flown));
     assert_eq!(simulated["summary"]["requests"]["planned"], flown["requests"]["planned"]);
@@ -88,8 +84,7 @@ fn measured_step_times_take_the_place_of_physics() {
 fn a_limit_that_was_not_given_follows_those_that_were() {
     let desk = Desk::new();
     let limits = |arguments: &[&str]| {
-        let arguments: Vec<_> =
-            ["simulate", "quick.toml", "--json"].iter().chain(arguments).copied().collect();
+        let arguments: Vec<_> = ["simulate", "quick.toml", "--json"].iter().chain(arguments).copied().collect();
         let modelled = json(&desk, &arguments)["summary"]["run"]["engine"]["modelled"].clone();
         (modelled["max_num_batched_tokens"].clone(), modelled["max_num_seqs"].clone())
     };
@@ -119,8 +114,7 @@ fn steps_are_planned_ahead_unless_that_is_turned_off() {
     assert!(on.1 > 1.2 * off.1, "{on:?} {off:?}");
     let planned = desk.skyline(&["bench", "quick.toml", "--dry-run"]).assert().code(0);
     planned.stdout(contains("a model of").and(contains("synchronously").not()));
-    let planned =
-        desk.skyline(&["bench", "quick.toml", "--dry-run", "--no-async-scheduling"]).assert().code(0);
+    let planned = desk.skyline(&["bench", "quick.toml", "--dry-run", "--no-async-scheduling"]).assert().code(0);
     planned.stdout(contains("in bf16, scheduled"));
 }
 
@@ -195,8 +189,5 @@ fn what_is_no_option_of_a_model_belongs_outside() {
         let typed = ["simulate", "quick.toml", "--replicas", "2", "--ab", "", side];
         desk.skyline(&typed).assert().code(2).stderr(contains(why).and(contains("hint: ")));
     }
-    desk.skyline(&["simulate", "quick.toml", "--rounds", "9"])
-        .assert()
-        .code(2)
-        .stderr(contains("--ab <A> <B>"));
+    desk.skyline(&["simulate", "quick.toml", "--rounds", "9"]).assert().code(2).stderr(contains("--ab <A> <B>"));
 }

@@ -29,16 +29,16 @@ fn a_missed_objective_exits_with_1_and_failures_with_3() {
     let missed = ["simulate", "quick.toml", "--objective", "p50 ttft < 1ms"];
     desk.skyline(&missed).assert().code(1).stdout(contains("Objectives"));
     // Ten tokens of context: every request is refused.
-    desk.skyline(&["simulate", "quick.toml", "--max-model-len", "10"]).assert().code(3).stdout(
-        contains("INVALID").and(contains("http 400")).and(contains("\n  • every request was refused:")),
-    );
+    desk.skyline(&["simulate", "quick.toml", "--max-model-len", "10"])
+        .assert()
+        .code(3)
+        .stdout(contains("INVALID").and(contains("http 400")).and(contains("\n  • every request was refused:")));
 }
 
 #[test]
 fn two_models_are_compared_in_rounds_as_ab_does() {
     let desk = Desk::new();
-    let shared =
-        ["simulate", "quick.toml", "--ttft", "80ms", "--itl", "10ms", "--rounds", "8", "--out", "results"];
+    let shared = ["simulate", "quick.toml", "--ttft", "80ms", "--itl", "10ms", "--rounds", "8", "--out", "results"];
     let ab = [&shared[..], &["--ab", "", "--ttft 100ms", "--json"]].concat();
     let out = desk.skyline(&ab).assert().code(1);
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
@@ -59,10 +59,7 @@ fn two_models_are_compared_in_rounds_as_ab_does() {
 #[test]
 fn a_run_is_judged_by_the_tags_of_its_rows() {
     let desk = Desk::new();
-    desk.file(
-        "rows.csv",
-        "prompt,country\nWhat is a monad?,de\nWho wrote Emma?,fr\nWhy is the sky blue?,de\n",
-    );
+    desk.file("rows.csv", "prompt,country\nWhat is a monad?,de\nWho wrote Emma?,fr\nWhy is the sky blue?,de\n");
     desk.file(
         "tagged.toml",
         "name = \"tagged\"\nhorizon_s = 30\nwarmup_s = 0\nseed = 1\narrival = { kind = \"poisson\", rate_per_s = 5 }\n\
@@ -71,10 +68,8 @@ fn a_run_is_judged_by_the_tags_of_its_rows() {
          prompt = { kind = \"dataset\", path = \"rows.csv\", metadata = [\"country\"] }\n\
          [[checks]]\nname = \"sum\"\nslice = \"arithmetic\"\nprompt = \"2 + 2?\"\nexpect = { contains = \"4\" }\n",
     );
-    let arguments =
-        ["simulate", "tagged.toml", "--ttft", "80ms", "--itl", "5ms", "--out", "results", "--json"];
-    let met =
-        ["--objective", "max ttft of tag country=de < 1s", "--objective", "max ttft of team=search < 1s"];
+    let arguments = ["simulate", "tagged.toml", "--ttft", "80ms", "--itl", "5ms", "--out", "results", "--json"];
+    let met = ["--objective", "max ttft of tag country=de < 1s", "--objective", "max ttft of team=search < 1s"];
     let out = desk.skyline(&[&arguments[..], &met].concat()).assert().code(0);
     let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let tags = &all["summary"]["tags"];
@@ -86,8 +81,7 @@ fn a_run_is_judged_by_the_tags_of_its_rows() {
     let [de, fr] = [de, fr].map(|group| group["requests"].as_u64().unwrap());
     assert!(de.abs_diff(2 * fr) <= 2 && fr > 30, "two rows of three are German: {de} {fr}");
     let run = desk.run();
-    let rows =
-        desk.skyline(&["report", run.to_str().unwrap(), "--format", "requests.csv=-"]).assert().code(0);
+    let rows = desk.skyline(&["report", run.to_str().unwrap(), "--format", "requests.csv=-"]).assert().code(0);
     let rows = String::from_utf8(rows.get_output().stdout.clone()).unwrap();
     assert!(rows.lines().next().unwrap().ends_with(",tag_country,tag_team"), "{rows}");
     assert_eq!(rows.lines().filter(|row| row.ends_with(",de,search")).count() as u64, de);

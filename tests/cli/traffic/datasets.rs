@@ -45,11 +45,8 @@ fn a_dataset_takes_the_place_of_the_workload_s_prompts() {
     put(&desk, "prompts.jsonl");
     let bodies = flown(&desk, "quick.toml", &["--dataset", "prompts.jsonl"]);
     let lines = std::fs::read_to_string(desk.file("copy", "").with_file_name("prompts.jsonl")).unwrap();
-    let rows: Vec<Value> = lines
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let rows: Vec<Value> =
+        lines.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut expected: Vec<(Value, Value)> = Vec::new();
     for row in rows.iter().cycle().take(6) {
         let messages = match row.get("messages") {
@@ -161,10 +158,7 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
             "`--dataset` is \"rows.txt\", whose extension does not imply a format",
         ),
         (&["bench", "bursty_mix", "--dataset", "bad.jsonl"], "`bursty_mix` has 2"),
-        (
-            &["bench", "quick.toml", "--skip-bad"],
-            "`--skip-bad` is about a dataset or a trace, and `quick` has neither",
-        ),
+        (&["bench", "quick.toml", "--skip-bad"], "`--skip-bad` is about a dataset or a trace, and `quick` has neither"),
         (&["simulate", "quick.toml", "--dataset", "none.csv"], "cannot read the dataset none.csv"),
         (
             &["bench", "quick.toml", "--dataset", "bad.jsonl", "--dataset-filter", "vllm"],
@@ -193,13 +187,7 @@ fn a_simulated_dataset_is_counted_as_a_run_counts_it() {
     let simulated = |options: &[&str]| {
         let shown = desk
             .skyline(
-                &[
-                    &["simulate", "quick.toml", "--json", "--drain", "0s"],
-                    &dataset[..],
-                    options,
-                    &FLIGHT[..5],
-                ]
-                .concat(),
+                &[&["simulate", "quick.toml", "--json", "--drain", "0s"], &dataset[..], options, &FLIGHT[..5]].concat(),
             )
             .assert()
             .code(predicates::prelude::predicate::in_iter([0, 1]));

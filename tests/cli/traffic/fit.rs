@@ -35,13 +35,10 @@ output_tokens = { kind = "uniform", min = 10, max = 40 }
 fn means(desk: &Desk) -> Vec<(f64, f64, f64)> {
     let records = desk.lines("request");
     let of = |class: u64| {
-        let own: Vec<&Value> = records
-            .iter()
-            .filter(|record| record["class"] == class && record["phase"] == "measured")
-            .collect();
-        let mean = |field: &str| {
-            own.iter().map(|record| record[field].as_f64().unwrap()).sum::<f64>() / own.len() as f64
-        };
+        let own: Vec<&Value> =
+            records.iter().filter(|record| record["class"] == class && record["phase"] == "measured").collect();
+        let mean =
+            |field: &str| own.iter().map(|record| record[field].as_f64().unwrap()).sum::<f64>() / own.len() as f64;
         (own.len() as f64, mean("input_tokens_asked"), mean("output_tokens_asked"))
     };
     vec![of(0), of(1)]
@@ -95,18 +92,14 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
     let whole = std::fs::read_to_string(run.join("run.jsonl")).unwrap();
     let late = |line: &&str| {
         let line: Value = serde_json::from_str(line).unwrap();
-        line["request"]["scheduled_ns"].as_u64().is_none_or(|at| at > 150_000_000_000)
-            && line["header"].is_null()
+        line["request"]["scheduled_ns"].as_u64().is_none_or(|at| at > 150_000_000_000) && line["header"].is_null()
     };
     let cut: Vec<&str> = whole.lines().filter(|line| !late(line)).collect();
     desk.file("cut.jsonl", &(cut.join("\n") + "\n"));
     let output = desk.skyline(&["workloads", "fit", "cut.jsonl"]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
-    assert!(
-        near(spec.horizon_s, 150.0, 0.01) && near(spec.arrival.mean_rate_per_s(), 20.0, 0.12),
-        "{text:.300}"
-    );
+    assert!(near(spec.horizon_s, 150.0, 0.01) && near(spec.arrival.mean_rate_per_s(), 20.0, 0.12), "{text:.300}");
     assert!(text.contains("the run ended after 2 min") && text.contains(" of 5 min"), "{text:.2000}");
     // What is one of two shards is no process of its own.
     let shard = whole.replacen(r#""header":{"#, r#""header":{"shard":{"number":1,"of":2},"#, 1);
@@ -120,8 +113,7 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
         .success()
         .stderr(contains("note: the run is shard 1/2").and(contains("skyline merge")));
     // Over HTTP too.
-    let bench =
-        ["bench", "fitted.toml", "1", "--drain", "1s", "--quiet", "--no-calibration", "--allow-invalid"];
+    let bench = ["bench", "fitted.toml", "1", "--drain", "1s", "--quiet", "--no-calibration", "--allow-invalid"];
     again.skyline(&bench).args(["--engine", "mock", "--warmup", "0s"]).assert().success();
 }
 
@@ -211,8 +203,7 @@ fn talks() -> String {
 fn a_trace_gives_stages_and_lengths() {
     let desk = Desk::new();
     desk.file("talks.jsonl", &talks());
-    let output =
-        desk.skyline(&["workloads", "fit", "talks.jsonl", "--trace-format", "bailian"]).assert().success();
+    let output = desk.skyline(&["workloads", "fit", "talks.jsonl", "--trace-format", "bailian"]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
     let ArrivalPattern::Stages { stages } = &spec.arrival else { panic!("{text}") };
@@ -242,14 +233,8 @@ fn what_cannot_be_fitted_is_said() {
         .code(2)
         .stderr(contains("--rate-scale needs a trace").and(contains("skyline trace from")));
     desk.skyline(&["workloads", "fit", "none.jsonl"]).assert().code(2).stderr(contains("none.jsonl"));
-    desk.file(
-        "one.jsonl",
-        "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}\n",
-    );
-    desk.skyline(&["workloads", "fit", "one.jsonl"])
-        .assert()
-        .code(2)
-        .stderr(contains("a fit needs two at least"));
+    desk.file("one.jsonl", "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}\n");
+    desk.skyline(&["workloads", "fit", "one.jsonl"]).assert().code(2).stderr(contains("a fit needs two at least"));
     desk.file("three.jsonl", &talks().lines().take(3).collect::<Vec<_>>().join("\n"));
     desk.skyline(&["workloads", "fit", "three.jsonl", "--trace-format", "bailian"])
         .assert()
@@ -265,54 +250,21 @@ fn a_pool_of_clients_is_flown_shown_and_fitted() {
         .assert()
         .success()
         .stdout(contains("servegen, to its end").and(contains("clients at their own rates")));
-    desk.skyline(&[
-        "simulate",
-        "--trace",
-        pool,
-        "--trace-for",
-        "1m",
-        "--rate-scale",
-        "2",
-        "--hardware",
-        "h200",
-    ])
-    .args(["--trace-format", "servegen", "--allow-invalid", "--out", "results"])
-    .assert()
-    .success()
-    .stdout(contains("every client's rate times 2.00"));
+    desk.skyline(&["simulate", "--trace", pool, "--trace-for", "1m", "--rate-scale", "2", "--hardware", "h200"])
+        .args(["--trace-format", "servegen", "--allow-invalid", "--out", "results"])
+        .assert()
+        .success()
+        .stdout(contains("every client's rate times 2.00"));
     // 2 requests/s of CV 2, doubled, for 60 s: 240 with a standard deviation of about 31.
     let sent = desk.lines("request").iter().filter(|record| record["phase"] != "cooldown").count();
     assert!((116..=364).contains(&sent), "{sent}");
-    desk.skyline(&[
-        "bench",
-        "--trace",
-        pool,
-        "--trace-for",
-        "3s",
-        "--trace-from",
-        "30m",
-        "--rate-scale",
-        "8",
-    ])
-    .args([
-        "--quiet",
-        "--no-calibration",
-        "--allow-invalid",
-        "--engine",
-        "mock",
-        "--warmup",
-        "0s",
-        "--drain",
-        "2s",
-    ])
-    .assert()
-    .success();
+    desk.skyline(&["bench", "--trace", pool, "--trace-for", "3s", "--trace-from", "30m", "--rate-scale", "8"])
+        .args(["--quiet", "--no-calibration", "--allow-invalid", "--engine", "mock", "--warmup", "0s", "--drain", "2s"])
+        .assert()
+        .success();
     desk.skyline(&["workloads", "fit", pool, "--trace-for", "10m"])
         .assert()
         .success()
         .stdout(contains("a table of 3 values").and(contains("kind = \"empirical\"")));
-    desk.skyline(&["bench", "--trace", "."])
-        .assert()
-        .code(2)
-        .stderr(contains("holds no file chunk-N-trace.csv"));
+    desk.skyline(&["bench", "--trace", "."]).assert().code(2).stderr(contains("holds no file chunk-N-trace.csv"));
 }

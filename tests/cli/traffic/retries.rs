@@ -28,8 +28,7 @@ fn refused_requests_are_sent_again_until_all_are_answered_and_the_report_says_so
     let retried: Vec<_> = measured.filter(|record| record["attempts"].is_array()).collect();
     assert_eq!(retried.len() as u64, attempts["retried_requests"].as_u64().unwrap());
     for record in &retried {
-        let waited =
-            record["chunks"]["gaps_ns"][0].as_u64().unwrap() - record["scheduled_ns"].as_u64().unwrap();
+        let waited = record["chunks"]["gaps_ns"][0].as_u64().unwrap() - record["scheduled_ns"].as_u64().unwrap();
         assert!(waited > 1_000_000_000, "{record}");
     }
 }
@@ -41,11 +40,7 @@ fn a_hedge_takes_tokens_of_the_server_and_spoils_no_account() {
     bench(&desk, &mock.url, &["--hedge-after=50ms"]);
     let summary = desk.summary();
     let attempts = &summary["attempts"];
-    assert_eq!(
-        (&attempts["hedges"], &attempts["amplification"]),
-        (&attempts["requests"], &2.0.into()),
-        "{attempts}"
-    );
+    assert_eq!((&attempts["hedges"], &attempts["amplification"]), (&attempts["requests"], &2.0.into()), "{attempts}");
     for check in desk.checks("counter_identity") {
         assert_ne!(check["outcome"], "failed", "{check}");
     }

@@ -47,10 +47,7 @@ fn a_trace_is_replayed_at_its_own_moments() {
         .args(flags)
         .assert()
         .success()
-        .stdout(
-            contains("as in a trace")
-                .and(contains("some.jsonl, mooncake, to its end from 0 ms on its own clock")),
-        )
+        .stdout(contains("as in a trace").and(contains("some.jsonl, mooncake, to its end from 0 ms on its own clock")))
         .stdout(contains("as recorded").and(contains("in leading blocks that came before")));
     let expected: Vec<_> = (0_u64..60)
         .map(|place| ((place * 33 + place * place % 7) * 1_000_000, 40 + place % 9, 3 + place % 4, 0))
@@ -63,8 +60,7 @@ fn a_trace_is_replayed_at_its_own_moments() {
     for rule in ["planned_arrivals", "delivered_arrivals"] {
         let checks = desk.checks(rule);
         assert!(!checks.is_empty());
-        let replayed =
-            |check: &Value| check["sentence"].as_str().unwrap().contains("a trace declares no process");
+        let replayed = |check: &Value| check["sentence"].as_str().unwrap().contains("a trace declares no process");
         assert!(checks.iter().any(|check| check["outcome"] == "not_tested" && replayed(check)), "{checks:?}");
     }
     // Loosely: a request that leaves a quarter of a second late on a busy machine is no replay.
@@ -85,22 +81,14 @@ fn a_trace_of_a_run_is_the_same_plan() {
     let run = first.run();
     let made = first.file("some.jsonl", "").with_file_name("made.jsonl");
     let (run, made) = (run.to_str().unwrap().to_owned(), made.to_str().unwrap().to_owned());
-    first
-        .skyline(&["trace", "from", &run, "--out", &made])
-        .assert()
-        .success()
-        .stderr(contains("requests in"));
+    first.skyline(&["trace", "from", &run, "--out", &made]).assert().success().stderr(contains("requests in"));
     let text = std::fs::read_to_string(&made).unwrap();
     let heading = "{\"skyline_trace\":1,\"window\":{\"from_ns\":";
     assert!(text.starts_with(heading) && text.contains("\"to_ns\":20000000000}}\n"), "{text:.80}");
     assert!(!text.contains("prompt"), "lengths and classes, no text");
 
     let again = Desk::new();
-    again
-        .skyline(&["simulate", "bursty_mix", "--trace", &made])
-        .args(["--out", "results"])
-        .assert()
-        .success();
+    again.skyline(&["simulate", "bursty_mix", "--trace", &made]).args(["--out", "results"]).assert().success();
     assert_eq!(sent(&again), sent(&first));
     let hash = |desk: &Desk| desk.summary()["run"]["plan_hash"].as_str().unwrap().to_owned();
     assert_eq!(hash(&again), hash(&first), "moments, lengths, classes and priorities");
@@ -110,20 +98,11 @@ fn a_trace_of_a_run_is_the_same_plan() {
 fn what_is_changed_in_a_trace_is_said() {
     let desk = Desk::new();
     desk.file("some.jsonl", &trace());
-    desk.skyline(&[
-        "simulate",
-        "short_chat",
-        "--trace",
-        "some.jsonl",
-        "--time-scale",
-        "10",
-        "--rate-scale",
-        "3.5",
-    ])
-    .args(["--out", "results", "--allow-invalid"])
-    .assert()
-    .success()
-    .stdout(contains("10.0 times as slow").and(contains("overlaid 3.50 times")));
+    desk.skyline(&["simulate", "short_chat", "--trace", "some.jsonl", "--time-scale", "10", "--rate-scale", "3.5"])
+        .args(["--out", "results", "--allow-invalid"])
+        .assert()
+        .success()
+        .stdout(contains("10.0 times as slow").and(contains("overlaid 3.50 times")));
     let sent = sent(&desk);
     // The slice has 60 requests; three copies and about half of a fourth.
     let inside = sent.iter().filter(|request| request.0 < 19_600_000_000).count();
@@ -145,10 +124,7 @@ fn a_spec_names_its_trace() {
     let all: Vec<_> = trace().lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     for (at, ..) in sent(&desk) {
         let moment = at / 1_000_000 + 1_000;
-        assert!(
-            all.iter().any(|request| request["timestamp"] == moment),
-            "{moment} ms is a moment of the trace"
-        );
+        assert!(all.iter().any(|request| request["timestamp"] == moment), "{moment} ms is a moment of the trace");
     }
 }
 
@@ -163,10 +139,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
         (&["--trace", "gone.jsonl"], "gone.jsonl cannot be read"),
         (&["short_chat", "--time-scale", "2"], "--time-scale needs a trace, and `short_chat` replays none"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate", "3"], "`--rate` cannot be given for a trace"),
-        (
-            &["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"],
-            "`--dataset` cannot be given for a trace",
-        ),
+        (&["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"], "`--dataset` cannot be given for a trace"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate-scale", "1000"], "`trace.rate_scale` is 1000"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--trace-from", "1h"], "no request from 3600 s on"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--requests", "61"], "the slice of the trace has 60"),
@@ -191,32 +164,24 @@ fn a_log_becomes_a_trace() {
          {\"when\": \"2026-01-02T03:04:05Z\", \"usage\": {\"in\": 9, \"out\": 4}, \"route\": \"rag\"}\n",
     );
     let fields = ["--time", "when", "--input", "usage.in", "--output", "usage.out"];
-    desk.skyline(&["trace", "from", "access.jsonl", "--class", "route"])
-        .args(fields)
-        .assert()
-        .success()
-        .stdout(
-            "{\"skyline_trace\":1}\n\
+    desk.skyline(&["trace", "from", "access.jsonl", "--class", "route"]).args(fields).assert().success().stdout(
+        "{\"skyline_trace\":1}\n\
          {\"at_ns\":0,\"input_tokens\":9,\"output_tokens\":4,\"class\":\"rag\"}\n\
          {\"at_ns\":1500000000,\"input_tokens\":12,\"output_tokens\":3,\"class\":\"chat\"}\n",
-        );
+    );
     desk.skyline(&["trace", "from", "access.jsonl", "--class", "user"])
         .args(fields)
         .assert()
         .code(2)
         .stderr(contains("access.jsonl, line 1, column 1: `user` is missing"));
-    desk.skyline(&["trace", "from", "access.jsonl"])
+    desk.skyline(&["trace", "from", "access.jsonl"]).assert().code(2).stderr(contains("name the fields: --time"));
+    desk.file("nginx.log", "1.2.3.4 - - [02/Jan/2026:03:04:05 +0000] \"POST /v1/chat HTTP/1.1\" 200 17\n");
+    desk.skyline(&["trace", "from", "nginx.log"])
+        .args(fields)
         .assert()
         .code(2)
-        .stderr(contains("name the fields: --time"));
-    desk.file("nginx.log", "1.2.3.4 - - [02/Jan/2026:03:04:05 +0000] \"POST /v1/chat HTTP/1.1\" 200 17\n");
-    desk.skyline(&["trace", "from", "nginx.log"]).args(fields).assert().code(2).stderr(
-        contains("nginx.log, line 1, column").and(contains("a line is a JSON object with the named fields")),
-    );
-    desk.file(
-        "mixed.jsonl",
-        "{\"when\": 1, \"usage\": {\"in\": 9, \"out\": 4}}\n{\"when\": 2, \"health\": true}\n",
-    );
+        .stderr(contains("nginx.log, line 1, column").and(contains("a line is a JSON object with the named fields")));
+    desk.file("mixed.jsonl", "{\"when\": 1, \"usage\": {\"in\": 9, \"out\": 4}}\n{\"when\": 2, \"health\": true}\n");
     desk.skyline(&["trace", "from", "mixed.jsonl", "--skip-bad"])
         .args(fields)
         .assert()
@@ -232,11 +197,7 @@ fn a_slice_that_is_typed_leaves_the_window_of_the_file() {
     let window = "horizon_s = 1\nwarmup_s = 0\n";
     desk.file("mine.toml", &format!("name = \"mine\"\n{window}[trace]\npath = \"some.jsonl\"\n"));
     for flag in [&["--skip-bad"][..], &["--rate-scale", "0.9"], &["--trace-from", "100ms"]] {
-        let shown = desk
-            .skyline(&["simulate", "mine.toml", "--json", "--allow-invalid"])
-            .args(flag)
-            .assert()
-            .success();
+        let shown = desk.skyline(&["simulate", "mine.toml", "--json", "--allow-invalid"]).args(flag).assert().success();
         let summary: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
         let window = &summary["summary"]["window"];
         assert_eq!((&window["start_s"], &window["planned_end_s"]), (&0.0.into(), &1.0.into()), "{flag:?}");
@@ -260,15 +221,12 @@ fn a_slice_that_cannot_be_is_refused_before_the_trace_is_read() {
 #[test]
 fn a_trace_is_written_whole_or_not_at_all() {
     let desk = Desk::new();
-    let log =
-        desk.file("log.jsonl", "{\"t\": 1, \"in\": 9, \"out\": 4}\n{\"t\": 2, \"in\": 9, \"out\": 4.5}\n");
+    let log = desk.file("log.jsonl", "{\"t\": 1, \"in\": 9, \"out\": 4}\n{\"t\": 2, \"in\": 9, \"out\": 4.5}\n");
     let from = |more: &[&str]| {
         let named = ["trace", "from", "log.jsonl", "--time", "t", "--input", "in", "--output", "out"];
         desk.skyline(&[&named, more].concat()).assert()
     };
-    from(&["--out", "made.jsonl"])
-        .code(2)
-        .stderr(contains("line 2, column 19 (`out`): 4.5 is not a whole number"));
+    from(&["--out", "made.jsonl"]).code(2).stderr(contains("line 2, column 19 (`out`): 4.5 is not a whole number"));
     let made = log.with_file_name("made.jsonl");
     assert!(!made.exists());
     from(&["--out", "made.jsonl", "--skip-bad"]).success().stderr(contains("1 request in made.jsonl"));

@@ -37,8 +37,8 @@ fn a_prefix_cache_finds_what_the_trace_shares() {
         .success();
     let summary = desk.summary();
     let tokens = &summary["tokens"];
-    let measured = tokens["cached_input_tokens"].as_f64().unwrap()
-        / tokens["input"]["received_tokens"].as_f64().unwrap();
+    let measured =
+        tokens["cached_input_tokens"].as_f64().unwrap() / tokens["input"]["received_tokens"].as_f64().unwrap();
     // By hand: 6 talks of 6 turns, of which turn n has n + 2 blocks and all but its last were there; of each first turn
     // only the common block was, and not in the very first. So (36 − 1 + 6 (1 + 2 + 3 + 4 + 5)) of 6 (2 + … + 7) blocks.
     let planned = summary["run"]["arrival"]["found"]["reusable_share"].as_f64().unwrap();
@@ -58,11 +58,8 @@ fn a_simulated_cache_finds_what_the_trace_shares() {
         .success();
     // The blocks of the trace are 32 of the cache's each, and nothing else is alike: by hand as above, but that a turn
     // which is the same prompt as its cache entry computes its last block again, to have something to compute.
-    let cached: u64 = desk
-        .lines("request")
-        .iter()
-        .map(|record| record["usage"]["cached_tokens"].as_u64().unwrap_or(0))
-        .sum();
+    let cached: u64 =
+        desk.lines("request").iter().map(|record| record["usage"]["cached_tokens"].as_u64().unwrap_or(0)).sum();
     let (all, whole) = (162 * 512, 125 * 512);
     assert!(cached <= whole && whole - cached <= 36 * 16, "{cached} of {whole} in {all}");
 }
@@ -87,19 +84,10 @@ fn a_trace_of_a_run_shares_what_the_run_did() {
     let desk = Desk::new();
     desk.file("sharing.toml", SHARING);
     let simulate = |desk: &Desk, arguments: &[&str]| {
-        desk.skyline(&[
-            "simulate",
-            "sharing.toml",
-            "20",
-            "--out",
-            "results",
-            "--allow-invalid",
-            "--warmup",
-            "0s",
-        ])
-        .args(arguments)
-        .assert()
-        .success();
+        desk.skyline(&["simulate", "sharing.toml", "20", "--out", "results", "--allow-invalid", "--warmup", "0s"])
+            .args(arguments)
+            .assert()
+            .success();
         let mut records = desk.lines("request");
         records.sort_by_key(|record| record["index"].as_u64());
         records

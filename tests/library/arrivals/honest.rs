@@ -10,21 +10,16 @@ use super::support::{at, failed, hidden, invalid, plan};
 
 /// One of each process, about 600 arrivals in 30 s.
 fn processes() -> Vec<(&'static str, ArrivalPattern)> {
-    let stage =
-        |duration_s, from_rate_per_s, to_rate_per_s| RateStage { duration_s, from_rate_per_s, to_rate_per_s };
+    let stage = |duration_s, from_rate_per_s, to_rate_per_s| RateStage { duration_s, from_rate_per_s, to_rate_per_s };
     let modulated = |rate_per_s, mean_s| RateState { rate_per_s, mean_s };
     let client = |rate_per_s, cv, gaps| Client { rate_per_s, cv, gaps };
-    let population =
-        |cv, gaps, rates| ArrivalPattern::Population { rate_per_s: 20.0, clients: 60, rates, cv, gaps };
+    let population = |cv, gaps, rates| ArrivalPattern::Population { rate_per_s: 20.0, clients: 60, rates, cv, gaps };
     let spike = |at_s| Spike { at_s, rate_per_s: 60.0, rise_s: 2.0, hold_s: 1.0, fall_s: 3.0 };
     vec![
         ("weibull 0.4", ArrivalPattern::Weibull { rate_per_s: 20.0, shape: 0.4 }),
         ("weibull 3", ArrivalPattern::Weibull { rate_per_s: 20.0, shape: 3.0 }),
         ("markov", ArrivalPattern::Markov { states: vec![modulated(5.0, 4.0), modulated(80.0, 1.0)] }),
-        (
-            "diurnal",
-            ArrivalPattern::Diurnal { rate_per_s: 20.0, amplitude: 1.0, period_s: 20.0, phase_s: 3.0 },
-        ),
+        ("diurnal", ArrivalPattern::Diurnal { rate_per_s: 20.0, amplitude: 1.0, period_s: 20.0, phase_s: 3.0 }),
         ("spikes", ArrivalPattern::Spikes { base_rate_per_s: 12.0, spikes: vec![spike(5.0), spike(20.0)] }),
         (
             "clients",
@@ -44,15 +39,7 @@ fn processes() -> Vec<(&'static str, ArrivalPattern)> {
         ("gamma 0.05", ArrivalPattern::Gamma { rate_per_s: 20.0, burstiness: 0.05 }),
         ("gamma 0.5", ArrivalPattern::Gamma { rate_per_s: 20.0, burstiness: 0.5 }),
         ("gamma 4", ArrivalPattern::Gamma { rate_per_s: 20.0, burstiness: 4.0 }),
-        (
-            "bursts",
-            ArrivalPattern::Bursts {
-                base_rate_per_s: 5.0,
-                burst_rate_per_s: 80.0,
-                base_s: 4.0,
-                burst_s: 1.0,
-            },
-        ),
+        ("bursts", ArrivalPattern::Bursts { base_rate_per_s: 5.0, burst_rate_per_s: 80.0, base_s: 4.0, burst_s: 1.0 }),
         ("stages", ArrivalPattern::Stages { stages: vec![stage(15.0, 0.0, 40.0), stage(15.0, 20.0, 20.0)] }),
     ]
 }
@@ -92,8 +79,7 @@ fn honest_deliveries_are_valid() {
                 };
                 let moments = plan(&pattern, seed, 30.0);
                 let hidden = hidden(&pattern, seed, moments.len());
-                let delivery =
-                    moments.into_iter().map(|moment| (moment, late(moment, jitter.unit()))).collect();
+                let delivery = moments.into_iter().map(|moment| (moment, late(moment, jitter.unit()))).collect();
                 invalid(&pattern, &hidden, 30.0, &delivery)
             })
             .count();

@@ -47,28 +47,18 @@ fn percent_caught(caught: impl Fn(u64) -> (bool, bool)) -> [u64; 2] {
 }
 
 fn hold(name: &str, found: [[u64; 2]; 2], floors: [[u64; 2]; 2]) {
-    let high_enough =
-        found.iter().flatten().zip(floors.iter().flatten()).all(|(found, floor)| found >= floor);
+    let high_enough = found.iter().flatten().zip(floors.iter().flatten()).all(|(found, floor)| found >= floor);
     assert!(high_enough, "{name}: caught {found:?} %, the floors are {floors:?}");
 }
 
 /// Holds a generator to its floors, [alone, plan] at 600 arrivals and at 5,000.
-fn hold_plan(
-    name: &str,
-    declared: &ArrivalPattern,
-    flaw: fn(f64, u64, f64) -> Vec<Timestamp>,
-    floors: [[u64; 2]; 2],
-) {
+fn hold_plan(name: &str, declared: &ArrivalPattern, flaw: fn(f64, u64, f64) -> Vec<Timestamp>, floors: [[u64; 2]; 2]) {
     let found = [600.0, 5_000.0].map(|arrivals| {
         let until_s = arrivals / 20.0;
         percent_caught(|seed| {
             // What lands on the very end of the stretch belongs to it.
-            let sequence = ArrivalSequence::new(
-                declared,
-                &LatentStates::Nothing,
-                at(until_s + 1e-6),
-                &flaw(20.0, seed, until_s),
-            );
+            let sequence =
+                ArrivalSequence::new(declared, &LatentStates::Nothing, at(until_s + 1e-6), &flaw(20.0, seed, until_s));
             (failed(&sequence.delivered_checks(declared, None)), failed(&sequence.planned_checks(declared)))
         })
     });
@@ -84,12 +74,7 @@ fn rescaled_arrivals_are_caught() {
 
 #[test]
 fn duplicated_streams_are_caught() {
-    hold_plan(
-        "ten workers with one seed",
-        &POISSON,
-        flaws::same_seed_in_ten_workers,
-        [[100, 100], [100, 100]],
-    );
+    hold_plan("ten workers with one seed", &POISSON, flaws::same_seed_in_ten_workers, [[100, 100], [100, 100]]);
 }
 
 #[test]
@@ -101,16 +86,10 @@ fn counts_fixed_by_the_second_are_caught() {
 #[ignore = "takes ten seconds unoptimised; `tests/interop/long_tests.sh` runs it"]
 fn another_process_than_declared_is_caught() {
     let gamma = |burstiness| ArrivalPattern::Gamma { rate_per_s: 20.0, burstiness };
-    let bursts =
-        ArrivalPattern::Bursts { base_rate_per_s: 5.0, burst_rate_per_s: 80.0, base_s: 4.0, burst_s: 1.0 };
+    let bursts = ArrivalPattern::Bursts { base_rate_per_s: 5.0, burst_rate_per_s: 80.0, base_s: 4.0, burst_s: 1.0 };
     let all = [[100, 100], [100, 100]];
     hold_plan("constant for poisson", &POISSON, flaws::metronome, all);
-    hold_plan(
-        "poisson for constant",
-        &ArrivalPattern::Constant { rate_per_s: 20.0 },
-        flaws::plain_poisson,
-        all,
-    );
+    hold_plan("poisson for constant", &ArrivalPattern::Constant { rate_per_s: 20.0 }, flaws::plain_poisson, all);
     hold_plan("poisson for gamma 0.8", &gamma(0.8), flaws::plain_poisson, [[50, 1], [100, 99]]);
     hold_plan("poisson for gamma 1.25", &gamma(1.25), flaws::plain_poisson, [[50, 4], [100, 99]]);
     hold_plan("poisson for bursts", &bursts, flaws::plain_poisson, all);
@@ -142,12 +121,7 @@ fn other_hidden_draws_are_caught() {
 }
 
 /// Holds a delivery to its floors, [alone, beside the plan] at 600 arrivals and at 5,000.
-fn hold_delivery(
-    name: &str,
-    rate_per_s: f64,
-    flaw: fn(&[Timestamp], u64) -> Delivery,
-    floors: [[u64; 2]; 2],
-) {
+fn hold_delivery(name: &str, rate_per_s: f64, flaw: fn(&[Timestamp], u64) -> Delivery, floors: [[u64; 2]; 2]) {
     let declared = ArrivalPattern::Poisson { rate_per_s };
     let found = [600.0, 5_000.0].map(|arrivals| {
         let until_s = arrivals / rate_per_s;

@@ -29,11 +29,6 @@ pub(crate) fn failed(checks: &[Check]) -> bool {
 }
 
 /// Whether a run of this plan, which hides `hidden`, is invalid when it was delivered so.
-pub(crate) fn invalid(
-    pattern: &ArrivalPattern,
-    hidden: &LatentStates,
-    until_s: f64,
-    delivery: &Delivery,
-) -> bool {
+pub(crate) fn invalid(pattern: &ArrivalPattern, hidden: &LatentStates, until_s: f64, delivery: &Delivery) -> bool {
     failed(&ArrivalFigures::of_delivery(pattern, hidden, at(until_s), delivery).checks(pattern))
 }

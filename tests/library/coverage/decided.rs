@@ -63,10 +63,7 @@ fn of_queue<const BOUNDS: usize>(
             for (times, decided) in times.into_iter().zip(decided) {
                 let bound = times * -libm::log(most) / (1.0 - load);
                 let shares = runs.iter().filter_map(|(values, memory)| {
-                    OrderedShare::new(
-                        &values.iter().map(|value| Some(*value >= bound)).collect::<Vec<_>>(),
-                        *memory,
-                    )
+                    OrderedShare::new(&values.iter().map(|value| Some(*value >= bound)).collect::<Vec<_>>(), *memory)
                 });
                 let share = OrderedShare::pooled(&shares.collect::<Vec<_>>());
                 decided.add(share.and_then(|share| share.side_of(most)));
@@ -169,8 +166,7 @@ fn a_short_run_of_a_queue_does_not_meet_what_its_server_misses() {
     let truth_ms = -libm::log(0.01) * 500.0;
     let objective = |times: f64| format!("p99 e2e < {}ms", times * truth_ms).parse::<Objective>().unwrap();
     let run = |spec: &WorkloadSpec, repeat: Option<Repeat>, objective: &Objective| {
-        let engine =
-            EngineModel::Plain { slots: 1, ttft: Delay::Exponential(0.1), itl: Delay::Constant(0.0) };
+        let engine = EngineModel::Plain { slots: 1, ttft: Delay::Exponential(0.1), itl: Delay::Constant(0.0) };
         let flown = fly(spec, &mut *Fleet::of_one(engine, spec.seed).server().unwrap());
         let header = RunHeader { repeat, ..header(spec) };
         summarise(&RunLog::of_requests(header, flown.records, flown.footer), std::slice::from_ref(objective))
@@ -183,8 +179,7 @@ fn a_short_run_of_a_queue_does_not_meet_what_its_server_misses() {
     }
     let (mut all_met, below) = (0, objective(0.97));
     for seed in 0..20 {
-        let runs: Vec<_> =
-            repeats_of(&spec(seed), 5).iter().map(|(repeat, spec)| run(spec, *repeat, &below)).collect();
+        let runs: Vec<_> = repeats_of(&spec(seed), 5).iter().map(|(repeat, spec)| run(spec, *repeat, &below)).collect();
         let judged = Repeats::new(&runs, std::slice::from_ref(&below)).unwrap().objectives.remove(0);
         all_met += u32::from(judged.passed());
     }

@@ -54,9 +54,8 @@ fn capacity() -> f64 {
 /// TTFTs of 20 runs ten times as long, milliseconds: forty times as many as the five repeats of an experiment have.
 fn long_run(rate: f64, requests: f64) -> Sample {
     let ttfts = (0..20).flat_map(|seed| {
-        let measured = fly(&spec(rate, 10.0 * requests, 1_000_000 + seed), &mut *fleet().server().unwrap())
-            .records
-            .into_iter();
+        let measured =
+            fly(&spec(rate, 10.0 * requests, 1_000_000 + seed), &mut *fleet().server().unwrap()).records.into_iter();
         measured
             .filter(|record| record.phase == Phase::Measured)
             .map(|record| record.chunks.first_at().unwrap().since(record.scheduled).as_secs_f64() * 1e3)
@@ -68,8 +67,7 @@ fn long_run(rate: f64, requests: f64) -> Sample {
 fn five_runs(spec: &WorkloadSpec) -> Vec<Summary> {
     let plans = repeats_of(spec, 5);
     std::thread::scope(|scope| {
-        let start =
-            |(repeat, spec): (Option<Repeat>, WorkloadSpec)| scope.spawn(move || summary(repeat, &spec));
+        let start = |(repeat, spec): (Option<Repeat>, WorkloadSpec)| scope.spawn(move || summary(repeat, &spec));
         let threads: Vec<_> = plans.into_iter().map(start).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     })

@@ -33,8 +33,7 @@ fn the_pace_of_tokens_is_decided_far_from_its_bound_and_hardly_ever_falsely_near
             .collect();
         let counts = |status: Status| {
             let has = |judged: &&Judgement| judged.status == status;
-            [0, 1, 2, 3]
-                .map(|place| judged.iter().flat_map(|run| &run[2 * place..2 * place + 2]).filter(has).count())
+            [0, 1, 2, 3].map(|place| judged.iter().flat_map(|run| &run[2 * place..2 * place + 2]).filter(has).count())
         };
         let (met, missed) = (counts(Status::Met), counts(Status::Missed));
         assert!(missed[0] >= 22 && met[3] >= 9, "{load}: {met:?} met, {missed:?} missed of 24");

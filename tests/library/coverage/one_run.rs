@@ -41,11 +41,10 @@ fn one_run_at_90_percent_load_is_too_short_and_the_report_says_so() {
         let log = RunLog::of_requests(header(&spec), flown.records, flown.footer);
         let summary = summarise(&log, &[]);
         let row = summary.latency.row(Metric::Ttft).unwrap();
-        let report =
-            render::text(&documents::run(&summary, Extras::default(), None), Style::PLAIN, Extent::Full)
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
+        let report = render::text(&documents::run(&summary, Extras::default(), None), Style::PLAIN, Extent::Full)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let too_short = row.percentile(Quantile::P50).unresolvable == Some(Unresolvable::WindowTooShort);
         assert_eq!(report.contains("the window is too short for what the server remembers"), too_short);
         assert_eq!(report.contains("requests depend on one another"), row.dependent == Some(true));

@@ -53,9 +53,7 @@ fn two_hundred_minutes_hold_the_median_and_are_at_most_twice_as_wide_as_they_nee
             held += u32::from(low <= truth && truth <= high);
             narrow += u32::from((high - low) / 2.0 <= 2.0 * 1.96 * spread);
         }
-        println!(
-            "{metric:?} {truth:.3} ± {spread:.3}: {shown} shown, {held} hold it, {narrow} narrow enough"
-        );
+        println!("{metric:?} {truth:.3} ± {spread:.3}: {shown} shown, {held} hold it, {narrow} narrow enough");
         assert!(shown >= 190 && held >= 183 && 100 * narrow >= 93 * shown, "{metric:?}");
     }
 }

@@ -49,8 +49,7 @@ fn coverage(load: f64, length: Length, experiments: u64) -> [f64; 2] {
     });
     let mut covered = [covered.next().unwrap(), covered.next().unwrap()];
     for experiment in 0..experiments {
-        let runs: Vec<_> =
-            (1..=REPEATS).map(|number| run(load, length, seed_of_run(experiment, number))).collect();
+        let runs: Vec<_> = (1..=REPEATS).map(|number| run(load, length, seed_of_run(experiment, number))).collect();
         for (q, covered) in quantiles.into_iter().zip(&mut covered) {
             let figures: Vec<_> = runs.iter().map(|run| run.quantile(q)).collect();
             let across = AcrossRuns::of_figures(&figures, f64::INFINITY);

@@ -129,8 +129,7 @@ fn hold(found: &[Intervals; 3]) {
     }
 }
 
-const QUEUES: [(f64, usize); 6] =
-    [(0.5, 1_000), (0.5, 4_000), (0.8, 1_000), (0.8, 4_000), (0.9, 1_000), (0.9, 4_000)];
+const QUEUES: [(f64, usize); 6] = [(0.5, 1_000), (0.5, 4_000), (0.8, 1_000), (0.8, 4_000), (0.9, 1_000), (0.9, 4_000)];
 const SLOTS: [(f64, usize); 4] = [(0.8, 1_000), (0.8, 4_000), (0.9, 1_000), (0.9, 4_000)];
 
 #[test]
@@ -201,8 +200,7 @@ fn pairs_apart(load: f64, n: usize, pairs: std::ops::Range<u64>) -> u32 {
         one.interval.1.zip(other.interval.0).is_some_and(|(high, low)| high < low)
     };
     let apart = |pair: &u64| {
-        let [one, other] =
-            [2 * pair, 2 * pair + 1].map(|seed| LatencyRow::in_order(&queue(seed, load, n)).unwrap());
+        let [one, other] = [2 * pair, 2 * pair + 1].map(|seed| LatencyRow::in_order(&queue(seed, load, n)).unwrap());
         QUANTILES.iter().any(|quantile| {
             let (one, other) = (one.percentile(*quantile), other.percentile(*quantile));
             surely_less(one, other) || surely_less(other, one)
@@ -269,10 +267,8 @@ fn of_repeats(experiments: std::ops::Range<u64>) -> [Intervals; 3] {
     let keys = QUANTILES.map(|quantile| FigureKey::percentile(quantile, Metric::Ttft));
     let mut found = [Intervals::default(); 3];
     for experiment in experiments {
-        let runs: Vec<Summary> = repeats_of(&spec(experiment, 60.0), 5)
-            .into_iter()
-            .map(|(repeat, spec)| slots(repeat, &spec))
-            .collect();
+        let runs: Vec<Summary> =
+            repeats_of(&spec(experiment, 60.0), 5).into_iter().map(|(repeat, spec)| slots(repeat, &spec)).collect();
         let repeats = Repeats::new(&runs, &[]).unwrap();
         for (shown, key) in found.iter_mut().zip(&keys) {
             let truth = key.read(&long).unwrap().exact().unwrap();
@@ -302,9 +298,8 @@ fn four_hundred_experiments_of_five_short_runs_hold_the_truth_in_nine_of_ten() {
 /// Of so many `runs` of about `n` requests at `load`: the intervals of the p50, p95 and p99 of TTFT.
 fn of_calm_windows(load: f64, n: f64, runs: std::ops::Range<u64>) -> [Intervals; 3] {
     let window_s = n / (4.0 * load);
-    let read = |summary: &Summary| {
-        QUANTILES.map(|quantile| *summary.latency.percentile(Metric::Ttft, quantile).unwrap())
-    };
+    let read =
+        |summary: &Summary| QUANTILES.map(|quantile| *summary.latency.percentile(Metric::Ttft, quantile).unwrap());
     let long = read(&slots(None, &at_load(load, u64::MAX / 2, 40_000.0)));
     let mut found = [Intervals::default(); 3];
     for seed in runs {

@@ -141,10 +141,7 @@ fn equal_servers_are_told_apart_in_at_most_one_of_twenty_experiments() {
 fn a_server_a_tenth_slower_is_found_with_the_power_announced() {
     let (found, announced) = found_and_announced(200);
     // Two standard errors of a share of 200 below; more is found where other metrics have made Holm's bar lower.
-    assert!(
-        found >= announced - 0.06 && found <= announced + 0.15,
-        "found in {found}, announced {announced}"
-    );
+    assert!(found >= announced - 0.06 && found <= announced + 0.15, "found in {found}, announced {announced}");
 }
 
 /// In how many of `experiments` with runs of a minute one side is worse, for it does not keep up, where A and B are at these

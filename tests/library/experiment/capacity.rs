@@ -13,11 +13,8 @@ const CONTRACT: CapacityTarget =
 /// A sweep of eight places whose answer is set to what is known.
 fn sweep(low: f64) -> Sweep {
     let sweep = search(Queue::eight_places(), 500, 14, 3);
-    let answer = HighestLoad {
-        passed: Some(Load::Rate(12.0)),
-        interval_low: Some(low),
-        ..sweep.answer.clone().unwrap()
-    };
+    let answer =
+        HighestLoad { passed: Some(Load::Rate(12.0)), interval_low: Some(low), ..sweep.answer.clone().unwrap() };
     Sweep { answer: Some(answer), ..sweep }
 }
 
@@ -49,8 +46,8 @@ fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
     let (slow, fast) = (sweep(5.0), sweep(12.5));
     let nothing = Sweep { answer: None, ..fast.clone() };
     let contract = CapacityTarget { max_gpus: Some(100), ..CONTRACT };
-    let offers = [("slow", &slow), ("nothing", &nothing), ("fast", &fast)]
-        .map(|(name, sweep)| offer(name, sweep, &contract));
+    let offers =
+        [("slow", &slow), ("nothing", &nothing), ("fast", &fast)].map(|(name, sweep)| offer(name, sweep, &contract));
     let capacity = CapacityPlan::new(contract, offers.to_vec());
     assert_eq!(capacity.cheapest, Some(2));
     assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and the limit is 100"));
@@ -81,8 +78,7 @@ fn a_rate_that_was_not_seen_to_last_keeps_no_contract() {
 #[test]
 fn users_are_no_rate() {
     let sweep = sweep(12.5);
-    let plan =
-        skyline::experiment::SweepPlan { axis: LoadAxis::Users { users: vec![1, 8] }, ..sweep.plan.clone() };
+    let plan = skyline::experiment::SweepPlan { axis: LoadAxis::Users { users: vec![1, 8] }, ..sweep.plan.clone() };
     let refused = Offer::new(&priced("loop", &Sweep { plan, ..sweep }), &CONTRACT).unwrap_err().to_string();
     assert!(refused.contains("closed-loop users") && refused.contains("hint: sweep rates"), "{refused}");
 }
@@ -155,9 +151,5 @@ fn a_sweep_in_which_no_rate_passed_offers_nothing() {
 fn a_sweep_that_is_not_over_is_said_to_be() {
     let sweep = Sweep { stopped: StopReason::Interrupted, ..sweep(12.5) };
     let offer = offer("half", &sweep, &CONTRACT);
-    assert!(
-        offer.notes.iter().any(|note| note.starts_with("the sweep is not finished")),
-        "{:?}",
-        offer.notes
-    );
+    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not finished")), "{:?}", offer.notes);
 }

@@ -76,11 +76,7 @@ fn figures(prediction: &Prediction, regime: Regime) -> impl Fn(&str) -> f64 {
 
 /// Whether a rule saw it faster than the named hardware can be.
 fn is_doubted(prediction: &Prediction) -> bool {
-    prediction
-        .diagnosis
-        .not_enough_data
-        .iter()
-        .any(|rule| rule.lacked.contains("faster than that hardware can be"))
+    prediction.diagnosis.not_enough_data.iter().any(|rule| rule.lacked.contains("faster than that hardware can be"))
 }
 
 fn is_silent_on(prediction: &Prediction, regime: Regime) {
@@ -144,15 +140,13 @@ fn no_prefill_is_said_to_be_faster_than_the_hardware() {
         symptom.unwrap_or_else(|| panic!("no {regime:?} in {found:#?}")).clone()
     };
     let likely = said(&found, Regime::PrefillCost).likely;
-    let shares: Vec<f64> =
-        likely.split(" %").filter_map(|part| part.rsplit(' ').next()?.parse().ok()).collect();
+    let shares: Vec<f64> = likely.split(" %").filter_map(|part| part.rsplit(' ').next()?.parse().ok()).collect();
     assert!(shares.len() == 2 && shares[0] < 99.0 && shares[1] == 100.0, "{likely}");
 
     // An H100 that is said to be an A10G computes what that cannot.
     let docs = poisson(1.0, 120.0, &[("doc", 1.0, ANY_PROMPT, REPLY)]);
     let (_, wrong) = report(&docs, &llama_on("h100"), Some("a10g"));
-    let doubts =
-        wrong.diagnosis.not_enough_data.iter().find(|rule| rule.about == "TTFT by input length").unwrap();
+    let doubts = wrong.diagnosis.not_enough_data.iter().find(|rule| rule.about == "TTFT by input length").unwrap();
     assert!(doubts.lacked.contains("faster than that hardware can be"), "{doubts:?}");
     is_silent_on(&wrong, Regime::PrefillCost);
 }
@@ -193,8 +187,7 @@ fn decode_is_held_against_the_memory_that_was_named() {
 #[test]
 fn bursts_queue_and_a_metronome_does_not() {
     let classes = [("chat", 1.0, QUESTION, REPLY)];
-    let bursts =
-        r#"{ kind = "bursts", base_rate_per_s = 2, burst_rate_per_s = 40, base_s = 29.5, burst_s = 0.5 }"#;
+    let bursts = r#"{ kind = "bursts", base_rate_per_s = 2, burst_rate_per_s = 40, base_s = 29.5, burst_s = 0.5 }"#;
     let uneven = flown(&arriving(bursts, 300.0, &classes), &llama_on("a10g"));
     let figure = figures(&uneven, Regime::Queueing);
     assert!(figure("p99_over_p50") >= 4.0 && figure("requests_ahead_of_slowest") >= 2.0);
@@ -232,9 +225,7 @@ fn advice_names_the_settings_of_the_server_in_use() {
         words.collect::<Vec<_>>().join("; ")
     };
     log.header.engines[0].modelled.clear();
-    for (engine, own) in
-        [("vllm", "max_num_batched_tokens"), ("sglang", "--chunked-prefill-size"), ("openai", "")]
-    {
+    for (engine, own) in [("vllm", "max_num_batched_tokens"), ("sglang", "--chunked-prefill-size"), ("openai", "")] {
         engine.clone_into(&mut log.header.engines[0].engine);
         let words = said(&Diagnosis::of_run(&log, &skyline::analysis::summarise(&log, &[])));
         assert!(words.contains(own) && (engine == "vllm" || !words.contains("max_num")), "{engine}: {words}");
@@ -347,8 +338,7 @@ fn a_cache_that_finds_nothing_is_missed() {
 
 #[test]
 fn a_batch_that_grows_trades_tpot_for_throughput() {
-    let ramp =
-        r#"{ kind = "stages", stages = [{ duration_s = 240, from_rate_per_s = 0.2, to_rate_per_s = 6 }] }"#;
+    let ramp = r#"{ kind = "stages", stages = [{ duration_s = 240, from_rate_per_s = 0.2, to_rate_per_s = 6 }] }"#;
     let spec = arriving(ramp, 240.0, &[("chat", 1.0, QUESTION, ANSWER)]);
     let grown = flown(&spec, &llama_on("a10g"));
     let figure = figures(&grown, Regime::BatchingTrade);
@@ -384,10 +374,8 @@ fn stalls_are_laid_to_prompts_where_they_overlap() {
     let mut tight = config("h100", Efficiency::default());
     tight.kv_blocks = 260;
     tight.limits.max_model_len = 2_048;
-    let grow =
-        [("chat", 1.0, r#"{ kind = "constant", value = 16 }"#, r#"{ kind = "constant", value = 900 }"#)];
-    let bursts =
-        r#"{ kind = "bursts", base_rate_per_s = 0.01, burst_rate_per_s = 14, base_s = 19.5, burst_s = 0.5 }"#;
+    let grow = [("chat", 1.0, r#"{ kind = "constant", value = 16 }"#, r#"{ kind = "constant", value = 900 }"#)];
+    let bursts = r#"{ kind = "bursts", base_rate_per_s = 0.01, burst_rate_per_s = 14, base_s = 19.5, burst_s = 0.5 }"#;
     let squeezed = flown(&arriving(bursts, 300.0, &grow), &fleet(tight));
     assert!(squeezed.bottleneck.evidence.preemptions > 5, "{:?}", squeezed.bottleneck.evidence);
     assert!(squeezed.summary.stalls.requests > 0);

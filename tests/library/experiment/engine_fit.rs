@@ -109,9 +109,7 @@ fn a_roofline_is_found_again_and_predicts_other_rates() {
 
 #[test]
 fn a_sum_of_costs_predicts_what_nobody_knows_the_physics_of() {
-    for (hardware, rates, other_rates) in
-        [("h100", [2.0, 12.0], [6.0, 16.0]), ("a10g", [0.4, 1.2], [0.8, 1.4])]
-    {
+    for (hardware, rates, other_rates) in [("h100", [2.0, 12.0], [6.0, 16.0]), ("a10g", [0.4, 1.2], [0.8, 1.4])] {
         let truth = fleet(config(hardware, slow_kernels()));
         let runs: Vec<_> = rates.iter().zip(1..).map(|(&rate, seed)| measured(rate, seed, &truth)).collect();
         let base = config(hardware, Efficiency::default());
@@ -127,8 +125,7 @@ fn a_sum_of_costs_predicts_what_nobody_knows_the_physics_of() {
 
 #[test]
 fn a_front_end_is_told_from_the_steps() {
-    let truth =
-        Fleet { front_end: Duration::from_millis(40), ..fleet(config("h100", Efficiency::default())) };
+    let truth = Fleet { front_end: Duration::from_millis(40), ..fleet(config("h100", Efficiency::default())) };
     let family = CostModel::Roofline(Box::new(deployment("h100")));
     let base = config("h100", Efficiency::default());
     let fit = EngineFit::new(&[measured(4.0, 1, &truth)], &base, &family).unwrap();
@@ -159,12 +156,8 @@ fn a_median_that_cannot_be_told_again_is_poor() {
     assert_eq!((fit.grade, fit.worst(Quantile::P50)), (Grade::Poor, Some(f64::INFINITY)), "{fit:#?}");
     let ttft = fit.runs[0].figure(Metric::Ttft, Quantile::P50).unwrap();
     assert!(ttft.predicted_ms.is_none() && ttft.predicted_at_least_ms.unwrap() > 10_000.0, "{ttft:?}");
-    let text =
-        render::text(&documents::engine_fit(&fit), Style { colour: Colour::Plain, width: 120 }, Extent::Full);
-    assert!(
-        text.contains("100 → > ") && text.contains("does not keep up with the load that was sent"),
-        "{text}"
-    );
+    let text = render::text(&documents::engine_fit(&fit), Style { colour: Colour::Plain, width: 120 }, Extent::Full);
+    assert!(text.contains("100 → > ") && text.contains("does not keep up with the load that was sent"), "{text}");
 }
 
 /// Two runs, each of which ended with its last answer, and one engine 6 % slower than the other: fitted to the slower one

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use skyline::analysis::{Objective, summarise};
 use skyline::experiment::{
-    CapacityProbe, CompletedRun, Experiment, LoadAxis, RunRequest, Search, Sweep, SweepExperiment, SweepPlan,
-    SweepRun, Swept, VirtualExecutor, drive,
+    CapacityProbe, CompletedRun, Experiment, LoadAxis, RunRequest, Search, Sweep, SweepExperiment, SweepPlan, SweepRun,
+    Swept, VirtualExecutor, drive,
 };
 use skyline::record::{DeploymentFacts, Outcome, RunLog};
 use skyline::simulator::{Delay, FixedQueue, SimulatedServer};
@@ -229,8 +229,7 @@ impl InTime {
             let (low, high) = interval.unwrap_or((1.0, f64::INFINITY));
             let held = interval.is_some() && low <= TRUTH_OF_MOCK && TRUTH_OF_MOCK <= high;
             all.held += usize::from(held);
-            all.near +=
-                usize::from(answer.estimate.is_some_and(|near| (near / TRUTH_OF_MOCK - 1.0).abs() < 0.2));
+            all.near += usize::from(answer.estimate.is_some_and(|near| (near / TRUTH_OF_MOCK - 1.0).abs() < 0.2));
             all.widths.push(high / low - 1.0);
             all.minutes.push((spent_s + found.took_s) / 60.0);
             all.times.push(found.took_s / found.expected_s);

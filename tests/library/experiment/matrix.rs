@@ -31,8 +31,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
     });
     let cells: Vec<_> = cells.collect();
     let matrix = Matrix::new(&table, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
-    let report: Vec<_> =
-        matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
+    let report: Vec<_> = matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(
         matrix.cells.iter().all(|cell| cell.standing.is_none_or(|standing| standing == Status::Met)),
         "{report:#?}"

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use skyline::analysis::summarise;
 use skyline::experiment::matrix::InvalidRuns;
 use skyline::experiment::tune::{
-    Forecaster, Outlook, Predictor, Tune, TuneCandidate, TuneExperiment, TuneForecast, TuneRun, TuneRuns,
-    TuneSpec, TuneStanding, TuneStopped,
+    Forecaster, Outlook, Predictor, Tune, TuneCandidate, TuneExperiment, TuneForecast, TuneRun, TuneRuns, TuneSpec,
+    TuneStanding, TuneStopped,
 };
 use skyline::experiment::{
     CompletedRun, CostModel, EngineFit, Experiment, MeasuredRun, RunRequest, VirtualExecutor, drive,
@@ -51,7 +51,8 @@ warmup_s = 5
     TuneSpec::from_toml(&text, "a test").unwrap()
 }
 
-const GRID: &str = "max_num_seqs = [4, 8, 16, 32]\nmax_num_batched_tokens = [256, 1024, 4096]\ntensor_parallel_size = [1, 2]";
+const GRID: &str =
+    "max_num_seqs = [4, 8, 16, 32]\nmax_num_batched_tokens = [256, 1024, 4096]\ntensor_parallel_size = [1, 2]";
 
 /// An L40S that reaches less of its datasheet than is assumed.
 fn fleet(spec: &TuneSpec, of: &TuneCandidate, efficiency: Efficiency) -> Fleet {
@@ -104,17 +105,14 @@ fn followed(
     let candidates = spec.candidates();
     let base = |of: &TuneCandidate| fleet(spec, of, Efficiency::default());
     let forecaster: Box<dyn Forecaster> = if looks_ahead {
-        let (kept, fleets) =
-            (Rc::clone(&logs), candidates.iter().map(|of| (Ok(base(of)), of.gpus)).collect());
+        let (kept, fleets) = (Rc::clone(&logs), candidates.iter().map(|of| (Ok(base(of)), of.gpus)).collect());
         Box::new(Predictor {
             fleets,
             workload: workload.clone(),
             objectives: spec.objectives.clone(),
             log: move |name: &str| kept.borrow().get(name).cloned(),
             fit: |measured: usize, runs: &[MeasuredRun]| {
-                let EngineModel::Batching(config) = base(&candidates[measured]).engine else {
-                    unreachable!()
-                };
+                let EngineModel::Batching(config) = base(&candidates[measured]).engine else { unreachable!() };
                 let StepTime::Roofline(roofline) = &config.step_time else { unreachable!() };
                 let family = CostModel::Roofline(Box::new(roofline.deployment().clone()));
                 EngineFit::new(runs, &config, &family).map_err(|error| error.to_string())
@@ -185,8 +183,7 @@ fn found(seeds: std::ops::RangeInclusive<u64>, looks_ahead: bool) -> Found {
         let is_best = decision.best == BEST;
         found.best += usize::from(is_best);
         found.with_interval += usize::from(interval.is_some());
-        found.holding +=
-            usize::from(is_best && interval.is_some_and(|(low, high)| low <= ENDS && ENDS <= high));
+        found.holding += usize::from(is_best && interval.is_some_and(|(low, high)| low <= ENDS && ENDS <= high));
         println!(
             "seed {seed}: {} {:.2} {interval:.2?} {:?} in {took}; tied {:?}; {:?}",
             decision.best,
@@ -229,10 +226,7 @@ fn holds(name: &str, per_gpu: f64) -> bool {
     let workload = spec.workload().unwrap().with(&overrides).unwrap();
     let flown = fly(&workload, &mut *fleet(&spec, &of, truth()).server().unwrap());
     let log = RunLog::of_requests(header(&workload), flown.records, flown.footer);
-    summarise(&log, &spec.objectives)
-        .objectives
-        .iter()
-        .all(|judged| judged.over_share.is_some_and(|over| over <= 0.05))
+    summarise(&log, &spec.objectives).objectives.iter().all(|judged| judged.over_share.is_some_and(|over| over <= 0.05))
 }
 
 #[test]
@@ -246,8 +240,7 @@ fn the_best_is_the_best_in_long_runs() {
 
 #[test]
 fn a_variant_that_serves_more_is_found_and_the_record_says_why() {
-    let spec =
-        spec("max_num_seqs = [4, 32]\nmax_num_batched_tokens = [1024, 256]\ntensor_parallel_size = [1]");
+    let spec = spec("max_num_seqs = [4, 32]\nmax_num_batched_tokens = [1024, 256]\ntensor_parallel_size = [1]");
     let tune = tuned(&spec, 3, true);
     let decision = tune.decision.clone().unwrap();
     assert_eq!((decision.best.as_str(), tune.stopped), (BEST, TuneStopped::Finished), "{decision:#?}");

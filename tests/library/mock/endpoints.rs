@@ -19,8 +19,7 @@ fn the_small_paths_answer() {
     let tokenized = post(&server, "/tokenize", &json!({ "prompt": "a b c a" })).json();
     assert_eq!((&tokenized["count"], &tokenized["max_model_len"]), (&json!(4), &json!(131_072)));
     assert_eq!(tokenized["tokens"][0], tokenized["tokens"][3]);
-    let messages =
-        json!({ "messages": [{ "role": "user", "content": "a b" }, { "role": "user", "content": "c" }] });
+    let messages = json!({ "messages": [{ "role": "user", "content": "a b" }, { "role": "user", "content": "c" }] });
     assert_eq!(post(&server, "/tokenize", &messages).json()["count"], 3);
     assert_eq!(post(&server, "/tokenize", &json!({})).status, 400);
     assert_eq!(post(&server, "/v1/nope", &json!({})).json(), json!({ "detail": "Not Found" }));
@@ -60,8 +59,7 @@ fn usage_can_be_in_every_event_and_ids_beside_the_text() {
     let more = json!({ "stream_options": { "include_usage": true, "continuous_usage_stats": true },
                        "return_token_ids": true });
     let events = post(&server, "/v1/chat/completions", &with(chat(3), &more)).events();
-    let counts: Vec<_> =
-        events.iter().map(|event| event["usage"]["completion_tokens"].as_u64().unwrap()).collect();
+    let counts: Vec<_> = events.iter().map(|event| event["usage"]["completion_tokens"].as_u64().unwrap()).collect();
     assert_eq!(counts, [0, 1, 2, 3, 3]);
     let ids = post(&server, "/tokenize", &json!({ "prompt": "the quick" })).json()["tokens"].clone();
     assert_eq!(events[1]["choices"][0]["token_ids"], json!([ids[0]]));
@@ -93,8 +91,7 @@ fn several_prompts_with_several_answers_each_come_under_their_own_index() {
 
 #[test]
 fn answers_that_may_stop_do_so_and_the_same_seed_stops_alike() {
-    let options =
-        MockOptions { stop_length: StopLength { median: 8.0, sigma: 0.5 }, ..MockOptions::default() };
+    let options = MockOptions { stop_length: StopLength { median: 8.0, sigma: 0.5 }, ..MockOptions::default() };
     let server = quick(options);
     let ask = |seed: u64, max: u32, min: u32| {
         let body = json!({ "prompt": "a", "max_tokens": max, "min_tokens": min, "seed": seed });
@@ -175,10 +172,7 @@ fn usage_tells_of_cached_tokens_where_that_is_on() {
     let events = post(&server, "/v1/completions", &streaming).events();
     assert_eq!(events.last().unwrap()["usage"], usage);
     // Two prompts in each of three requests, two answers to each.
-    assert_eq!(
-        (metric(&server, "request_params_n_count"), metric(&server, "request_params_n_sum")),
-        (6.0, 12.0)
-    );
+    assert_eq!((metric(&server, "request_params_n_count"), metric(&server, "request_params_n_sum")), (6.0, 12.0));
 }
 
 #[test]
@@ -232,11 +226,8 @@ fn metrics_are_in_prometheus_format() {
 fn a_full_server_refuses_with_429_and_says_when_to_come_again() {
     let engine = EngineModel::Plain { slots: 9, ttft: Delay::Constant(60.0), itl: Delay::Constant(0.0) };
     let limits = [(AdmissionGroup::All, 2), (AdmissionGroup::Priority(Priority::Low), 1)];
-    let admission = Admission {
-        limits: limits.to_vec(),
-        retry_after: Some(Duration::from_secs(2)),
-        ..Admission::default()
-    };
+    let admission =
+        Admission { limits: limits.to_vec(), retry_after: Some(Duration::from_secs(2)), ..Admission::default() };
     let fleet = Fleet { admission, ..Fleet::of_one(engine, 0) };
     let backend = Backend {
         server: fleet.server().unwrap(),

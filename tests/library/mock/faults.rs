@@ -103,8 +103,7 @@ fn chunks_of_other_kinds() {
     assert_eq!(multi.events().len(), 4, "a role, two chunks of four, the usage");
     assert_eq!(multi.text().split_whitespace().count(), 8);
     let thinking = chat_with(&server, "reasoning", &chat(8));
-    let reasoning =
-        thinking.events().iter().filter(|e| e["choices"][0]["delta"]["reasoning"].is_string()).count();
+    let reasoning = thinking.events().iter().filter(|e| e["choices"][0]["delta"]["reasoning"].is_string()).count();
     assert_eq!((reasoning, thinking.text().split_whitespace().count()), (4, 4));
     let calls = chat_with(&server, "tool_calls", &chat(3)).events();
     let call = |event: usize| &calls[event]["choices"][0]["delta"]["tool_calls"][0];
@@ -173,13 +172,8 @@ fn tokens_that_are_held_back_are_not_yet_written() {
     let server = quick(MockOptions::default());
     let mut body = chat(6);
     body["n"] = 2.into();
-    let mut socket = send(
-        &server,
-        "POST",
-        "/v1/chat/completions",
-        "x-skyline-fault: multi_token, hang\r\n",
-        &body.to_string(),
-    );
+    let mut socket =
+        send(&server, "POST", "/v1/chat/completions", "x-skyline-fault: multi_token, hang\r\n", &body.to_string());
     let _ = socket.set_read_timeout(Some(Duration::from_millis(300)));
     let mut seen = Vec::new();
     let _ = socket.read_to_end(&mut seen);

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use skyline::clock::RunClock;
-use skyline::engine::{
-    Answer, AnswerEnd, AnswerEvent, Engine, Header, OpenAiEngine, PreparedRequest, Target,
-};
+use skyline::engine::{Answer, AnswerEnd, AnswerEvent, Engine, Header, OpenAiEngine, PreparedRequest, Target};
 use skyline::mock::{Fault, MockOptions, MockServer};
 use skyline::record::{EngineKind, FailureKind};
 

@@ -160,8 +160,7 @@ fn dechunk(mut raw: &[u8]) -> Vec<Vec<u8>> {
 pub(crate) fn records(server: &MockServer, expected: usize) -> Vec<Value> {
     for _ in 0..6_000 {
         let text = get(server, "/mock/truth").body;
-        let lines: Vec<Value> =
-            text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
         if lines.len() >= expected {
             return lines;
         }

@@ -6,9 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use skyline::mock::{AnswerWords, Backend, MockOptions, MockServer};
 
-use super::support::{
-    ask, chat, chat_with, fixed, get, in_one_piece, metric, post, quick, records, send, start,
-};
+use super::support::{ask, chat, chat_with, fixed, get, in_one_piece, metric, post, quick, records, send, start};
 
 fn times(record: &Value, key: &str) -> Vec<u64> {
     record["writes"].as_array().unwrap().iter().map(|write| write[key].as_u64().unwrap()).collect()
@@ -20,8 +18,7 @@ fn metrics_truth_and_client_add_up() {
     let mut body = chat(6);
     body["model"] = "llama-3.1-8b".into();
     let seen: Vec<_> = std::thread::scope(|scope| {
-        let asking: Vec<_> =
-            (0..5).map(|_| scope.spawn(|| post(&server, "/v1/chat/completions", &body))).collect();
+        let asking: Vec<_> = (0..5).map(|_| scope.spawn(|| post(&server, "/v1/chat/completions", &body))).collect();
         asking.into_iter().map(|asking| asking.join().unwrap()).collect()
     });
     let tokens: usize = seen.iter().map(|seen| seen.text().split_whitespace().count()).sum();
@@ -114,15 +111,11 @@ fn the_log_can_be_cleared_and_is_kept_in_a_file() {
     let server = quick(MockOptions { truth: Some(path.clone()), ..MockOptions::default() });
     post(&server, "/v1/chat/completions", &chat(3));
     chat_with(&server, "http_500", &chat(3));
-    let header: Value =
-        serde_json::from_str(get(&server, "/mock/truth").body.lines().next().unwrap()).unwrap();
+    let header: Value = serde_json::from_str(get(&server, "/mock/truth").body.lines().next().unwrap()).unwrap();
     assert!(header["header"]["clock_zero"].is_string() && header["header"]["dropped"] == 0);
     assert_eq!(records(&server, 2)[1]["status"], 500);
     let stats = get(&server, "/mock/stats").json();
-    assert_eq!(
-        (&stats["requests"], &stats["finished"], &stats["refused"]),
-        (&2.into(), &1.into(), &1.into())
-    );
+    assert_eq!((&stats["requests"], &stats["finished"], &stats["refused"]), (&2.into(), &1.into(), &1.into()));
     assert!(stats["write_lateness_p99_us"].as_f64().unwrap() > 0.0);
     assert_eq!(ask(&server, "DELETE", "/mock/truth", "", "").status, 204);
     assert_eq!(get(&server, "/mock/truth").body.lines().count(), 1);

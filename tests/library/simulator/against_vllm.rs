@@ -45,9 +45,7 @@ fn replay(case: &Value, async_scheduling: bool) -> (Vec<Row>, BatchingEngine) {
     let mut now = Timestamp::ZERO;
     let mut rows = Vec::new();
     while arriving.peek().is_some() || engine.jobs() > 0 {
-        while let Some((asked, id)) =
-            arriving.next_if(|(asked, _)| number(asked, "step") <= rows.len() as u64)
-        {
+        while let Some((asked, id)) = arriving.next_if(|(asked, _)| number(asked, "step") <= rows.len() as u64) {
             engine.submit(now, job(id, asked)).unwrap();
         }
         let Some(step) = engine.begin_step(now) else {
@@ -78,10 +76,7 @@ fn compare(recorded: impl Fn(usize, &Value) -> Value, async_scheduling: bool) {
         hits += engine.gauges().prefix_cache_hits;
         let first = recorded.iter().zip(&rows).position(|(theirs, ours)| theirs != ours);
         if let Some(step) = first {
-            different.push(format!(
-                "case {number}, step {step}: vLLM {:?}, here {:?}",
-                recorded[step], rows[step]
-            ));
+            different.push(format!("case {number}, step {step}: vLLM {:?}, here {:?}", recorded[step], rows[step]));
         } else if recorded.len() != rows.len() {
             different.push(format!("case {number}: vLLM {} steps, here {}", recorded.len(), rows.len()));
         }
@@ -110,8 +105,7 @@ fn an_arrival_waits_for_the_planned_step_too() {
         config.limits.async_scheduling = async_scheduling;
         let histories = run(&mut BatchingEngine::new(config), jobs(&[(0, 8, 10), (5, 8, 3)]));
         let of = |id| histories.iter().find(|history| history.job == JobId(id)).unwrap();
-        let times =
-            |id| of(id).chunks.iter().map(|chunk| chunk.at.as_nanos() / 1_000_000).collect::<Vec<_>>();
+        let times = |id| of(id).chunks.iter().map(|chunk| chunk.at.as_nanos() / 1_000_000).collect::<Vec<_>>();
         assert_eq!(times(1), [first_ms, first_ms + 10, first_ms + 20]);
         assert_eq!(times(0), (1..=10).map(|step| 10 * step).collect::<Vec<_>>());
     }

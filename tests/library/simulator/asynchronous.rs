@@ -26,8 +26,7 @@ fn medians(hardware: &str, rate: f64, async_scheduling: bool, seconds: f64, seed
     let mut config = preset(hardware, "llama-3.1-8b", 1);
     config.limits.async_scheduling = async_scheduling;
     let histories = run(&mut BatchingEngine::new(config), poisson(rate, seconds, seed, chat));
-    let latencies =
-        Latencies::from_histories(histories.iter().filter(|history| history.arrived.as_secs_f64() > 20.0));
+    let latencies = Latencies::from_histories(histories.iter().filter(|history| history.arrived.as_secs_f64() > 20.0));
     [latencies.ttft(50.0), latencies.tpot(50.0)]
 }
 
@@ -43,10 +42,7 @@ fn hold(references: &[Reference], seconds: f64, seeds: u64) {
         println!("{what}");
         let off = |found: f64, reference: f64| (found / reference - 1.0).abs();
         for (found, reference) in [(without, ttft[0]), (with, ttft[1])] {
-            assert!(
-                off(found[0], reference) < 0.05 && off(found[1], tpot) < 0.05,
-                "{what}, not {ttft:?} and {tpot}"
-            );
+            assert!(off(found[0], reference) < 0.05 && off(found[1], tpot) < 0.05, "{what}, not {ttft:?} and {tpot}");
         }
         assert!(off(with[0] / without[0], ttft[1] / ttft[0]) < 0.03, "{what}, not {ttft:?}");
         assert!(off(with[1], without[1]) < 0.01, "{what}");
@@ -68,8 +64,7 @@ fn over_eight_seeds_an_arrival_waits_for_a_step_more_and_tokens_do_not() {
 #[test]
 fn hardware_that_is_known_schedules_asynchronously() {
     for hardware in HARDWARE.iter().copied() {
-        let deployment =
-            Deployment { tensor_parallel: 2, ..Deployment::new(hardware, "qwen2.5-7b".parse().unwrap()) };
+        let deployment = Deployment { tensor_parallel: 2, ..Deployment::new(hardware, "qwen2.5-7b".parse().unwrap()) };
         let config = BatchingConfig::vllm(&deployment, skyline::simulator::Efficiency::default()).unwrap();
         assert!(config.limits.async_scheduling, "{}", hardware.name);
     }

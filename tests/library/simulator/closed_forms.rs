@@ -3,8 +3,8 @@
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
 use skyline::simulator::{
-    Admission, AdmissionGroup, BatchingEngine, Delay, EngineModel, FixedQueue, Fleet, Job, JobEnd, JobId,
-    Reject, SimulatedServer,
+    Admission, AdmissionGroup, BatchingEngine, Delay, EngineModel, FixedQueue, Fleet, Job, JobEnd, JobId, Reject,
+    SimulatedServer,
 };
 
 use super::drive::{simulate, ten_ms_engine};
@@ -61,13 +61,7 @@ fn worst_plain_error(jobs: u64) -> f64 {
         ("M/M/1 at 0.8", 8.0, 1, Delay::Exponential(service), 0.8 / 0.2 * service),
         ("M/D/1 at 0.8", 8.0, 1, Delay::Constant(service), 0.8 / 0.2 * service / 2.0),
         ("M/M/4 at 0.8", 32.0, 4, Delay::Exponential(service), erlang_c(3.2, 4) * service / (4.0 - 3.2)),
-        (
-            "M/M/16 at 0.9",
-            144.0,
-            16,
-            Delay::Exponential(service),
-            erlang_c(14.4, 16) * service / (16.0 - 14.4),
-        ),
+        ("M/M/16 at 0.9", 144.0, 16, Delay::Exponential(service), erlang_c(14.4, 16) * service / (16.0 - 14.4)),
     ];
     cases
         .into_iter()

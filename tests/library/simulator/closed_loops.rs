@@ -61,8 +61,7 @@ fn mean_value_analysis_is_the_textbooks() {
 #[test]
 fn what_a_closed_loop_hides_of_one_queue_is_that_of_the_closed_forms() {
     let spec = workload(2_000);
-    let engine =
-        EngineModel::Plain { slots: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
+    let engine = EngineModel::Plain { slots: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
     let (schedule, fleet) = (Schedule::draw(&spec), Fleet::of_one(engine, 3));
     let (log, found) = predict(header(&spec), schedule.clone(), &fleet, &[]).unwrap();
     let closed = found.summary;
@@ -76,11 +75,9 @@ fn what_a_closed_loop_hides_of_one_queue_is_that_of_the_closed_forms() {
     let mean = closed.latency.row(Metric::E2e).unwrap().mean_ms.unwrap() / 1e3;
     near("throughput", rate_per_s, throughput, 0.02);
     near("mean response", mean, response, 0.03);
-    for (quantile, of_closed, of_open) in
-        [(Quantile::P50, 153.081, 243.322), (Quantile::P99, 777.183, 1_616.60)]
-    {
-        let [in_closed, in_open] = [&closed, &open]
-            .map(|run| run.latency.percentile(Metric::E2e, quantile).unwrap().figure.exact().unwrap());
+    for (quantile, of_closed, of_open) in [(Quantile::P50, 153.081, 243.322), (Quantile::P99, 777.183, 1_616.60)] {
+        let [in_closed, in_open] =
+            [&closed, &open].map(|run| run.latency.percentile(Metric::E2e, quantile).unwrap().figure.exact().unwrap());
         near(&format!("closed {quantile}"), in_closed, of_closed, 0.06);
         near(&format!("open {quantile}"), in_open, of_open, 0.2);
         near(&format!("ratio of {quantile}"), in_open / in_closed, of_open / of_closed, 0.2);

@@ -45,8 +45,7 @@ fn a_prefix_draws_its_jobs_to_one_server_until_that_is_too_full() {
     // Groups 0 and 1 come together to cold servers, and later in the other order.
     let plan = [of(0, 0), of(1, 0), of(3, 100), of(2, 100)];
     let mut cluster = Cluster::new(engines(), RoutingRule::PrefixAware).unwrap();
-    let cached: Vec<u32> =
-        run(&mut cluster, plan.clone()).iter().map(|history| history.cached_tokens).collect();
+    let cached: Vec<u32> = run(&mut cluster, plan.clone()).iter().map(|history| history.cached_tokens).collect();
     assert_eq!(cached, [0, 0, 64, 64]);
     let mut blind = Cluster::new(engines(), RoutingRule::RoundRobin).unwrap();
     let cached: Vec<u32> = run(&mut blind, plan).iter().map(|history| history.cached_tokens).collect();

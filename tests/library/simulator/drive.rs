@@ -5,8 +5,8 @@ use std::time::Duration;
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
 use skyline::simulator::{
-    BatchingConfig, Deployment, Driver, Efficiency, Job, JobHistory, JobId, SchedulerLimits,
-    SchedulingPolicy, SimulatedServer, StepTable, StepTime,
+    BatchingConfig, Deployment, Driver, Efficiency, Job, JobHistory, JobId, SchedulerLimits, SchedulingPolicy,
+    SimulatedServer, StepTable, StepTime,
 };
 
 /// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
@@ -102,9 +102,7 @@ pub(crate) fn closed_loop<S: SimulatedServer>(
 pub(crate) fn jobs(plan: &[(u64, u32, u32)]) -> Vec<(Timestamp, Job)> {
     plan.iter()
         .zip(0..)
-        .map(|(&(at, input, output), id)| {
-            (Timestamp::from_nanos(at * 1_000_000), Job::new(JobId(id), input, output))
-        })
+        .map(|(&(at, input, output), id)| (Timestamp::from_nanos(at * 1_000_000), Job::new(JobId(id), input, output)))
         .collect()
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
-    BatchingConfig, BatchingEngine, Delay, FixedQueue, Job, JobEnd, JobHistory, JobId, KvTransfer, Pools,
-    PrefixHashes, RoutingRule, SchedulingPolicy, SimulatedServer, Speculation,
+    BatchingConfig, BatchingEngine, Delay, FixedQueue, Job, JobEnd, JobHistory, JobId, KvTransfer, Pools, PrefixHashes,
+    RoutingRule, SchedulingPolicy, SimulatedServer, Speculation,
 };
 
 use super::drive::{simulate, ten_ms_engine};
@@ -30,8 +30,7 @@ fn engines() -> impl Strategy<Value = BatchingConfig> {
         config.limits.chunked_prefill = chunked;
         config.limits.prefix_caching = caching;
         config.limits.policy = if priority { SchedulingPolicy::Priority } else { SchedulingPolicy::Fcfs };
-        config.speculation =
-            speculating.then_some(Speculation { draft_tokens: 3, acceptance: 0.6, draft_cost: 0.1 });
+        config.speculation = speculating.then_some(Speculation { draft_tokens: 3, acceptance: 0.6, draft_cost: 0.1 });
         config
     })
 }

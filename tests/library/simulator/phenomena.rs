@@ -10,8 +10,8 @@ use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::random::RandomStream;
 use skyline::record::{Phase, RequestRecord};
 use skyline::simulator::{
-    BatchingEngine, Deployment, EngineModel, Fleet, FleetLayout, Job, JobId, KvTransfer, PrefixHashes,
-    RoutingRule, SchedulingPolicy, SimulatedServer, Speculation,
+    BatchingEngine, Deployment, EngineModel, Fleet, FleetLayout, Job, JobId, KvTransfer, PrefixHashes, RoutingRule,
+    SchedulingPolicy, SimulatedServer, Speculation,
 };
 use skyline::workload::WorkloadSpec;
 
@@ -123,8 +123,7 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
         (overloaded(16), overloaded(64), overloaded(84), overloaded(128));
     assert!(some.tokens_per_s() > 1.5 * few.tokens_per_s());
     assert!(
-        some.seated_ttft(50.0) > 1.2 * few.seated_ttft(50.0)
-            && some.seated_ttft(99.0) > 2.0 * few.seated_ttft(99.0)
+        some.seated_ttft(50.0) > 1.2 * few.seated_ttft(50.0) && some.seated_ttft(99.0) > 2.0 * few.seated_ttft(99.0)
     );
     assert!(some.tpot(50.0) > 1.5 * few.tpot(50.0));
     assert!(some.ttft(50.0) < few.ttft(50.0));
@@ -210,18 +209,14 @@ fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     let [in_turn, by_load, lanes] =
         [RoutingRule::RoundRobin, RoutingRule::LeastLoaded, RoutingRule::ByPriority].map(|rule| {
             let layout = FleetLayout::Replicas { count: 8, rule };
-            Tails::of_bursty_mix(&Fleet {
-                layout,
-                ..Fleet::of_one(EngineModel::Batching(Box::new(config.clone())), 0)
-            })
+            Tails::of_bursty_mix(&Fleet { layout, ..Fleet::of_one(EngineModel::Batching(Box::new(config.clone())), 0) })
         });
     config.limits.policy = SchedulingPolicy::Priority;
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     // 25 Gbit/s of network between the machines.
     let transfer = KvTransfer::new(&deployment, 25e9 / 8.0);
     let layout = FleetLayout::Pools { prefill: 6, decode: 2, rule: RoutingRule::ByPriority, transfer };
-    let pools =
-        Tails::of_bursty_mix(&Fleet { layout, ..Fleet::of_one(EngineModel::Batching(Box::new(config)), 0) });
+    let pools = Tails::of_bursty_mix(&Fleet { layout, ..Fleet::of_one(EngineModel::Batching(Box::new(config)), 0) });
 
     // By how much each seed's tail became shorter, as a share.
     let gains = |now: &[f64], before: &[f64]| -> Vec<f64> {
@@ -233,10 +228,7 @@ fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     assert!(on_turns.iter().all(|&gain| gain > 0.0) && percentile(&on_turns, 20.0) >= 0.25);
     let on_load = gains(&pools.all, &by_load.all);
     println!("on least loaded {on_load:.2?}");
-    assert!(
-        (0.0..0.25).contains(&percentile(&on_load, 50.0)),
-        "so much for pools on a router that knows the load"
-    );
+    assert!((0.0..0.25).contains(&percentile(&on_load, 50.0)), "so much for pools on a router that knows the load");
     for before in [&in_turn, &by_load] {
         assert!(gains(&pools.chats, &before.chats).iter().all(|&gain| gain > 0.75));
     }
@@ -260,8 +252,7 @@ impl Tails {
             let spec = WorkloadSpec { seed, ..WorkloadSpec::load("bursty_mix").unwrap() };
             let schedule = Schedule::draw(&spec);
             let drain = Duration::from_secs_f64(spec.drain_s);
-            let run =
-                VirtualRun { plan: schedule.facts(), schedule, drain, caps: ConcurrencyCaps::default() };
+            let run = VirtualRun { plan: schedule.facts(), schedule, drain, caps: ConcurrencyCaps::default() };
             let records = run.execute(&mut *fleet.server().unwrap()).records;
             let measured = || records.iter().filter(|record| record.phase == Phase::Measured);
             let ttft = |record: &RequestRecord| {

@@ -102,8 +102,7 @@ fn percent(value: f64) -> String {
 /// The rows of the table in the guide.
 fn table() -> Vec<&'static str> {
     let rows = Topic::find("simulate").unwrap().text.lines();
-    rows.filter(|line| Row::all().iter().any(|row| line.starts_with(&format!("| {} |", row.cell("source")))))
-        .collect()
+    rows.filter(|line| Row::all().iter().any(|row| line.starts_with(&format!("| {} |", row.cell("source"))))).collect()
 }
 
 /// Computes these rows and looks for each in the guide.
@@ -137,20 +136,15 @@ fn the_guide_says_how_far_published_throughput_is_off() {
     let guide = Topic::find("simulate").unwrap().text.replace("**", "");
     let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
     let ratio = |row: &&str| {
-        let cells: Vec<f64> =
-            row.split('|').filter_map(|cell| cell.trim().replace(',', "").parse().ok()).collect();
+        let cells: Vec<f64> = row.split('|').filter_map(|cell| cell.trim().replace(',', "").parse().ok()).collect();
         let [published, predicted] = cells[..] else { panic!("two figures in {row}") };
         predicted / published
     };
     let of_main = |row: &&&str| row.starts_with(&format!("| {MAIN_SOURCE} |"));
-    let mut main: Vec<f64> =
-        table().iter().filter(of_main).map(|row| 100.0 * (ratio(row) - 1.0).abs()).collect();
+    let mut main: Vec<f64> = table().iter().filter(of_main).map(|row| 100.0 * (ratio(row) - 1.0).abs()).collect();
     main.sort_by(f64::total_cmp);
     let (count, largest) = (main.len(), main[main.len() - 1]);
-    let said = format!(
-        "the median error of its {count} rows is {:.1} %, the largest {largest:.0} %",
-        main[count / 2]
-    );
+    let said = format!("the median error of its {count} rows is {:.1} %, the largest {largest:.0} %", main[count / 2]);
     assert!(guide.contains(&said), "src/guide/simulate.md lacks: {said}");
     let said = format!("with a median error of {:.1} % over {count} setups", main[count / 2]);
     let readme = include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -159,8 +153,7 @@ fn the_guide_says_how_far_published_throughput_is_off() {
         table().iter().filter(|row| !of_main(row)).map(ratio).filter(|ratio| *ratio > 1.25).collect();
     wrong.sort_by(f64::total_cmp);
     let (count, least, most) = (wrong.len(), wrong[0], wrong[wrong.len() - 1]);
-    let said =
-        format!("fails in {count} rows, where it predicts {least:.1} to {most:.1} times what was measured");
+    let said = format!("fails in {count} rows, where it predicts {least:.1} to {most:.1} times what was measured");
     assert!(guide.contains(&said), "src/guide/simulate.md lacks: {said}");
     assert!(table().iter().map(ratio).all(|ratio| ratio > 0.75), "the guide names none that is so far below");
 }

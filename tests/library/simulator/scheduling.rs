@@ -60,8 +60,7 @@ fn without_chunks_a_prompt_waits_until_it_fits_the_step() {
 fn seats_are_limited_and_given_in_order() {
     let mut config = ten_ms_engine(1000);
     config.limits.max_num_seqs = 2;
-    let times =
-        token_times(&mut BatchingEngine::new(config), &[(0, 10, 2), (0, 10, 3), (0, 10, 1), (0, 10, 1)]);
+    let times = token_times(&mut BatchingEngine::new(config), &[(0, 10, 2), (0, 10, 3), (0, 10, 1), (0, 10, 1)]);
     assert_eq!(times, [vec![10.0, 20.0], vec![10.0, 20.0, 30.0], vec![30.0], vec![40.0]]);
 }
 
@@ -109,8 +108,7 @@ fn under_priority_the_urgent_go_first_and_the_least_urgent_gives_way() {
     let mut plan = jobs(&[(0, 10, 1), (1, 10, 1), (2, 10, 1), (3, 10, 1)]);
     plan[2].1.priority = 1;
     plan[3].1.priority = -1;
-    let order: Vec<u64> =
-        run(&mut BatchingEngine::new(config), plan).iter().map(|history| history.job.0).collect();
+    let order: Vec<u64> = run(&mut BatchingEngine::new(config), plan).iter().map(|history| history.job.0).collect();
     assert_eq!(order, [0, 3, 1, 2]);
 
     let mut config = ten_ms_engine(4);
@@ -182,7 +180,6 @@ fn speculation_yields_several_tokens_a_step_and_never_too_many() {
     let mut config = ten_ms_engine(1000);
     config.speculation = Some(Speculation { draft_tokens: 3, acceptance: 1.0, draft_cost: 0.0 });
     let histories = run(&mut BatchingEngine::new(config), jobs(&[(0, 10, 10)]));
-    let chunks: Vec<(f64, u32)> =
-        histories[0].chunks.iter().map(|chunk| (ms(chunk.at), chunk.tokens)).collect();
+    let chunks: Vec<(f64, u32)> = histories[0].chunks.iter().map(|chunk| (ms(chunk.at), chunk.tokens)).collect();
     assert_eq!(chunks, [(10.0, 1), (20.0, 4), (30.0, 4), (40.0, 1)]);
 }

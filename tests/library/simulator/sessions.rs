@@ -34,8 +34,7 @@ output_tokens = {{ kind = "constant", value = {answer} }}
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
 fn plain(slots: usize, ttft: f64, gap: f64) -> Fleet {
-    let engine =
-        EngineModel::Plain { slots, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
+    let engine = EngineModel::Plain { slots, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
 }
 
@@ -49,11 +48,8 @@ const fn ms(millis: u64) -> Timestamp {
 }
 
 fn of_session(flown: &SimulatedRun, session: u64) -> Vec<&RequestRecord> {
-    let mut records: Vec<_> = flown
-        .records
-        .iter()
-        .filter(|record| record.turn().is_some_and(|turn| turn.session == session))
-        .collect();
+    let mut records: Vec<_> =
+        flown.records.iter().filter(|record| record.turn().is_some_and(|turn| turn.session == session)).collect();
     records.sort_by_key(|record| record.turn().map(|turn| turn.number));
     records
 }
@@ -76,11 +72,7 @@ fn a_later_turn_leaves_a_think_time_after_the_end_of_the_one_before() {
     let sessions = summary.sessions.unwrap();
     assert_eq!(sessions.begun, 19);
     let median = sessions.duration.unwrap().percentile(Quantile::P50).figure;
-    assert_eq!(
-        median.at_most(),
-        Some(4_174.0),
-        "those that the end of the run cut off lasted as long at least"
-    );
+    assert_eq!(median.at_most(), Some(4_174.0), "those that the end of the run cut off lasted as long at least");
 }
 
 #[test]
@@ -92,8 +84,7 @@ fn the_run_ends_when_all_that_was_scheduled_in_the_window_has_ended() {
     // Here its second turn too: 3.058 s. Meanwhile others have begun after the window.
     let spec = workload(3.1, "{ kind = \"constant\", rate_per_s = 0.9 }", 5, THREE_TURNS);
     let flown = fly(&spec, &mut *plain(64, 2_000.0, 7.0).server().unwrap());
-    let last =
-        |phase| flown.records.iter().filter(|record| record.phase == phase).map(|record| record.ended).max();
+    let last = |phase| flown.records.iter().filter(|record| record.phase == phase).map(|record| record.ended).max();
     assert_eq!(last(Phase::Measured), Some(flown.footer.ended));
     assert!(flown.records.iter().any(|record| record.phase == Phase::Cooldown));
 }
@@ -104,9 +95,8 @@ fn users_take_turns_with_the_server() {
     let users = "{ kind = \"users\", users = 2, think_time_s = 0.1, ramp_s = 0.1 }";
     let spec = workload(0.5, users, 1, "");
     let flown = fly(&spec, &mut *plain(1, 80.0, 0.0).server().unwrap());
-    let moments = |user| -> Vec<_> {
-        of_session(&flown, user).iter().map(|record| (record.scheduled, record.ended)).collect()
-    };
+    let moments =
+        |user| -> Vec<_> { of_session(&flown, user).iter().map(|record| (record.scheduled, record.ended)).collect() };
     let pairs = |all: &[(u64, u64)]| all.iter().map(|&(from, to)| (ms(from), ms(to))).collect::<Vec<_>>();
     assert_eq!(moments(0)[..3], pairs(&[(0, 80), (180, 260), (360, 440)]));
     assert_eq!(moments(1)[..3], pairs(&[(50, 160), (260, 340), (440, 520)]));
@@ -133,8 +123,7 @@ fn a_user_who_is_refused_waits_for_a_second() {
 #[test]
 fn a_conversation_whose_turn_is_refused_breaks_off() {
     // 10 + 5, 25 + 5 and 40 + 5 tokens: the third turn is too long for the server.
-    let spec =
-        workload(8.0, "{ kind = \"constant\", rate_per_s = 0.5 }", 5, THREE_TURNS.replace('3', "5").as_str());
+    let spec = workload(8.0, "{ kind = \"constant\", rate_per_s = 0.5 }", 5, THREE_TURNS.replace('3', "5").as_str());
     let mut engine = ten_ms_engine(100);
     engine.limits.max_model_len = 40;
     let flown = fly(&spec, &mut *Fleet::of_one(EngineModel::Batching(Box::new(engine)), 0).server().unwrap());

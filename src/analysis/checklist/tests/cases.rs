@@ -8,8 +8,7 @@ use crate::workload::PromptSource;
 fn cold_is_what_the_server_counted_and_else_only_planned() {
     let log = |tokens: u32| {
         let prompt = |i| {
-            let mut record =
-                record(i).sent_at(i, i, i).paced(100 + i, 10, 5).usage(u64::from(tokens), 5).build();
+            let mut record = record(i).sent_at(i, i, i).paced(100 + i, 10, 5).usage(u64::from(tokens), 5).build();
             record.input_tokens_asked = tokens;
             record
         };
@@ -24,8 +23,7 @@ fn cold_is_what_the_server_counted_and_else_only_planned() {
     assert_eq!(cache(&ids), None);
     let mut counted = log(100);
     let mut with = |hits| {
-        let counters =
-            ServerCounters { cache_queries: Some(2_000), cache_hits: Some(hits), ..Default::default() };
+        let counters = ServerCounters { cache_queries: Some(2_000), cache_hits: Some(hits), ..Default::default() };
         counted.footer.as_mut().unwrap().server = Some(counters);
         cache(&counted)
     };
@@ -36,16 +34,13 @@ fn cold_is_what_the_server_counted_and_else_only_planned() {
 #[test]
 fn what_helps_is_what_this_server_and_this_run_can_do() {
     let cure = |rule, change: &dyn Fn(&mut RunLog)| {
-        let mut log =
-            run(1_000, (0..20).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 1).build()).collect());
+        let mut log = run(1_000, (0..20).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 1).build()).collect());
         log.header.command.push("--salt".to_owned());
         change(&mut log);
         let checklist = Checklist::from_evidence(&Evidence::of_run(&log, &summarise(&log, &[]))).unwrap();
         checklist.item(rule).unwrap().cure.clone().unwrap()
     };
-    for (engine, empties) in
-        [("vllm", true), ("sglang", true), ("mock", true), ("tgi", false), ("openai", false)]
-    {
+    for (engine, empties) in [("vllm", true), ("sglang", true), ("mock", true), ("tgi", false), ("openai", false)] {
         let cure = cure(Rule::PrefixCache, &|log| log.header.engines[0].engine = engine.to_owned());
         assert_eq!(cure.contains("--reset-cache"), empties, "{engine}: {cure}");
     }

@@ -65,11 +65,8 @@ impl Tally {
     pub(super) fn ranked(self) -> Ranked {
         let of_tokens = self.pages.into_iter().zip(0..);
         let of_tokens: Vec<_> = of_tokens.map(|(pages, tokens)| Lengths::new(pages, tokens)).collect();
-        let mut rare: Vec<_> = self
-            .rare
-            .into_iter()
-            .map(|(nanos, tokens)| (per_token(nanos, tokens), u64::from(tokens)))
-            .collect();
+        let mut rare: Vec<_> =
+            self.rare.into_iter().map(|(nanos, tokens)| (per_token(nanos, tokens), u64::from(tokens))).collect();
         rare.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut through = 0;
         for (_, samples) in &mut rare {
@@ -154,9 +151,7 @@ impl Page {
     /// Each that occurs, ascending, and how often.
     fn iter(&self) -> Box<dyn Iterator<Item = (u16, u64)> + '_> {
         match self {
-            Self::Few(each) => {
-                Box::new(each.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)))
-            }
+            Self::Few(each) => Box::new(each.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64))),
             Self::Many(counts) => {
                 let mut full = counts.full.iter().peekable();
                 Box::new(counts.of.iter().zip(0..=u16::MAX).filter_map(move |(count, low)| {

@@ -31,10 +31,7 @@ fn figures_are_numpys() {
 
     // x = (np.arange(1, 1001) * 7919 % 1009).astype(float)
     let many = (1..=1000).map(|i| f64::from(i * 7919 % 1009)).collect();
-    assert_numpy(
-        &Sample::new(many),
-        [505.5, 907.1, 958.05, 998.01, 1_007.001, 505.046, 291.099_111_260_368_83],
-    );
+    assert_numpy(&Sample::new(many), [505.5, 907.1, 958.05, 998.01, 1_007.001, 505.046, 291.099_111_260_368_83]);
 
     // x = np.repeat([10, 4.5, 7.25, 30], [3, 5, 2, 1])
     let repeated = [(30_000_000, 3), (22_500_000, 5), (99_000_000, 0), (14_500_000, 2), (30_000_000, 1)];
@@ -82,9 +79,8 @@ fn a_percentile_among_the_censored_is_a_lower_bound() {
 
 #[test]
 fn a_bound_among_the_observed_leaves_what_lies_above_it_between_two_ends() {
-    let sample: Sample = [Figure::Exact(1.0), Figure::Exact(2.0), Figure::Exact(3.0), Figure::AtLeast(1.5)]
-        .into_iter()
-        .collect();
+    let sample: Sample =
+        [Figure::Exact(1.0), Figure::Exact(2.0), Figure::Exact(3.0), Figure::AtLeast(1.5)].into_iter().collect();
     assert_eq!(sample.min(), Some(Figure::Exact(1.0)));
     // At its bound the censored one makes the median 1.75; at infinity, 2.5.
     assert_eq!(sample.quantile(0.5), Some(Figure::Between { low: 1.75, high: 2.5 }));
@@ -97,8 +93,7 @@ fn a_bound_among_the_observed_leaves_what_lies_above_it_between_two_ends() {
 fn one_request_censored_early_leaves_a_long_run_its_percentiles() {
     // 1 … 546 and one known only to exceed 0.25. By hand, ranks 273, 540.54 and 545.454 from 0: with that one
     // first every sample stands a rank higher than with it last.
-    let sample: Sample =
-        (1..=546).map(|i| Figure::Exact(f64::from(i))).chain([Figure::AtLeast(0.25)]).collect();
+    let sample: Sample = (1..=546).map(|i| Figure::Exact(f64::from(i))).chain([Figure::AtLeast(0.25)]).collect();
     assert_eq!(sample.quantile(0.5), Some(Figure::Between { low: 273.0, high: 274.0 }));
     let p99 = sample.quantile(0.99).unwrap();
     assert!((p99.at_least() - 540.54).abs() < 1e-9 && (p99.at_most().unwrap() - 541.54).abs() < 1e-9);
@@ -213,11 +208,7 @@ fn assert_same(sample: &Sample, list: &Listed, asked: &[f64]) -> Result<(), Test
         let of = |sorted: &[f64]| {
             let rank = (lower.len().checked_sub(1)?) as f64 * share;
             let (low, part) = (*sorted.get(rank as usize)?, rank.fract());
-            if part == 0.0 {
-                Some(low)
-            } else {
-                Some(interpolate(low, *sorted.get(rank as usize + 1)?, part))
-            }
+            if part == 0.0 { Some(low) } else { Some(interpolate(low, *sorted.get(rank as usize + 1)?, part)) }
         };
         prop_assert_eq!(sample.quantile(share), of(&lower).map(|low| Figure::within(low, of(&upper))));
         let value = lower.get((share * lower.len() as f64) as usize).copied().unwrap_or(1.0);
@@ -246,8 +237,7 @@ fn full_pages_are_exact_too() {
         .collect();
     let sample = tallied(&lengths);
     let list = listed(&lengths, &[]);
-    let spread: Vec<f64> =
-        list.exact.iter().flat_map(|(value, tokens)| vec![*value; *tokens as usize]).collect();
+    let spread: Vec<f64> = list.exact.iter().flat_map(|(value, tokens)| vec![*value; *tokens as usize]).collect();
     assert_eq!(sample.len(), 250_000);
     for rank in (0..250_000).step_by(17_777) {
         assert_eq!(sample.order_statistic(rank as u64), Some(Figure::Exact(spread[rank])), "{rank}");

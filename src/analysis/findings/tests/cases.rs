@@ -47,8 +47,7 @@ fn no_cure_names_what_the_run_did_not_use_or_already_does() {
     for log in &mut logs {
         for engine in ["vllm", "sglang", "trtllm", "llamacpp", "tgi", "litellm", "openai", "mock"] {
             engine.clone_into(&mut log.header.engines[0].engine);
-            let (streamed, closed) =
-                (log.header.engines[0].streamed, log.header.workload.arrival.users().is_some());
+            let (streamed, closed) = (log.header.engines[0].streamed, log.header.workload.arrival.users().is_some());
             for cure in cures(log) {
                 let names = |option: &str| cure.contains(option);
                 assert!(!(streamed && names("leave --no-stream out")), "{engine}: {cure}");
@@ -57,10 +56,7 @@ fn no_cure_names_what_the_run_did_not_use_or_already_does() {
                 let may_empty = ["vllm", "sglang", "mock"].contains(&engine);
                 assert!(may_empty || !names("--reset-cache"), "{engine}: {cure}");
                 let forces = !["tgi", "litellm", "openai"].contains(&engine);
-                assert!(
-                    !(forces && names("their own --engine") && names("forces its length")),
-                    "{engine}: {cure}"
-                );
+                assert!(!(forces && names("their own --engine") && names("forces its length")), "{engine}: {cure}");
             }
         }
     }
@@ -90,11 +86,7 @@ fn a_key_that_stops_being_accepted_is_no_matter_of_load() {
         }
         summarise(&log, &[]).verdict.reasons.swap_remove(0).cure
     };
-    assert!(
-        reason(5, 401).starts_with("the server stopped taking the key during the run"),
-        "{}",
-        reason(5, 401)
-    );
+    assert!(reason(5, 401).starts_with("the server stopped taking the key during the run"), "{}", reason(5, 401));
     assert!(reason(0, 401).starts_with("the server refuses the key"), "{}", reason(0, 401));
     assert!(reason(5, 503).starts_with("lower the rate or fix the cause"), "{}", reason(5, 503));
 }
@@ -104,21 +96,15 @@ fn hits_that_the_server_counted_are_a_warm_cache_though_no_answer_says_so() {
     let with = |command: &str, hits| {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 10).usage(100, 10).build()]);
         log.header.command.push(command.to_owned());
-        let counters = ServerCounters {
-            cache_queries: Some(1_000),
-            cache_hits: Some(hits),
-            ..ServerCounters::default()
-        };
+        let counters =
+            ServerCounters { cache_queries: Some(1_000), cache_hits: Some(hits), ..ServerCounters::default() };
         log.footer.as_mut().unwrap().server = Some(counters);
         let summary = summarise(&log, &[]);
         summary.findings.into_iter().find(|finding| finding.kind == FindingKind::WarmCache)
     };
     assert_eq!(with("", 40), None);
     let warm = with("", 960).unwrap();
-    assert!(
-        warm.sentence.starts_with("96 % of the prompt tokens") && !warm.cure.contains("--salt"),
-        "{warm:?}"
-    );
+    assert!(warm.sentence.starts_with("96 % of the prompt tokens") && !warm.cure.contains("--salt"), "{warm:?}");
     let salted = with("--salt=5", 960).unwrap();
     assert!(salted.sentence.contains("--salt repeats those of an earlier run"), "{salted:?}");
     assert!(with("--reset-cache", 960).unwrap().cure.contains("other clients"));
@@ -134,13 +120,9 @@ fn a_cache_that_finds_something_is_on() {
         });
         let mut log = run(1_000, records.collect());
         let tokens = Distribution::Constant { value: 80 };
-        log.header.workload.classes[0].shared_prefix =
-            Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
-        let counters = ServerCounters {
-            cache_queries: Some(1_000),
-            cache_hits: Some(hits),
-            ..ServerCounters::default()
-        };
+        log.header.workload.classes[0].shared_prefix = Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
+        let counters =
+            ServerCounters { cache_queries: Some(1_000), cache_hits: Some(hits), ..ServerCounters::default() };
         log.footer.as_mut().unwrap().server = Some(counters);
         let findings = summarise(&log, &[]).findings;
         findings.into_iter().find(|finding| finding.kind == FindingKind::LostPrefixes).unwrap().cure
@@ -163,8 +145,7 @@ fn an_empty_answer_that_the_next_turn_repeats_is_named() {
     let said = |log: &RunLog| sentence(&summarise(log, &[]), FindingKind::EmptyTurns);
     log.footer.as_mut().unwrap().sessions = Some(SessionCounts::default());
     assert_eq!(said(&log), None);
-    log.footer.as_mut().unwrap().sessions =
-        Some(SessionCounts { empty_answers: 3, ..SessionCounts::default() });
+    log.footer.as_mut().unwrap().sessions = Some(SessionCounts { empty_answers: 3, ..SessionCounts::default() });
     assert!(said(&log).unwrap().starts_with("3 answers of conversations had no text"));
 }
 

@@ -14,8 +14,7 @@ use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};
 fn two_users() -> RunLog {
     let request = |user: u64, number: u32| {
         let at = 250 * user + 1_000 * u64::from(number);
-        let mut record =
-            record(Turn::index_of(user, number)).sent_at(at, at, at).paced(at + 100, 300, 2).build();
+        let mut record = record(Turn::index_of(user, number)).sent_at(at, at, at).paced(at + 100, 300, 2).build();
         record.turn = Some(Turn { session: user, number, of: None, begun: number, history_tokens: 0 }.into());
         record.phase = match at {
             ..500 => Phase::Warmup,
@@ -59,8 +58,7 @@ fn what_the_client_held_back_is_a_share_of_the_users_time() {
     assert_eq!(closed(&log).held_share(), Some(0.0));
     let after = |at: Timestamp, ms| at.after(Duration::from_millis(ms));
     for record in &mut log.records {
-        (record.dispatched, record.sent) =
-            (after(record.dispatched, 20), record.sent.map(|sent| after(sent, 50)));
+        (record.dispatched, record.sent) = (after(record.dispatched, 20), record.sent.map(|sent| after(sent, 50)));
     }
     // 50 ms of each cycle of a second.
     close(closed(&log).held_share().unwrap(), 0.05);
@@ -138,8 +136,7 @@ fn counted() -> RunLog {
     (plan.window_start, plan.window_end) = (ms(0), PlanFacts::OPEN_END);
     let footer = log.footer.as_mut().unwrap();
     footer.released_until = Timestamp::from_nanos(ms(2_250).as_nanos() + 1);
-    footer.sessions =
-        Some(SessionCounts { measured_turns: 4, cooldown_turns: 6, ..SessionCounts::default() });
+    footer.sessions = Some(SessionCounts { measured_turns: 4, cooldown_turns: 6, ..SessionCounts::default() });
     log
 }
 
@@ -190,16 +187,11 @@ fn an_end_without_load_is_said_where_it_takes_a_tenth_of_the_time() {
     assert_eq!(said(&counted()), None, "load went on");
     let mut log = counted();
     log.records.retain(|record| record.phase == Phase::Measured);
-    log.footer.as_mut().unwrap().sessions =
-        Some(SessionCounts { measured_turns: 4, ..SessionCounts::default() });
+    log.footer.as_mut().unwrap().sessions = Some(SessionCounts { measured_turns: 4, ..SessionCounts::default() });
     let sentence = said(&log).unwrap().sentence;
-    assert!(
-        sentence.starts_with("the last 400 ms of 2.7 s saw no new request (15.1 % of the time"),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("the last 400 ms of 2.7 s saw no new request (15.1 % of the time"), "{sentence}");
     // All at once is a load that has nothing but an end.
-    log.header.workload.arrival =
-        ArrivalPattern::Users { users: 6, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    log.header.workload.arrival = ArrivalPattern::Users { users: 6, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
     assert_eq!(said(&log), None);
 }
 
@@ -227,8 +219,7 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
             (record.dispatched, record.sent) = (late(record.dispatched), record.sent.map(late));
         }
         let summary = summarise(&log, &[]);
-        let check =
-            summary.verdict.checks.iter().find(|check| check.rule == Rule::ScheduleLag).unwrap().clone();
+        let check = summary.verdict.checks.iter().find(|check| check.rule == Rule::ScheduleLag).unwrap().clone();
         let mut findings = summary.findings.iter();
         let warned = findings.any(|finding| finding.kind == FindingKind::ClientLate);
         let raised = summary.client_effects.iter().any(|effect| effect.rule == Rule::ScheduleLag);
@@ -255,8 +246,7 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
     assert_eq!(*said, format!("{cause}{held}"));
     // A millisecond is what healthy timers are late.
     let mut short = two_users();
-    short.header.workload.arrival =
-        ArrivalPattern::Users { users: 2, think_time_s: ThinkTime::default(), ramp_s: 0.5 };
+    short.header.workload.arrival = ArrivalPattern::Users { users: 2, think_time_s: ThinkTime::default(), ramp_s: 0.5 };
     for record in &mut short.records {
         (record.dispatched, record.sent) = (record.scheduled.after(Duration::from_millis(1)), None);
         record.ended = record.scheduled.after(Duration::from_millis(10));
@@ -270,8 +260,7 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
 fn users_who_are_stopped_have_not_sent_what_was_planned() {
     let first = (0..4).map(|i| record(i).sent_at(0, 0, 0).censored(900).build());
     let mut log = run(1_000, first.collect());
-    log.header.workload.arrival =
-        ArrivalPattern::Users { users: 4, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    log.header.workload.arrival = ArrivalPattern::Users { users: 4, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
     log.header.workload.requests = Some(100);
     (log.header.plan.measured_requests, log.header.plan.window_end) = (4, PlanFacts::OPEN_END);
     log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
@@ -294,10 +283,6 @@ fn rates_of_a_number_of_requests_are_of_those_that_count() {
     log.header.plan.window_start = ms(1_200);
     let summary = summarise(&log, &[]);
     let window = summary.window.counted_s();
-    assert!(
-        (summary.rates.completed_requests_per_s.unwrap() * window - 2.0).abs() < 1e-9,
-        "{:?}",
-        summary.rates
-    );
+    assert!((summary.rates.completed_requests_per_s.unwrap() * window - 2.0).abs() < 1e-9, "{:?}", summary.rates);
     assert!((summary.rates.output_tokens_per_s.unwrap() * window - 22.0).abs() < 1e-9, "{:?}", summary.rates);
 }

@@ -37,8 +37,7 @@ fn sample_run(checks: Vec<CheckRecord>) -> RunLog {
 
 #[test]
 fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
-    let timeout =
-        CheckResult::Unanswered(Failure::new(FailureKind::TimeoutTotal, "no more than 1 s allowed"));
+    let timeout = CheckResult::Unanswered(Failure::new(FailureKind::TimeoutTotal, "no more than 1 s allowed"));
     let log = sample_run(vec![
         asked(0, None, CheckResult::Passed),
         asked(1, None, unmet()),
@@ -53,10 +52,7 @@ fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
     assert_eq!(quality.pass_rate, Some(2.0 / 6.0));
     let capital = &quality.checks[0];
     let under = capital.under_load;
-    assert_eq!(
-        (under.requested, under.passed, under.unmet, under.unanswered, under.cut_off),
-        (3, 1, 1, 1, 0)
-    );
+    assert_eq!((under.requested, under.passed, under.unmet, under.unanswered, under.cut_off), (3, 1, 1, 1, 0));
     assert_eq!(capital.examples.len(), 2);
     assert_eq!(
         (capital.examples[0].released_s, capital.examples[0].why.as_str()),
@@ -65,10 +61,7 @@ fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
     assert_eq!(quality.checks[1].under_load.cut_off, 1);
     let objectives = ["check_pass_rate >= 30%", "check_pass_rate > 40%"].map(|text| text.parse().unwrap());
     let summary = summarise(&log, &objectives);
-    assert_eq!(
-        summary.objectives.iter().map(crate::analysis::Judgement::passed).collect::<Vec<_>>(),
-        [true, false]
-    );
+    assert_eq!(summary.objectives.iter().map(crate::analysis::Judgement::passed).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]
@@ -85,14 +78,10 @@ fn a_run_without_checks_says_nothing_of_them() {
 fn what_passed_before_and_fails_under_load_is_a_finding() {
     let said = |checks| {
         let findings = summarise(&sample_run(checks), &[]).findings;
-        findings
-            .into_iter()
-            .find(|finding| finding.kind == FindingKind::WorseUnderLoad)
-            .map(|found| found.sentence)
+        findings.into_iter().find(|finding| finding.kind == FindingKind::WorseUnderLoad).map(|found| found.sentence)
     };
     let before = asked(0, None, CheckResult::Passed);
-    let worse =
-        said(vec![before.clone(), asked(0, Some(1), unmet()), asked(0, Some(2), CheckResult::Passed)]);
+    let worse = said(vec![before.clone(), asked(0, Some(1), unmet()), asked(0, Some(2), CheckResult::Passed)]);
     assert!(worse.unwrap().ends_with("`capital` failed in 1 of 2 answers under load"));
     assert_eq!(said(vec![before, asked(0, Some(1), CheckResult::Passed)]), None);
     assert_eq!(said(vec![asked(1, None, unmet()), asked(1, Some(1), unmet())]), None, "it failed before too");

@@ -20,13 +20,8 @@ fn what_golden_prompts_found_is_not_counted() {
     assert_eq!(rate(&log), 64.0 / 250.0);
     // Two of 25 tokens under load found a block of 16 each, one before the run came before the counters.
     let usage = Usage { prompt_tokens: 25, completion_tokens: 3, ..Usage::default() };
-    let asked = |released| CheckRecord {
-        check: 0,
-        released,
-        result: CheckResult::Passed,
-        excerpt: None,
-        usage: Some(usage),
-    };
+    let asked =
+        |released| CheckRecord { check: 0, released, result: CheckResult::Passed, excerpt: None, usage: Some(usage) };
     let moment = Timestamp::from_nanos(1);
     log.checks = vec![asked(None), asked(Some(moment)), asked(Some(moment))];
     assert_eq!(rate(&log), 32.0 / 200.0);
@@ -74,8 +69,7 @@ fn a_later_turn_hits_what_was_said_before() {
     });
     for (number, record) in (0..).zip(&mut log.records) {
         record.index = Turn::index_of(5, number);
-        record.turn =
-            Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number }.into());
+        record.turn = Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number }.into());
     }
     log.records[1].usage = Some(Usage { prompt_tokens: 192, ..log.records[1].usage.unwrap() });
     let cache = cache_of(&log).unwrap();
@@ -104,8 +98,7 @@ fn a_template_may_add_a_block_and_is_shared_itself() {
 #[test]
 fn only_requests_that_were_looked_up_are_expected_to_hit() {
     let mut log = log(&[(0, Some(1)), (0, Some(1)), (0, Some(1)), (0, Some(1))], 0);
-    log.records[0].outcome =
-        Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "not now".to_owned()).into());
+    log.records[0].outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "not now".to_owned()).into());
     log.records[0].usage = None;
     // The first was refused, so that the second is the first of its prefix; by hand: 2 hits among 3.
     close(cache_of(&log).unwrap().expected_least, 64.0 / 300.0);

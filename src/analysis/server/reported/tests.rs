@@ -41,15 +41,13 @@ fn ttft(n: f64) -> BTreeMap<ServerTime, TimeHistogram> {
 /// Ten requests in a second that wait 100 ms for the first of four tokens, 10 ms apart; a server that tells
 /// at the ends of the window.
 fn known() -> RunLog {
-    let records = (0..10)
-        .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 4).build())
-        .collect();
+    let records =
+        (0..10).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 4).build()).collect();
     let mut log = run(1_000, records);
     log.header.telemetry = vec![source(PageKind::Vllm)];
     let reported = |millis, requests: f64, running: f64| Reading {
         gauges: [(Gauge::Running, running), (Gauge::KvUsage, running / 10.0)].into(),
-        counters: [(Counter::RequestsSucceeded, requests), (Counter::GenerationTokens, requests * 4.0)]
-            .into(),
+        counters: [(Counter::RequestsSucceeded, requests), (Counter::GenerationTokens, requests * 4.0)].into(),
         histograms: ttft(requests),
         ..reading(0, millis)
     };
@@ -108,11 +106,7 @@ fn what_lies_outside_the_server_is_named() {
     let ttft = summary.server.as_ref().unwrap().accounts.unwrap().ttft.unwrap();
     assert!((ttft.outside_ms - 30.0).abs() < 1e-6 && (ttft.outside_share - 0.6).abs() < 1e-6, "{ttft:?}");
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer).unwrap();
-    assert!(
-        finding.sentence.contains("30.0 ms") && finding.sentence.contains("60 %"),
-        "{}",
-        finding.sentence
-    );
+    assert!(finding.sentence.contains("30.0 ms") && finding.sentence.contains("60 %"), "{}", finding.sentence);
     // Of the three that may be to blame none is accused before it is known which.
     for cause in ["HTTP front end", "network", "proxy"] {
         assert!(finding.cure.contains(cause), "{}", finding.cure);
@@ -123,9 +117,7 @@ fn what_lies_outside_the_server_is_named() {
 #[test]
 fn a_total_that_one_replica_shows_is_that_of_both() {
     let mut log = known();
-    log.header
-        .telemetry
-        .push(TelemetrySource { url: "http://other/metrics".to_owned(), ..source(PageKind::Vllm) });
+    log.header.telemetry.push(TelemetrySource { url: "http://other/metrics".to_owned(), ..source(PageKind::Vllm) });
     let other = log.telemetry.readings.iter().map(|reading| Reading { source: 1, ..reading.clone() });
     let other: Vec<_> = other.collect();
     log.telemetry.readings.extend(other);
@@ -169,8 +161,7 @@ fn a_full_cache_that_puts_requests_back_is_a_finding() {
     "sglang".clone_into(&mut log.header.engines[0].engine);
     let summary = summarise(&log, &[]);
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::CacheFull).unwrap();
-    let of_sglang =
-        finding.cure.contains("--mem-fraction-static") && finding.cure.contains("--max-running-requests");
+    let of_sglang = finding.cure.contains("--mem-fraction-static") && finding.cure.contains("--max-running-requests");
     assert!(of_sglang && !finding.cure.contains("vLLM"), "{}", finding.cure);
 }
 
@@ -191,8 +182,7 @@ fn a_page_that_was_never_read_is_missing() {
 fn replicas_add_up() {
     let mut log = known();
     log.header.telemetry.push(source(PageKind::Vllm));
-    let twins: Vec<_> =
-        log.telemetry.readings.iter().map(|reading| Reading { source: 1, ..reading.clone() }).collect();
+    let twins: Vec<_> = log.telemetry.readings.iter().map(|reading| Reading { source: 1, ..reading.clone() }).collect();
     log.telemetry.readings.extend(twins);
     let server = summarise(&log, &[]).server.unwrap();
     assert_eq!(server.gauge(Gauge::Running).unwrap().mean, 5.0);
@@ -222,24 +212,17 @@ fn energy(log: &RunLog) -> Option<EnergyUse> {
 
 #[test]
 fn energy_is_told_by_counters_and_where_there_are_none_by_power() {
-    let mut log =
-        with_device(|millis| (if millis == 500 { 300.0 } else { 100.0 }, 5_000.0 + 0.22 * millis as f64));
+    let mut log = with_device(|millis| (if millis == 500 { 300.0 } else { 100.0 }, 5_000.0 + 0.22 * millis as f64));
     let reported = energy(&log).unwrap();
     // 220 J in a second, in which 40 tokens came and ten requests ended.
     assert_eq!(reported.source, EnergySource::Counters);
-    assert!(
-        (reported.power_w - 220.0).abs() < 1e-9 && (reported.window_j - 220.0).abs() < 1e-9,
-        "{reported:?}"
-    );
+    assert!((reported.power_w - 220.0).abs() < 1e-9 && (reported.window_j - 220.0).abs() < 1e-9, "{reported:?}");
     let (token, request) = (reported.per_output_token_j.unwrap(), reported.per_request_j.unwrap());
     assert!((token - 5.5).abs() < 1e-9 && (request - 22.0).abs() < 1e-9, "{reported:?}");
     // One generator of several saw but a share of what the server was used for.
     log.header.shard = Some("1/2".parse().unwrap());
     let shard = energy(&log).unwrap();
-    assert_eq!(
-        (shard.power_w, shard.per_output_token_j, shard.per_request_j),
-        (reported.power_w, None, None)
-    );
+    assert_eq!((shard.power_w, shard.per_output_token_j, shard.per_request_j), (reported.power_w, None, None));
     log.header.shard = None;
     for reading in &mut log.telemetry.readings {
         reading.devices.values_mut().for_each(|device| device.counters.clear());
@@ -317,8 +300,7 @@ fn tokens_are_counted_when_the_server_counts_them() {
     let mut log = known();
     // The last of ten has two of its four tokens in the window, and ends after it.
     log.records[9] = record(9).sent_at(900, 900, 900).paced(980, 10, 4).build();
-    let client =
-        |log: &RunLog| summarise(log, &[]).server.unwrap().accounts.unwrap().output_tokens.unwrap().client;
+    let client = |log: &RunLog| summarise(log, &[]).server.unwrap().accounts.unwrap().output_tokens.unwrap().client;
     assert_eq!(client(&log), 38);
     log.header.telemetry = vec![source(PageKind::Sglang)];
     assert_eq!(client(&log), 36);

@@ -306,8 +306,7 @@ fn both_ends_take_so_many_times_as_many() {
 /// requests count as 1,000 ÷ (1 + 2 · ¼ · 100) = 19.6, too few for an upper end. A short window widens it too.
 #[test]
 fn a_queue_that_a_calm_window_hides_takes_the_upper_end_away_or_widens_it() {
-    let ends =
-        |explained, long| of(1_000.0).of_queue(1_000, (explained, 100.0), long).shares_around(0.5, 0.95);
+    let ends = |explained, long| of(1_000.0).of_queue(1_000, (explained, 100.0), long).shares_around(0.5, 0.95);
     let (none, some, much, short) = (ends(0.0, 2.0), ends(0.1, 1.0), ends(0.25, 1.0), ends(0.0, 0.25));
     assert_eq!(none, of(1_000.0).shares_around(0.5, 0.95));
     assert!(some.0 == none.0 && some.1 > none.1, "{some:?}");

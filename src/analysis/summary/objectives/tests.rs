@@ -18,10 +18,7 @@ fn figures_are_held_against_their_bounds() {
     });
     let log = run(1_000, records.collect());
     for (objective, expected) in [
-        (
-            "p50 ttft < 500ms",
-            "cannot tell: p50 ttft < 500ms (was 350 ms; 1 of 4 requests over; too few to tell)",
-        ),
+        ("p50 ttft < 500ms", "cannot tell: p50 ttft < 500ms (was 350 ms; 1 of 4 requests over; too few to tell)"),
         ("max ttft < 500ms", "missed: max ttft < 500ms (was 500 ms)"),
         ("max ttft <= 500ms", "met: max ttft <= 500ms (was 500 ms)"),
         ("mean itl <= 10ms", "met: mean itl <= 10ms (was 10.0 ms)"),
@@ -145,17 +142,13 @@ fn a_smoke_run_cannot_tell_a_tail_and_says_what_would() {
     });
     let said = line("p99 ttft < 500ms", &run(2_000, records.collect()));
     assert!(said.starts_with("cannot tell: p99 ttft < 500ms (was 68.8 ms"), "{said}");
-    assert!(
-        said.contains("; 0 of 20 requests over; would take about ") && said.ends_with(" more)"),
-        "{said}"
-    );
+    assert!(said.contains("; 0 of 20 requests over; would take about ") && said.ends_with(" more)"), "{said}");
 }
 
 #[test]
 fn latencies_that_a_request_has_many_of_are_judged_by_their_interval() {
-    let records = (0..400).map(|i| {
-        record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 50, 10 + (i * 181) % 11, 11).build()
-    });
+    let records =
+        (0..400).map(|i| record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 50, 10 + (i * 181) % 11, 11).build());
     let log = run(8_000, records.collect());
     assert_eq!(line("p50 itl < 20ms", &log), "met: p50 itl < 20ms (was 15.0 ms)");
     assert_eq!(line("p50 itl < 12ms", &log), "missed: p50 itl < 12ms (was 15.0 ms)");
@@ -182,13 +175,7 @@ fn a_server_that_does_not_keep_up_misses_what_the_run_misses() {
 fn what_is_over_the_bound_is_counted() {
     // First tokens after 100, 200, … 500 ms; the last request is cut off after 300 ms without one.
     let mut records: Vec<_> = (0..5)
-        .map(|i| {
-            record(i)
-                .class(u16::from(i > 2), Priority::High)
-                .sent_at(0, 0, 0)
-                .paced(100 + i * 100, 10, 3)
-                .build()
-        })
+        .map(|i| record(i).class(u16::from(i > 2), Priority::High).sent_at(0, 0, 0).paced(100 + i * 100, 10, 3).build())
         .collect();
     records.push(record(5).class(1, Priority::High).sent_at(0, 0, 0).censored(300).build());
     let mut log = run(1_000, records);

@@ -8,16 +8,9 @@ use crate::analysis::test_runs::{exporter, run};
 #[test]
 fn what_nobody_told_is_missing() {
     let mut log = run(1_000, Vec::new());
-    let all: Vec<_> = Fact::ALL
-        .iter()
-        .copied()
-        .filter(|fact| !matches!(fact, Fact::EngineVersion | Fact::Network))
-        .collect();
-    assert_eq!(
-        Reproduction::from_log(&log).missing,
-        all,
-        "the version is known, and that there is no network"
-    );
+    let all: Vec<_> =
+        Fact::ALL.iter().copied().filter(|fact| !matches!(fact, Fact::EngineVersion | Fact::Network)).collect();
+    assert_eq!(Reproduction::from_log(&log).missing, all, "the version is known, and that there is no network");
     log.header.engines[0].serving_flags.insert("vllm_config.model_config.dtype".into(), "bfloat16".into());
     log.header.telemetry.push(exporter());
     let found = [Fact::Hardware, Fact::Precision, Fact::Driver, Fact::ServingFlags];
@@ -88,16 +81,11 @@ fn quantisation_is_the_precision_before_the_format_that_it_is_computed_in() {
 #[test]
 fn devices_that_were_never_busy_are_the_hosts() {
     let mut log = run(1_000, Vec::new());
-    let page = TelemetrySource {
-        kind: Some(PageKind::Nvml),
-        hardware: Some("2 × NVIDIA H100".to_owned()),
-        ..exporter()
-    };
+    let page =
+        TelemetrySource { kind: Some(PageKind::Nvml), hardware: Some("2 × NVIDIA H100".to_owned()), ..exporter() };
     log.header.telemetry.push(page);
-    let device = |busy: f64| crate::record::DeviceReading {
-        gauges: [(Gauge::Utilisation, busy)].into(),
-        ..Default::default()
-    };
+    let device =
+        |busy: f64| crate::record::DeviceReading { gauges: [(Gauge::Utilisation, busy)].into(), ..Default::default() };
     let mut hardware = |second: f64| {
         let devices = [("0".to_owned(), device(0.9)), ("1".to_owned(), device(second))].into();
         log.telemetry.readings = vec![Reading { devices, ..Reading::default() }];
@@ -187,9 +175,7 @@ fn a_stated_fact_is_believed_before_the_server_and_fills_what_nobody_reports() {
     header.engines[0].url = "http://10.0.0.7:8000".to_owned();
     assert_eq!(fact_of(&header, Fact::Network), None);
     header.deployment.gpus = Some(8);
-    for (fact, value) in
-        [(Fact::TensorParallel, "8"), (Fact::Network, "25 GbE"), (Fact::Storage, "local NVMe")]
-    {
+    for (fact, value) in [(Fact::TensorParallel, "8"), (Fact::Network, "25 GbE"), (Fact::Storage, "local NVMe")] {
         header.deployment.facts.insert(fact, value.to_owned());
     }
     assert_eq!(tensor_parallel(&header), Some(8));

@@ -157,9 +157,7 @@ fn one_request_may_be_sent_twice_and_of_a_thousand_ten() {
     assert_eq!(twice(11), (vec![CheckOutcome::Failed], VerdictOutcome::Invalid));
     let mut few = run(
         2_000,
-        (0..20)
-            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 1, 5).build())
-            .collect(),
+        (0..20).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 1, 5).build()).collect(),
     );
     few.records.iter_mut().take(1).for_each(|record| record.lost_connection = Some(LostConnection::AsSent));
     assert_eq!(outcomes(&summarise(&few, &[]), Rule::SentTwice), [CheckOutcome::Passed]);
@@ -172,9 +170,8 @@ fn a_log_without_an_end_is_invalid_and_its_percentiles_are_bounds() {
     let mut log = run(1_190, records.collect());
     log.header.plan.measured_requests = 119;
     log.footer = None;
-    log.unended = (59..119)
-        .map(|index| UnendedRequest { index, phase: Phase::Measured, dispatched: ms(index * 10) })
-        .collect();
+    log.unended =
+        (59..119).map(|index| UnendedRequest { index, phase: Phase::Measured, dispatched: ms(index * 10) }).collect();
     let summary = summarise(&log, &[]);
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Invalid, "{:?}", summary.verdict.reasons);
     assert!(reason(&summary, Rule::WholeWindow).contains("60 requests had no end yet"));

@@ -9,8 +9,7 @@ fn overloaded(drain_ms: u64) -> RunLog {
     let records = (0..600).map(|i| {
         let (at, done) = (i * 100, (i + 1) * 200);
         let request = record(i).sent_at(at, at, at);
-        let mut record =
-            if done <= end { request.paced(done, 1, 1).build() } else { request.censored(end).build() };
+        let mut record = if done <= end { request.paced(done, 1, 1).build() } else { request.censored(end).build() };
         record.opened_connection = true;
         record
     });
@@ -78,9 +77,7 @@ fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Overloaded);
     let said = &summary.verdict.reasons.last().unwrap().sentence;
     assert!(
-        said.starts_with(
-            "250 of 600 requests were still running when the drain limit ended (41.7 %; limit: 1 %)"
-        ),
+        said.starts_with("250 of 600 requests were still running when the drain limit ended (41.7 %; limit: 1 %)"),
         "{said}"
     );
 }
@@ -89,9 +86,8 @@ fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
 fn a_slow_server_that_keeps_up_has_settled() {
     use CheckOutcome::{NotTested, Passed};
     // Every answer takes 20 s: a third of the minute's requests end after it, yet as many end as come.
-    let records: Vec<_> = (0..600)
-        .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build())
-        .collect();
+    let records: Vec<_> =
+        (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build()).collect();
     assert_eq!(
         outcomes(&summarise(&run(60_000, records.clone()), &[]), Rule::SteadyState),
         [Passed, NotTested, NotTested, NotTested]
@@ -113,18 +109,11 @@ fn a_rate_that_is_meant_to_grow_is_no_overload() {
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [NotTested, NotTested, NotTested, Failed]);
     let mut calm = run(
         60_000,
-        (0..600)
-            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 900, 1, 1).build())
-            .collect(),
+        (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 900, 1, 1).build()).collect(),
     );
     calm.header.workload.arrival = log.header.workload.arrival.clone();
     assert_eq!(outcomes(&summarise(&calm, &[]), Rule::SteadyState), [NotTested, NotTested, Passed, Passed]);
-    let bursts = |base_s| ArrivalPattern::Bursts {
-        base_rate_per_s: 8.0,
-        burst_rate_per_s: 18.0,
-        base_s,
-        burst_s: 1.0,
-    };
+    let bursts = |base_s| ArrivalPattern::Bursts { base_rate_per_s: 8.0, burst_rate_per_s: 18.0, base_s, burst_s: 1.0 };
     // Twelve whole periods of 5 s; 13.3 of 4.5 s; 5.5 of 11 s are too few.
     for (base_s, outcome) in [(4.0, Failed), (3.5, Failed), (10.0, NotTested)] {
         log.header.workload.arrival = bursts(base_s);
@@ -136,8 +125,7 @@ fn a_rate_that_is_meant_to_grow_is_no_overload() {
 fn bursts_that_are_worked_off_are_no_growth_wherever_the_window_ends() {
     // Each period of 7 s has 56 requests; those of its last second wait, the others do not. The window ends in a burst,
     // 7.99 periods after it began.
-    let moment =
-        |i: u64| (i / 56) * 7_000 + if i % 56 < 36 { i % 56 * 166 } else { 6_000 + (i % 56 - 36) * 50 };
+    let moment = |i: u64| (i / 56) * 7_000 + if i % 56 < 36 { i % 56 * 166 } else { 6_000 + (i % 56 - 36) * 50 };
     let records: Vec<_> = (0..560)
         .map(|i| (i, moment(i)))
         .take_while(|&(_, at)| at < 55_930)
@@ -186,16 +174,11 @@ fn what_may_be_chance_is_a_warning() {
     let (outcome, said) = warns(&run(
         2_000,
         (0..20)
-            .map(|i| {
-                record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 3).usage(100, 3).build()
-            })
+            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 3).usage(100, 3).build())
             .collect(),
     ));
     assert_eq!(outcome, VerdictOutcome::Valid);
-    assert!(
-        said.as_ref().is_some_and(|said| said.ends_with("it holds 20 requests, and 30 would show it")),
-        "{said:?}"
-    );
+    assert!(said.as_ref().is_some_and(|said| said.ends_with("it holds 20 requests, and 30 would show it")), "{said:?}");
     assert_eq!(warns(&steady()), (VerdictOutcome::Valid, None));
     assert_eq!(warns(&overloaded(90_000)), (VerdictOutcome::Overloaded, None), "that is sure");
 }
@@ -208,8 +191,7 @@ fn a_smoke_run_is_judged_by_its_answers_alone() {
     for record in &mut log.records {
         record.scheduled = ms(0);
     }
-    log.footer.as_mut().unwrap().client =
-        Some(ClientFacts { loop_cpu_ns: u64::MAX / 2, ..ClientFacts::default() });
+    log.footer.as_mut().unwrap().client = Some(ClientFacts { loop_cpu_ns: u64::MAX / 2, ..ClientFacts::default() });
     let summary = summarise(&log, &[]);
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Valid, "{:?}", summary.verdict.reasons);
     // Lost, cut off or failed: that is judged.
@@ -254,8 +236,7 @@ fn a_run_that_a_breaker_ended_says_which_and_the_failures_decide_who_is_to_blame
 #[test]
 fn a_load_that_is_over_before_an_answer_could_be_is_no_long_wait() {
     let of = |gap| {
-        let records =
-            (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 400, gap, 11).build());
+        let records = (0..40).map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 400, gap, 11).build());
         let mut log = run(1_000, records.collect());
         let ramp = RateStage { duration_s: 1.0, from_rate_per_s: 0.0, to_rate_per_s: 80.0 };
         log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
@@ -322,11 +303,7 @@ fn answers_as_long_as_the_window_are_no_overload() {
     log.header.plan.window_start = ms(5_000);
     (log.header.plan.warmup_requests, log.header.plan.measured_requests) = (50, 100);
     log.records.extend((150..230).map(|i| {
-        record(i)
-            .phase(Phase::Cooldown)
-            .sent_at(i * 100, i * 100, i * 100)
-            .paced(i * 100 + 8_000, 1, 1)
-            .build()
+        record(i).phase(Phase::Cooldown).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 8_000, 1, 1).build()
     }));
     let summary = summarise(&log, &[]);
     assert!(summary.served.is_some_and(|served| served.share() < 0.75), "{:?}", summary.served);

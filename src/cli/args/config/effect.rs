@@ -25,8 +25,7 @@ pub(in crate::cli) fn in_effect(
     let (Some(verb), Ok(matches)) = (verb, matches) else {
         return Ok(InEffect { arguments: typed, ..InEffect::default() });
     };
-    let is_typed =
-        |arg: &&Arg| matches.subcommand_matches(verb.get_name()).is_some_and(|of| was_typed(of, arg));
+    let is_typed = |arg: &&Arg| matches.subcommand_matches(verb.get_name()).is_some_and(|of| was_typed(of, arg));
     let typed_options = verb.get_arguments().filter(is_typed).collect();
     let settings = surroundings.arguments(&command, verb, typed_options)?;
     let mut arguments = typed;

@@ -49,9 +49,8 @@ fn settable(verb: &Command) -> impl Iterator<Item = &Arg> {
 
 /// The option of a verb by its long name or another name for it.
 pub(super) fn option<'c>(verb: &'c Command, name: &str) -> Option<&'c Arg> {
-    settable(verb).find(|arg| {
-        arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|names| names.contains(&name))
-    })
+    settable(verb)
+        .find(|arg| arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|names| names.contains(&name)))
 }
 
 /// The long names of a verb's options.

@@ -77,8 +77,7 @@ impl Surroundings {
             let text = match std::fs::read_to_string(path) {
                 Ok(text) => text,
                 Err(error)
-                    if !measures(verb)
-                        || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                    if !measures(verb) || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
                 {
                     continue;
                 }
@@ -118,8 +117,7 @@ pub(in crate::cli) fn results_folder(surroundings: &Surroundings) -> PathBuf {
 }
 
 fn are_in_conflict(verb: &Command, a: &Arg, b: &Arg) -> bool {
-    let names =
-        |a: &Arg, b: &Arg| verb.get_arg_conflicts_with(a).iter().any(|other| other.get_id() == b.get_id());
+    let names = |a: &Arg, b: &Arg| verb.get_arg_conflicts_with(a).iter().any(|other| other.get_id() == b.get_id());
     names(a, b) || names(b, a)
 }
 
@@ -139,9 +137,7 @@ impl Setting {
         let takes_value = arg.get_action().takes_values();
         let of = |value: &NodeValue| text(value).map(|text| format!("--{option}={text}"));
         let arguments = match &self.value {
-            NodeValue::Bool(on) if !takes_value => {
-                Some(if *on { vec![format!("--{option}")] } else { Vec::new() })
-            }
+            NodeValue::Bool(on) if !takes_value => Some(if *on { vec![format!("--{option}")] } else { Vec::new() }),
             NodeValue::Text(text) if !takes_value => match text.as_str() {
                 "1" | "true" | "yes" => Some(vec![format!("--{option}")]),
                 "0" | "false" | "no" => Some(Vec::new()),

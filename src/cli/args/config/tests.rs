@@ -39,8 +39,7 @@ impl Desk {
     }
 
     fn of(&self, variables: &[(&str, &str)], typed: &[&str]) -> Result<InEffect, Stop> {
-        let variable =
-            |(name, value): &(&str, &str)| (option_name(&name[PREFIX.len()..]), (*value).to_owned());
+        let variable = |(name, value): &(&str, &str)| (option_name(&name[PREFIX.len()..]), (*value).to_owned());
         let variables = variables.iter().map(variable);
         let files = ["here.toml", "user.toml", "absent.toml"].map(|name| self.0.path().join(name));
         let surroundings = Surroundings { variables: variables.collect(), files: files.to_vec() };
@@ -131,10 +130,8 @@ fn results_are_where_a_setting_says() {
 
 #[test]
 fn tables_are_for_their_verb_and_values_are_as_typed() {
-    let desk = Desk::new(
-        "[mock]\nport = 9000\n[bench]\ninput-tokens = { kind = \"normal\", mean = 256, std = 128 }\n",
-        "",
-    );
+    let desk =
+        Desk::new("[mock]\nport = 9000\n[bench]\ninput-tokens = { kind = \"normal\", mean = 256, std = 128 }\n", "");
     assert_eq!(desk.line(&[], &["mock"]), "mock --port=9000");
     assert_eq!(Desk::new("mock = { port = 1 }\n", "").line(&[], &["mock"]), "mock --port=1");
     assert_eq!(
@@ -178,11 +175,7 @@ fn a_file_that_cannot_be_read_is_refused_where_it_is_wanted() {
     let here = desk.0.path().join("here.toml");
     std::fs::write(&here, [0xff, 0xfe, b'u']).unwrap();
     let error = desk.of(&[], &["bench", "chat"]).unwrap_err();
-    assert!(
-        error.message().contains("here.toml: ") && error.message().contains("UTF-8"),
-        "{}",
-        error.message()
-    );
+    assert!(error.message().contains("here.toml: ") && error.message().contains("UTF-8"), "{}", error.message());
     assert!(desk.of(&[], &["mock"]).is_ok(), "another verb does not mind");
     std::fs::remove_file(&here).unwrap();
     std::fs::create_dir(&here).unwrap();

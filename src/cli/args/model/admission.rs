@@ -53,9 +53,8 @@ fn limit(text: &str) -> Result<NamedLimit, String> {
         None => (None, text),
     };
     let most = most.trim().parse().ok().filter(|most| *most > 0 && name.as_deref() != Some(""));
-    let most = most.ok_or_else(|| {
-        format!("`{text}` is not a number of requests from 1 on, nor NAME=N; write 64 or batch=20")
-    })?;
+    let most = most
+        .ok_or_else(|| format!("`{text}` is not a number of requests from 1 on, nor NAME=N; write 64 or batch=20"))?;
     Ok(NamedLimit { name, most })
 }
 
@@ -79,11 +78,7 @@ impl AdmissionArgs {
             limits: limits.collect::<Result<_, Stop>>()?,
             max_queued: self.max_queued_requests,
             retry_after: self.retry_after,
-            abandoned: if self.ignore_disconnects {
-                AbandonedWork::Completed
-            } else {
-                AbandonedWork::Cancelled
-            },
+            abandoned: if self.ignore_disconnects { AbandonedWork::Completed } else { AbandonedWork::Cancelled },
         })
     }
 
@@ -152,11 +147,7 @@ mod tests {
         let second = classes[1].name.clone();
         assert_eq!(
             limits(&format!("200,{second}=20,low=7"), &classes).unwrap(),
-            [
-                (AdmissionGroup::All, 200),
-                (AdmissionGroup::Class(1), 20),
-                (AdmissionGroup::Priority(Priority::Low), 7)
-            ]
+            [(AdmissionGroup::All, 200), (AdmissionGroup::Class(1), 20), (AdmissionGroup::Priority(Priority::Low), 7)]
         );
         assert!(limits("bacth=20", &classes).unwrap_err().contains(&second));
         assert!(limits("batch=20", &[]).unwrap_err().contains("over HTTP"));

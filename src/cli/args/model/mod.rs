@@ -37,13 +37,7 @@ pub(in crate::cli) struct ModelArgs {
 
     /// Router: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts up to
     /// 1,024 tokens that are not of low priority); with pools, the choice of the prefill server
-    #[arg(
-        long,
-        value_name = "RULE",
-        default_value = "least-loaded",
-        help_heading = "Layout",
-        requires = "several"
-    )]
+    #[arg(long, value_name = "RULE", default_value = "least-loaded", help_heading = "Layout", requires = "several")]
     router: RoutingRule,
 
     /// Servers for prefill and servers for decode, such as 6:2 [default: no pools]
@@ -108,8 +102,7 @@ impl Described {
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
         let fact = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
         let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
-        let gpus =
-            ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
+        let gpus = ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
         DeploymentFacts {
             hardware: fact("hardware"),
             gpus,
@@ -199,22 +192,14 @@ impl ModelArgs {
         Ok(Described { fleet, model, max_model_len, facts })
     }
 
-    fn plain(
-        &self,
-        ttft: Delay,
-        itl: Delay,
-    ) -> Result<(EngineModel, Option<KvTransfer>, Map<String, Value>), Stop> {
+    fn plain(&self, ttft: Delay, itl: Delay) -> Result<(EngineModel, Option<KvTransfer>, Map<String, Value>), Stop> {
         if self.pools.is_some() {
             return Err(Stop::usage(
                 "a plain server has no prefill and decode to put into pools\nhint: leave out --pools, or --ttft and \
                  --itl",
             ));
         }
-        let facts = [
-            ("ttft", json!(ttft.to_string())),
-            ("itl", json!(itl.to_string())),
-            ("slots", json!(self.slots)),
-        ];
+        let facts = [("ttft", json!(ttft.to_string())), ("itl", json!(itl.to_string())), ("slots", json!(self.slots))];
         Ok((EngineModel::Plain { slots: self.slots.get(), ttft, itl }, None, facts_of(facts)))
     }
 }

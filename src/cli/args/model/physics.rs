@@ -11,8 +11,8 @@ use crate::cli::args::values::{above_zero, switched, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::simulator::{
-    BLOCK_SIZE, BatchingConfig, Deployment, Efficiency, EngineModel, HARDWARE, Hardware, KvTransfer, MODELS,
-    Precision, SchedulerLimits, SchedulingPolicy, ServingModel, Speculation, StepTime,
+    BLOCK_SIZE, BatchingConfig, Deployment, Efficiency, EngineModel, HARDWARE, Hardware, KvTransfer, MODELS, Precision,
+    SchedulerLimits, SchedulingPolicy, ServingModel, Speculation, StepTime,
 };
 
 /// Options of a batching engine, which a plain server does not take.
@@ -155,14 +155,12 @@ impl PhysicsArgs {
             gpu_memory_utilization: self.gpu_memory_utilization,
             ..Deployment::new(hardware, model)
         };
-        let mut config =
-            BatchingConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
+        let mut config = BatchingConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
         let capacity = config.kv_blocks * u64::from(BLOCK_SIZE);
         config.limits = self.limits(config.limits, capacity)?;
         let limits = config.limits;
         if let Some(path) = &self.step_times {
-            config.step_time =
-                StepTime::Table(values::step_table(path, self.prefill_rate).map_err(Stop::usage)?);
+            config.step_time = StepTime::Table(values::step_table(path, self.prefill_rate).map_err(Stop::usage)?);
         }
         config.speculation = self.speculative;
         let mut facts = facts_of([
@@ -184,8 +182,7 @@ impl PhysicsArgs {
             facts.insert("async_scheduling".to_owned(), json!(true));
         }
         if let Some(Speculation { draft_tokens, acceptance, draft_cost }) = self.speculative {
-            facts
-                .insert("speculative".to_owned(), json!(format!("{acceptance}:{draft_tokens}:{draft_cost}")));
+            facts.insert("speculative".to_owned(), json!(format!("{acceptance}:{draft_tokens}:{draft_cost}")));
         }
         if let Some(path) = &self.step_times {
             facts.insert("step_times".to_owned(), json!(path.display().to_string()));

@@ -30,8 +30,7 @@ pub(super) fn facts_of<const N: usize>(facts: [(&str, Value); N]) -> Map<String,
 pub(super) const POLICIES: [(&str, SchedulingPolicy); 2] =
     [("fcfs", SchedulingPolicy::Fcfs), ("priority", SchedulingPolicy::Priority)];
 /// vLLM's names of formats of the KV cache, of which `auto` means the 16 bits in which every model here was published.
-pub(super) const KV_CACHE_FORMATS: [(&str, Precision); 2] =
-    [("auto", Precision::Bf16), ("fp8", Precision::Fp8)];
+pub(super) const KV_CACHE_FORMATS: [(&str, Precision); 2] = [("auto", Precision::Bf16), ("fp8", Precision::Fp8)];
 
 pub(super) fn policy(text: &str) -> Result<SchedulingPolicy, String> {
     named("scheduling policy", &POLICIES, text)
@@ -127,9 +126,7 @@ fn step_rows(text: &str) -> Result<Vec<(u32, Duration)>, String> {
             Some((batch.trim().parse().ok()?, time))
         });
         rows.push(row.ok_or_else(|| {
-            format!(
-                "line {number}: `{content}` is no row; write a batch size and milliseconds, such as 8,31.5"
-            )
+            format!("line {number}: `{content}` is no row; write a batch size and milliseconds, such as 8,31.5")
         })?);
     }
     Ok(rows)
@@ -176,10 +173,7 @@ mod tests {
     #[test]
     fn rows_are_read_with_or_without_a_heading() {
         let expected = vec![(1, Duration::from_micros(30_500)), (8, Duration::from_millis(33))];
-        assert_eq!(
-            step_rows("batch,ms\n1, 30.5\n\n# measured on Tuesday\n8,33 # a note\n").unwrap(),
-            expected
-        );
+        assert_eq!(step_rows("batch,ms\n1, 30.5\n\n# measured on Tuesday\n8,33 # a note\n").unwrap(), expected);
         assert_eq!(step_rows("1,30.5\n8,33").unwrap(), expected);
     }
 

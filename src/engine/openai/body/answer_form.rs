@@ -129,19 +129,14 @@ mod tests {
         for (choice, sent) in [
             (ToolChoice::Auto, json!("auto")),
             (ToolChoice::Required, json!("required")),
-            (
-                ToolChoice::Named("look".to_owned()),
-                json!({ "type": "function", "function": { "name": "look" } }),
-            ),
+            (ToolChoice::Named("look".to_owned()), json!({ "type": "function", "function": { "name": "look" } })),
         ] {
-            let shape =
-                |tool| AnswerShape::Tools { tools: vec![tool], choice: choice.clone(), in_slo: false };
+            let shape = |tool| AnswerShape::Tools { tools: vec![tool], choice: choice.clone(), in_slo: false };
             let strict = asked(EngineKind::Vllm, &shape(ToolSpec { strict: true, ..tool.clone() }));
             assert_eq!(strict["tools"][0]["function"]["strict"], true);
             let body = asked(EngineKind::Vllm, &shape(tool.clone()));
             assert_eq!(body["tool_choice"], sent);
-            let function =
-                json!({ "name": "look", "description": "Looks", "parameters": { "type": "object" } });
+            let function = json!({ "name": "look", "description": "Looks", "parameters": { "type": "object" } });
             assert_eq!(body["tools"], json!([{ "type": "function", "function": function }]));
         }
     }

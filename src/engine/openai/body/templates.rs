@@ -49,17 +49,14 @@ impl BodyTemplates {
             models => models.iter().map(String::as_str).collect(),
         };
         let shapes: Vec<&AnswerShape> = target.answers.iter().flatten().collect();
-        let asked =
-            std::iter::once(RequestedForm::Words).chain(shapes.iter().copied().map(RequestedForm::Shaped));
+        let asked = std::iter::once(RequestedForm::Words).chain(shapes.iter().copied().map(RequestedForm::Shaped));
         let urgencies = &urgencies;
         let of_form = |form| {
-            let of_model =
-                move |model| urgencies.iter().map(move |target| BodyTemplate::new(target, model, form));
+            let of_model = move |model| urgencies.iter().map(move |target| BodyTemplate::new(target, model, form));
             models.iter().copied().flat_map(of_model)
         };
-        let index = |shape: &AnswerShape| {
-            shapes.iter().position(|known| std::ptr::eq(*known, shape)).map_or(0, |at| at + 1)
-        };
+        let index =
+            |shape: &AnswerShape| shapes.iter().position(|known| std::ptr::eq(*known, shape)).map_or(0, |at| at + 1);
         Self {
             templates: asked.flat_map(of_form).collect(),
             by_model: urgencies.len(),
@@ -135,8 +132,7 @@ mod tests {
     fn asked(target: &Target, model: Option<u16>, priority: Priority) -> (Value, Value) {
         let templates = BodyTemplates::new(target, "base");
         let planned = PlannedRequest { priority, model, ..PlannedRequest::default() };
-        let body: Value =
-            serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
+        let body: Value = serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
         (body["model"].clone(), body["priority"].clone())
     }
 
@@ -160,12 +156,8 @@ mod tests {
         let templates = BodyTemplates::new(&mixed, "base");
         for (class, captured) in [(0, CaptureText::No), (1, CaptureText::Yes), (2, CaptureText::No)] {
             for (model, name) in [(0, "a"), (1, "b")] {
-                let planned = PlannedRequest {
-                    class,
-                    model: Some(model),
-                    priority: Priority::Low,
-                    ..Default::default()
-                };
+                let planned =
+                    PlannedRequest { class, model: Some(model), priority: Priority::Low, ..Default::default() };
                 let body: Value =
                     serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
                 assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
@@ -183,18 +175,14 @@ mod tests {
         for (model, name) in [(0, "a"), (1, "b")] {
             assert_eq!(asked(&mixed, Some(model), Priority::Low), (json!(name), json!(1)));
         }
-        assert_eq!(
-            asked(&target(EngineKind::Vllm, PriorityField::Unsent), None, Priority::Low).0,
-            json!("base")
-        );
+        assert_eq!(asked(&target(EngineKind::Vllm, PriorityField::Unsent), None, Priority::Low).0, json!("base"));
     }
 
     #[test]
     fn a_golden_prompt_is_asked_the_same_way_whatever_the_load_is_reported() {
         let mut target = target(EngineKind::Vllm, PriorityField::Unsent);
         target.sampling.temperature = Some(0.7);
-        let extra =
-            json!({ "top_p": 0.5, "ignore_eos": true, "min_tokens": 9, "chat_template_kwargs": { "a": 1 } });
+        let extra = json!({ "top_p": 0.5, "ignore_eos": true, "min_tokens": 9, "chat_template_kwargs": { "a": 1 } });
         target.extra_body.0 = extra.as_object().unwrap().clone();
         let check = GoldenCheck {
             slice: None,

@@ -5,13 +5,7 @@ use super::*;
 #[test]
 fn hints_name_the_options_of_the_server_in_use_and_of_no_other() {
     let foreign = |hint: &str, own: &[&str]| {
-        let all = [
-            "--scheduling-policy",
-            "--enable-priority",
-            "--enable-auto",
-            "--jinja",
-            "guided_decoding_backend",
-        ];
+        let all = ["--scheduling-policy", "--enable-priority", "--enable-auto", "--jinja", "guided_decoding_backend"];
         all.into_iter().find(|option| hint.contains(option) && !own.contains(option)).map(str::to_owned)
     };
     for (dialect, priority, form) in [

@@ -59,10 +59,8 @@ fn whole(tokens: u32) -> Vec<u8> {
 /// took, and what they sent.
 async fn tested(first: Vec<u8>, pause: Duration, retry: Duration) -> (SmokeReport, Duration, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut target = Target::new(
-        format!("http://{}", listener.local_addr().unwrap()).parse().unwrap(),
-        EngineKind::Openai,
-    );
+    let mut target =
+        Target::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap(), EngineKind::Openai);
     (target.api_key, target.form) = (Some(Secret::new(KEY)), AnswerForm::Whole);
     let bodies = Bodies::default();
     let mut server = Box::pin(picky(listener, first, pause, Arc::clone(&bodies)));

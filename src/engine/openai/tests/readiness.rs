@@ -13,17 +13,9 @@ async fn smoke_tests_name_the_cure_and_no_secret() {
         (vec![Act::Send(json(404, r#"{"detail":"Not Found"}"#))], "m", "choose another --endpoint"),
         (vec![Act::Send(json(404, r#"{"error":"a model of routing"}"#))], "m", "choose another --endpoint"),
         (vec![Act::Send(json(404, r#"{"error":"what is `m`?"}"#))], "m", "another with --model"),
-        (
-            vec![Act::Send(json(404, r#"{"error":{"message":"?","param":"model"}}"#))],
-            "m",
-            "another with --model",
-        ),
+        (vec![Act::Send(json(404, r#"{"error":{"message":"?","param":"model"}}"#))], "m", "another with --model"),
         (vec![send(&html("<p>compressed, not streaming</p>"))], "m", "not of a web page"),
-        (
-            vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))],
-            "m",
-            r#"--extra-body '{"ignore_eos": null}'"#,
-        ),
+        (vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))], "m", r#"--extra-body '{"ignore_eos": null}'"#),
         (vec![Act::Send(json(200, r#"{"choices":[]}"#))], "m", "--no-stream"),
         (vec![Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause], "m", "slow or stuck"),
     ] {
@@ -95,10 +87,7 @@ async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
     target.tls.check = crate::engine::target::CertificateCheck::Skipped;
     let error = OpenAiEngine::connect(target, Duration::from_mins(10), |progress| never_ready(&progress));
     let error = error.await.err().unwrap().to_string();
-    assert!(
-        error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),
-        "{error}"
-    );
+    assert!(error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"), "{error}");
 }
 
 /// A status with the wait that it asks for, in milliseconds.
@@ -157,14 +146,10 @@ async fn the_page_of_a_gateway_that_costs_is_never_asked_for() {
 
 #[tokio::test]
 async fn a_server_that_misses_a_key_is_not_awaited() {
-    let locked =
-        |_: &str| json(500, r#"{"error":{"message":"Authentication Error, No api key passed in."}}"#);
+    let locked = |_: &str| json(500, r#"{"error":{"message":"Authentication Error, No api key passed in."}}"#);
     let (url, _) = pages(locked).await;
     let error = connected(&url, EngineKind::Vllm, Duration::from_mins(10)).await.err().unwrap();
-    assert!(
-        error.contains("cannot be used") && error.contains("no key was sent: set OPENAI_API_KEY"),
-        "{error}"
-    );
+    assert!(error.contains("cannot be used") && error.contains("no key was sent: set OPENAI_API_KEY"), "{error}");
 }
 
 #[tokio::test]
@@ -185,9 +170,8 @@ async fn a_page_of_health_that_fails_is_passed_over_where_models_are_listed() {
     assert_eq!(engine.await.unwrap().facts().model, "m");
     assert!(
         passed_over.len() == 1
-            && passed_over[0].starts_with(
-                "note: the server's health page fails (/health answers 500: boom), but it lists"
-            ),
+            && passed_over[0]
+                .starts_with("note: the server's health page fails (/health answers 500: boom), but it lists"),
         "{passed_over:?}"
     );
     // One that loads is awaited.
@@ -206,8 +190,7 @@ async fn a_mock_is_known_whatever_dialect_it_is_asked_in() {
     let facts = connected(&url, EngineKind::Openai, Duration::from_secs(5)).await.unwrap().facts().clone();
     assert_eq!(facts.engine, "mock");
     let (url, _) = pages(|_| {
-        b"HTTP/1.1 200 OK\r\nserver: skyline-mock\r\ncontent-length: 21\r\n\r\n{\"data\":[{\"id\":\"m\"}]}"
-            .to_vec()
+        b"HTTP/1.1 200 OK\r\nserver: skyline-mock\r\ncontent-length: 21\r\n\r\n{\"data\":[{\"id\":\"m\"}]}".to_vec()
     })
     .await;
     let facts = connected(&url, EngineKind::Vllm, Duration::from_secs(5)).await.unwrap().facts().clone();

@@ -9,9 +9,7 @@ async fn connections_are_used_again_and_lost_ones_are_reported() {
     for turn in 0..2 {
         let (events, end) = ask(&engine).await;
         assert_eq!(end.result, Ok(()), "{turn}");
-        assert!(
-            matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
-        );
+        assert!(matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0)));
         // Lets the last bytes of the answer arrive, and the connection rest.
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
@@ -53,10 +51,9 @@ async fn a_request_that_meets_the_close_of_an_idle_connection_is_sent_again_once
 async fn a_request_that_the_server_was_at_work_on_is_not_sent_again() {
     let begun = vec![send(STREAM), chunk(&delta("a")), Act::Close];
     let waited = [vec![Act::Pause; 55], vec![Act::Close]].concat();
-    for (lost, words) in [
-        (begun, "closed before the announced end"),
-        (waited, "the server closed the connection before it answered"),
-    ] {
+    for (lost, words) in
+        [(begun, "closed before the announced end"), (waited, "the server closed the connection before it answered")]
+    {
         let server = serve(vec![good(&["a"]), lost, good(&["b"])]).await;
         let engine = engine(target(&server)).await;
         assert_eq!(ask(&engine).await.1.result, Ok(()));
@@ -209,9 +206,7 @@ async fn another_run_has_the_connections_and_request_ids_of_its_own() {
     let second = first.for_another_run();
     for (turn, run) in [&first, &second].into_iter().enumerate() {
         let (events, _) = ask(run).await;
-        assert!(
-            matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
-        );
+        assert!(matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0)));
         let (_, request) = server.seen.lock().unwrap()[turn].clone();
         let id = format!("x-request-id: {}00000000002a\r\n", run.facts().request_id_prefix);
         assert!(request.contains(&id), "{request}");

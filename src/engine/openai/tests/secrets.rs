@@ -60,7 +60,6 @@ async fn a_refusal_without_end_is_not_read_to_it() {
     let head = "HTTP/1.1 500 X\r\ncontent-length: 1000000000000\r\n\r\n";
     let answer = [head.as_bytes(), &b"words ".repeat(20_000)].concat();
     let target = Target::new(repeat(answer).await.parse().unwrap(), EngineKind::Openai);
-    let error =
-        OpenAiEngine::connect(target, Duration::from_secs(1), |_| ()).await.err().unwrap().to_string();
+    let error = OpenAiEngine::connect(target, Duration::from_secs(1), |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("answers 500: words words"), "{error}");
 }

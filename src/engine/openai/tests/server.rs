@@ -140,11 +140,8 @@ pub(super) async fn read_request<S: AsyncRead + Unpin>(socket: &mut S) -> Option
 }
 
 pub(super) fn json(status: u16, body: &str) -> Vec<u8> {
-    format!(
-        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
+    format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .into_bytes()
 }
 
 pub(super) const STREAM: &str =
@@ -158,8 +155,7 @@ pub(super) fn delta(text: &str) -> String {
     format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
 }
 
-pub(super) const FINISH: &str =
-    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
+pub(super) const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
 pub(super) const DONE: &str = "data: [DONE]\n\n";
 
 /// A good answer of `texts`, each in its own chunk.

@@ -18,13 +18,12 @@ pub(super) fn acceptor() -> tokio_rustls::TlsAcceptor {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/");
     let certificate = CertificateDer::from_pem_file(format!("{folder}server.cert.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}server.key.pem")).unwrap();
-    let config =
-        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
     tokio_rustls::TlsAcceptor::from(Arc::new(config))
 }
 
@@ -69,8 +68,7 @@ async fn certificates_are_checked_by_default() {
     let error = OpenAiEngine::connect(stranger, Duration::ZERO, |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("holds no certificate") && error.contains("Cargo.toml"), "{error}");
     // Waiting does not make a certificate valid, so there is no wait.
-    let connecting =
-        OpenAiEngine::connect(strict, Duration::from_mins(10), |progress| never_ready(&progress));
+    let connecting = OpenAiEngine::connect(strict, Duration::from_mins(10), |progress| never_ready(&progress));
     if let Err(error) = connecting.await {
         let error = error.to_string();
         // Where the system has no roots at all, that is reported first.

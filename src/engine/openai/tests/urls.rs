@@ -55,12 +55,7 @@ async fn listen(address: &str, models: &'static [u8], tunnel: u16) -> Option<Lis
     Some(Listening { address, seen })
 }
 
-async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
-    mut socket: S,
-    first: String,
-    models: &'static [u8],
-    log: Seen,
-) {
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(mut socket: S, first: String, models: &'static [u8], log: Seen) {
     let mut next = Some(first);
     while let Some(request) = next {
         let line = request.lines().next().unwrap();
@@ -153,10 +148,7 @@ async fn an_address_is_asked_as_it_was_given() {
         (
             "http://[fd00::1]:8000/v1/completions",
             None,
-            [
-                "POST http://[fd00::1]:8000/v1/completions HTTP/1.1",
-                "GET http://[fd00::1]:8000/v1/models HTTP/1.1",
-            ],
+            ["POST http://[fd00::1]:8000/v1/completions HTTP/1.1", "GET http://[fd00::1]:8000/v1/models HTTP/1.1"],
             "[fd00::1]:8000",
             "m",
         ),
@@ -206,8 +198,7 @@ async fn a_server_without_a_list_of_models_needs_the_models_name_alone() {
     ];
     for models in other.into_iter().chain([NO_LIST, LOCKED]) {
         let server = listen("127.0.0.1:0", models, 200).await.unwrap();
-        let mut target =
-            Target::new(format!("http://{}", server.address).parse().unwrap(), EngineKind::Openai);
+        let mut target = Target::new(format!("http://{}", server.address).parse().unwrap(), EngineKind::Openai);
         let error = connect(target.clone()).await.err().unwrap();
         assert!(error.contains("does not list its models") && error.contains("--model"), "{error}");
         target.model = Some("toy".to_owned());
@@ -220,8 +211,7 @@ async fn a_server_without_a_list_of_models_needs_the_models_name_alone() {
 async fn a_proxy_that_refuses_is_named_at_once() {
     let server = listen("127.0.0.1:0", LIST, 407).await.unwrap();
     let target = server.proxied("https://example.org".parse().unwrap());
-    let connecting =
-        OpenAiEngine::connect(target, Duration::from_mins(10), |progress| never_ready(&progress));
+    let connecting = OpenAiEngine::connect(target, Duration::from_mins(10), |progress| never_ready(&progress));
     let error = connecting.await.err().unwrap().to_string();
     for part in [&format!("the proxy http://{}: it refuses with 407", server.address), "NO_PROXY=HOST"] {
         assert!(error.contains(part) && !error.contains("secret"), "{error}");
@@ -234,10 +224,7 @@ async fn a_proxy_that_is_not_there_is_named() {
     let missing = Listening { address: gone, seen: Seen::default() };
     let target = missing.proxied("https://example.org".parse().unwrap());
     let error = OpenAiEngine::connect(target, Duration::ZERO, |_| ()).await.err().unwrap().to_string();
-    assert!(
-        error.contains("the proxy http://127.0.0.1") && error.contains("refused the connection"),
-        "{error}"
-    );
+    assert!(error.contains("the proxy http://127.0.0.1") && error.contains("refused the connection"), "{error}");
     assert!(error.contains("NO_PROXY=HOST"), "{error}");
 }
 
@@ -248,8 +235,7 @@ async fn every_turn_of_a_session_carries_its_id() {
     target.session_header = Some(HeaderName::from_static("x-session-id"));
     let engine = connect(target).await.unwrap();
     for index in [7, 70, 700] {
-        let turn =
-            (index != 700).then_some(Turn { session: 7, number: 0, of: None, begun: 0, history_tokens: 0 });
+        let turn = (index != 700).then_some(Turn { session: 7, number: 0, of: None, begun: 0, history_tokens: 0 });
         let planned = PlannedRequest { index, turn, ..PlannedRequest::default() };
         let request = engine.prepare(&planned.into_spec(Prompt::default()));
         let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));

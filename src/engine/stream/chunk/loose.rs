@@ -254,16 +254,13 @@ mod tests {
 
     #[test]
     fn what_says_nothing_is_empty_and_counts_may_stand_in_quotes() {
-        for json in ["null", "false", "0", "0.0", r#""""#, "[]", "{}", r#"{"code":0,"message":""}"#, "[null]"]
-        {
+        for json in ["null", "false", "0", "0.0", r#""""#, "[]", "{}", r#"{"code":0,"message":""}"#, "[null]"] {
             assert!(value(json).is_empty(), "{json}");
         }
         for json in ["true", "1", r#""x""#, r#"{"code":0,"message":"x"}"#, "[[[[[[]]]]]]"] {
             assert!(!value(json).is_empty(), "{json}");
         }
-        for (json, count) in
-            [("8", Some(8)), (r#""8""#, Some(8)), ("8.0", Some(8)), ("8.5", None), ("-1", None)]
-        {
+        for (json, count) in [("8", Some(8)), (r#""8""#, Some(8)), ("8.0", Some(8)), ("8.5", None), ("-1", None)] {
             assert_eq!(value(json).count(), count, "{json}");
         }
     }

@@ -43,8 +43,7 @@ impl<'a> Message<'a> {
                 },
                 "tool_calls" => match value.items() {
                     Some(calls) => {
-                        message.tool_calls =
-                            calls.into_iter().map(|c| ToolCallJson::read(c, unread)).collect();
+                        message.tool_calls = calls.into_iter().map(|c| ToolCallJson::read(c, unread)).collect();
                     }
                     None => note(unread, "tool_calls"),
                 },
@@ -75,9 +74,8 @@ impl<'a> Message<'a> {
         let (mut content, mut thoughts) = (Vec::new(), Vec::new());
         for part in parts {
             let part = LooseValue(part);
-            let kind = part
-                .members()
-                .and_then(|all| LooseValue(all.into_iter().find(|(name, _)| name == "type")?.1).string());
+            let kind =
+                part.members().and_then(|all| LooseValue(all.into_iter().find(|(name, _)| name == "type")?.1).string());
             let thinks = kind.is_some_and(|kind| kind.contains("think") || kind.contains("reason"));
             match part.text() {
                 Some(text) => if thinks { &mut thoughts } else { &mut content }.push(text),
@@ -97,8 +95,7 @@ impl<'a> Message<'a> {
 /// Parts of the names of fields that hold reasoning: `thinking`, `thoughts`, `reasoning_details`, `reasoning_text`.
 const REASONING: [&str; 7] = ["reasoning", "think", "thought", "chain_of", "cot", "scratchpad", "monologue"];
 /// Ends of names of what is said about it.
-const ABOUT: [&str; 10] =
-    ["signature", "id", "type", "effort", "format", "status", "tokens", "budget", "role", "name"];
+const ABOUT: [&str; 10] = ["signature", "id", "type", "effort", "format", "status", "tokens", "budget", "role", "name"];
 
 /// Whether a field of this name holds reasoning.
 pub(in crate::engine::stream) fn is_reasoning(name: &str) -> bool {

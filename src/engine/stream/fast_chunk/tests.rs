@@ -13,25 +13,10 @@ fn the_shapes_of_servers_are_usual() {
     for (json, index, text, at) in [
         (choice(r#"{"content":"a\n"}"#), 2, Some(Content), r"a\n"),
         (choice(r#"{"role":"assistant","content":""}"#), 2, None, ""),
-        (
-            choice(r#"{"role":null,"content":null,"reasoning_content":"b","tool_calls":null}"#),
-            2,
-            Some(Reasoning),
-            "b",
-        ),
+        (choice(r#"{"role":null,"content":null,"reasoning_content":"b","tool_calls":null}"#), 2, Some(Reasoning), "b"),
         (choice(r#"{"reasoning":"b","content":"c"}"#), 2, Some(Content), "c"),
-        (
-            choice(r#"{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{"}}]}"#),
-            2,
-            Some(ToolCall),
-            "{",
-        ),
-        (
-            r#"{"choices":[{"text":" é","logprobs":{"tokens":[1.5e-3,-2]}}]}"#.to_owned(),
-            0,
-            Some(Content),
-            " é",
-        ),
+        (choice(r#"{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{"}}]}"#), 2, Some(ToolCall), "{"),
+        (r#"{"choices":[{"text":" é","logprobs":{"tokens":[1.5e-3,-2]}}]}"#.to_owned(), 0, Some(Content), " é"),
     ] {
         let chunk = FastChunk::read(json.as_bytes()).unwrap();
         assert_eq!((chunk.index, chunk.said.text), (Some(index), text), "{json}");
@@ -45,8 +30,7 @@ fn counts_ids_and_reasons_are_read() {
         "usage":{"prompt_tokens":12,"total_tokens":15,"completion_tokens":3,
             "prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":2}}}"#;
     let chunk = FastChunk::read(json).unwrap();
-    let usage =
-        Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
+    let usage = Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
     assert_eq!(chunk.said, ChunkContents { text: None, token_ids: Some(2), usage: Some(usage) });
     assert_eq!(chunk.finish, Some("stop"));
     let alone = br#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3}}"#;
@@ -91,13 +75,7 @@ fn a_member_that_comes_twice_is_left_to_the_full_reader_which_takes_the_last() {
         ("{@}", &[r#""choices":[{}]"#, r#""usage":null"#, r#""object":null"#][..]),
         (
             r#"{"choices":[{@}]}"#,
-            &[
-                r#""index":0"#,
-                r#""delta":null"#,
-                r#""text":null"#,
-                r#""finish_reason":null"#,
-                r#""token_ids":null"#,
-            ],
+            &[r#""index":0"#, r#""delta":null"#, r#""text":null"#, r#""finish_reason":null"#, r#""token_ids":null"#],
         ),
         (
             r#"{"choices":[{"delta":{@}}]}"#,
@@ -110,10 +88,7 @@ fn a_member_that_comes_twice_is_left_to_the_full_reader_which_takes_the_last() {
             ],
         ),
         (r#"{"choices":[{"delta":{"tool_calls":[{@}]}}]}"#, &[r#""function":null"#]),
-        (
-            r#"{"choices":[{"delta":{"tool_calls":[{"function":{@}}]}}]}"#,
-            &[r#""name":null"#, r#""arguments":null"#],
-        ),
+        (r#"{"choices":[{"delta":{"tool_calls":[{"function":{@}}]}}]}"#, &[r#""name":null"#, r#""arguments":null"#]),
         (
             r#"{"choices":[{}],"usage":{@}}"#,
             &[
@@ -131,19 +106,14 @@ fn a_member_that_comes_twice_is_left_to_the_full_reader_which_takes_the_last() {
             assert_eq!(FastChunk::read(twice.as_bytes()), None, "{twice}");
             assert!(ChunkJson::parse(twice.as_bytes()).is_ok(), "{twice}");
             let other = around.replace('@', &format!(r#"{member},"x":null,"x":null"#));
-            assert_eq!(
-                FastChunk::read(other.as_bytes()).is_some(),
-                other.contains(r#""choices""#),
-                "{other}"
-            );
+            assert_eq!(FastChunk::read(other.as_bytes()).is_some(), other.contains(r#""choices""#), "{other}");
         }
     }
 }
 
 /// A chunk around `inside` the quotes of its text.
 fn chunk(inside: &str) -> Vec<u8> {
-    format!(r#"{{"choices":[{{"index":1,"delta":{{"content":"{inside}"}},"finish_reason":null}}]}}"#)
-        .into_bytes()
+    format!(r#"{{"choices":[{{"index":1,"delta":{{"content":"{inside}"}},"finish_reason":null}}]}}"#).into_bytes()
 }
 
 fn learned(json: &[u8]) -> TemplateMatch {
@@ -167,9 +137,7 @@ fn another_text_has_the_same_shape_and_what_is_no_text_has_not() {
         let json = chunk(inside);
         let found = shape.matches(&json);
         assert_eq!(found.is_some(), same, "{inside}");
-        assert!(
-            found.is_none_or(|found| found == (shape.index, inside.as_bytes(), inside.len(), shape.said))
-        );
+        assert!(found.is_none_or(|found| found == (shape.index, inside.as_bytes(), inside.len(), shape.said)));
     }
     assert_eq!(shape.matches(&chunk("b")[1..]), None);
     assert_eq!(shape.matches(&[chunk("b"), b" ".to_vec()].concat()), None);

@@ -77,13 +77,8 @@ impl Grammar {
         };
         let forced = self.budget.missed_by_far(tokens).filter(|_| counted);
         let message = if let (Some(forced), Some(end)) = (forced, end) {
-            format!(
-                "the answer ended after {tokens} of {forced} tokens ({end}), although its length is forced"
-            )
-        } else if reason.is_none()
-            && self.habits.show(Habit::GivesReasons)
-            && !self.budget.is_reached_by(tokens)
-        {
+            format!("the answer ended after {tokens} of {forced} tokens ({end}), although its length is forced")
+        } else if reason.is_none() && self.habits.show(Habit::GivesReasons) && !self.budget.is_reached_by(tokens) {
             format!("{}, {}", Failure::WITHOUT_REASON, self.place())
         } else {
             if reason.is_some() {
@@ -108,10 +103,9 @@ impl Grammar {
                 format!("the server sent [DONE] without a finish reason and broke the connection, {after}"),
             ),
             BodyEnd::Broken => (FailureKind::Reset, format!("the connection broke {after}")),
-            BodyEnd::Clean => (
-                FailureKind::Truncated,
-                format!("the stream closed without a finish reason or [DONE], {after}"),
-            ),
+            BodyEnd::Clean => {
+                (FailureKind::Truncated, format!("the stream closed without a finish reason or [DONE], {after}"))
+            }
         };
         self.failure(kind, message)
     }

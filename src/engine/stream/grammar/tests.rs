@@ -47,10 +47,8 @@ fn roles_and_empty_deltas_are_not_tokens() {
         delta("{}", FINISH),
         event("[DONE]"),
     ]);
-    let kinds: Vec<_> = steps
-        .iter()
-        .filter_map(|s| if let Step::Text { kind, .. } = s { Some(*kind) } else { None })
-        .collect();
+    let kinds: Vec<_> =
+        steps.iter().filter_map(|s| if let Step::Text { kind, .. } = s { Some(*kind) } else { None }).collect();
     assert_eq!(kinds, [Content, Reasoning, Reasoning, ToolCall, ToolCall, Content]);
     assert_eq!(steps.last(), Some(&Step::Complete));
     assert_eq!(end, Ok(()));
@@ -69,10 +67,7 @@ fn ends_are_distinguished() {
         (vec![event("[DONE]")], Err(FailureKind::Empty)),
         (vec![content(), delta("{}", r#","finish_reason":"abort""#)], Err(FailureKind::Aborted)),
         (vec![content(), delta("{}", r#","finish_reason":"error""#)], Err(FailureKind::Aborted)),
-        (
-            vec![content(), event(r#"{"error":{"message":"x"}}"#), event("[DONE]")],
-            Err(FailureKind::StreamError),
-        ),
+        (vec![content(), event(r#"{"error":{"message":"x"}}"#), event("[DONE]")], Err(FailureKind::StreamError)),
         (vec![event(r#"{"error":"x"}"#)], Err(FailureKind::StreamError)),
         (vec![event(r#"{"detail":"Internal Server Error"}"#)], Err(FailureKind::StreamError)),
         // It may be in a queue: what comes then decides.
@@ -108,10 +103,7 @@ fn every_choice_must_finish() {
 
 fn counted(events: &[SseEvent<'_>]) -> Vec<Option<u32>> {
     let steps = judge(events).0;
-    steps
-        .iter()
-        .filter_map(|s| if let Step::Text { tokens, .. } = s { Some(*tokens) } else { None })
-        .collect()
+    steps.iter().filter_map(|s| if let Step::Text { tokens, .. } = s { Some(*tokens) } else { None }).collect()
 }
 
 fn with_usage(content: &str, tokens: u64) -> SseEvent<'static> {
@@ -123,16 +115,14 @@ fn with_usage(content: &str, tokens: u64) -> SseEvent<'static> {
 
 #[test]
 fn growth_of_usage_counts_tokens_and_carries_those_without_text() {
-    let events =
-        [with_usage("", 0), with_usage("a", 1), with_usage("", 2), with_usage("bc", 4), with_usage("", 5)];
+    let events = [with_usage("", 0), with_usage("a", 1), with_usage("", 2), with_usage("bc", 4), with_usage("", 5)];
     assert_eq!(counted(&events), [Some(1), Some(3)]);
 }
 
 #[test]
 fn token_ids_count_tokens_and_carry_those_without_text() {
-    let ids = |content: &str, ids: &str| {
-        delta(&format!(r#"{{"content":"{content}"}}"#), &format!(r#","token_ids":[{ids}]"#))
-    };
+    let ids =
+        |content: &str, ids: &str| delta(&format!(r#"{{"content":"{content}"}}"#), &format!(r#","token_ids":[{ids}]"#));
     assert_eq!(counted(&[ids("a", "7"), ids("", "8, 9"), ids("b", "10"), ids("", "11")]), [Some(1), Some(3)]);
 }
 
@@ -151,8 +141,7 @@ fn usage_is_kept_with_its_details_and_zeros_are_no_usage() {
                 "prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":2}}}"#,
         ))
         .unwrap();
-    let usage =
-        Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
+    let usage = Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
     assert_eq!(grammar.usage, Some(usage));
     grammar.event(&event(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#)).unwrap();
     grammar.event(&event(r#"{"choices":[],"usage":null}"#)).unwrap();
@@ -201,9 +190,7 @@ fn a_count_below_the_chunks_with_text_is_none() {
 fn tokens_that_never_came_are_hidden() {
     let reasoned = |reasoning: u64| {
         let details = format!(r#""completion_tokens_details":{{"reasoning_tokens":{reasoning}}}"#);
-        event(&format!(
-            r#"{{"choices":[],"usage":{{"prompt_tokens":20,"completion_tokens":128,{details}}}}}"#
-        ))
+        event(&format!(r#"{{"choices":[],"usage":{{"prompt_tokens":20,"completion_tokens":128,{details}}}}}"#))
     };
     assert_eq!(read(&[words(28), vec![reasoned(100)]].concat()).hidden_tokens(), 100);
     let shown = vec![delta(r#"{"reasoning_content":" hmm,"}"#, ""); 100];
@@ -222,8 +209,7 @@ fn a_last_chunk_with_the_whole_text_is_no_token() {
 
 #[test]
 fn a_chunk_with_text_of_several_choices_is_one_of_each() {
-    let both =
-        event(r#"{"choices":[{"index":0,"delta":{"content":"a"}},{"index":2,"delta":{"content":"b"}}]}"#);
+    let both = event(r#"{"choices":[{"index":0,"delta":{"content":"a"}},{"index":2,"delta":{"content":"b"}}]}"#);
     let grammar = &mut Grammar::default();
     let kind = Content;
     assert_eq!(grammar.event(&both).unwrap(), Step::Text { tokens: None, kind, choices: 0b101 });
@@ -235,11 +221,7 @@ fn named(name: &'static str, data: &str) -> SseEvent<'static> {
 }
 
 /// The end of an answer with some text and these events, of a server with these habits; what was odd.
-fn end_of(
-    habits: &Arc<Habits>,
-    events: &[SseEvent<'_>],
-    close: BodyEnd,
-) -> (Result<(), Failure>, Vec<String>) {
+fn end_of(habits: &Arc<Habits>, events: &[SseEvent<'_>], close: BodyEnd) -> (Result<(), Failure>, Vec<String>) {
     let mut grammar = Grammar { habits: Arc::clone(habits), ..Grammar::default() };
     let text = [delta(r#"{"content":"a"}"#, ""), delta(r#"{"content":"b"}"#, "")];
     let read = text.iter().chain(events).try_for_each(|event| grammar.event(event).map(drop));
@@ -256,10 +238,7 @@ fn a_failure_in_any_form_fails_the_answer_with_the_words_of_the_server() {
         (vec![named("error", "KV cache is full"), event("[DONE]")], "KV cache is full"),
         (vec![named("error", ""), finish(), event("[DONE]")], "an event `error` without a word"),
         (vec![named("exception", full), finish()], "KV cache is full"),
-        (
-            vec![SseEvent { stray: true, ..event(r#"{"error":{"message":"KV cache is full"}}"#) }],
-            "KV cache is full",
-        ),
+        (vec![SseEvent { stray: true, ..event(r#"{"error":{"message":"KV cache is full"}}"#) }], "KV cache is full"),
         (vec![event("Internal Server Error"), finish()], "Internal Server Error"),
         (vec![finish(), event("[DONE]"), event(r#"{"error":{"message":"late"}}"#)], "late"),
         (vec![event(r#"{"errors":[{"message":"KV cache is full"}]}"#), finish()], "KV cache is full"),
@@ -294,11 +273,9 @@ fn what_is_no_chunk_is_passed_over_and_counted() {
         let (end, oddities) = end_of(&Arc::default(), &events, BodyEnd::Clean);
         assert_eq!((end, oddities), (Ok(()), vec![what.to_owned()]), "{events:?}");
     }
-    for good in [
-        event(r#"{"error":"","choices":[]}"#),
-        event(r#"{"usage":{"prompt_tokens":1},"message":"x"}"#),
-        event(""),
-    ] {
+    for good in
+        [event(r#"{"error":"","choices":[]}"#), event(r#"{"usage":{"prompt_tokens":1},"message":"x"}"#), event("")]
+    {
         let events = [good, delta("{}", FINISH)];
         assert_eq!(end_of(&Arc::default(), &events, BodyEnd::Clean), (Ok(()), Vec::new()), "{events:?}");
     }
@@ -369,8 +346,7 @@ fn a_forced_length_that_is_missed_by_far_is_no_success() {
         grammar.event(&delta("{}", &format!(r#","finish_reason":"{reason}""#))).unwrap();
         grammar.close(BodyEnd::Clean).map_err(|failure| failure.message)
     };
-    let message =
-        "the answer ended after 3 of 8 tokens (finish_reason \"length\"), although its length is forced";
+    let message = "the answer ended after 3 of 8 tokens (finish_reason \"length\"), although its length is forced";
     assert_eq!(end("length", 3), Err(message.to_owned()));
     for (reason, tokens) in [("stop", 3), ("tool_calls", 3), ("length", 4), ("length", 8)] {
         assert_eq!(end(reason, tokens), Ok(()), "{reason} {tokens}");

@@ -37,8 +37,7 @@ pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<Bo
                 (common == field.len() + 1, common == begun.len())
             });
             let marks = [&b"\xEF\xBB\xBF"[..], b"\x1f"];
-            let part =
-                marks.iter().any(|mark| mark.starts_with(begun)) || starts.clone().any(|(_, part)| part);
+            let part = marks.iter().any(|mark| mark.starts_with(begun)) || starts.clone().any(|(_, part)| part);
             if starts.any(|(whole, _)| whole) {
                 Some(BodyContent::Events)
             } else {
@@ -52,9 +51,7 @@ pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<Bo
 fn json(begun: &[u8], at_end: bool) -> Option<BodyContent> {
     let line = begun.split(|byte| *byte == b'\n').next().filter(|line| line.len() < begun.len());
     match line {
-        Some(line) if ChunkJson::parse(line).is_ok_and(|document| document.is_chunk()) => {
-            Some(BodyContent::Events)
-        }
+        Some(line) if ChunkJson::parse(line).is_ok_and(|document| document.is_chunk()) => Some(BodyContent::Events),
         None if !at_end && begun.len() < LINE => None,
         _ => Some(BodyContent::Json),
     }
@@ -87,12 +84,7 @@ mod tests {
             (b" data: x", Some(BodyContent::Other)),
             (b"Internal", Some(BodyContent::Other)),
         ] {
-            assert_eq!(
-                content(bytes, AnswerForm::Streamed, false),
-                kind,
-                "{}",
-                String::from_utf8_lossy(bytes)
-            );
+            assert_eq!(content(bytes, AnswerForm::Streamed, false), kind, "{}", String::from_utf8_lossy(bytes));
         }
         assert_eq!(content(b"dat", AnswerForm::Streamed, true), Some(BodyContent::Other));
         assert_eq!(content(b"{\"a\":1}", AnswerForm::Streamed, true), Some(BodyContent::Json));

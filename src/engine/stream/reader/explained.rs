@@ -68,10 +68,9 @@ impl Explained {
                     let what = "lines of JSON that are no chunks in place of the requested stream";
                     (FailureKind::Malformed, format!("not streaming: {what}: {}", said()))
                 }
-                Err(error) => (
-                    FailureKind::Malformed,
-                    format!("not streaming: a body that is no JSON ({error}): {}", said()),
-                ),
+                Err(error) => {
+                    (FailureKind::Malformed, format!("not streaming: a body that is no JSON ({error}): {}", said()))
+                }
             },
             Self::ContentType(media) => {
                 let media = match media.as_str() {

@@ -88,13 +88,7 @@ impl StreamedAnswer {
                     if merged && !arrival.late_by.is_zero() {
                         events.push_back(AnswerEvent::LateStamp { by: arrival.late_by });
                     }
-                    events.push_back(AnswerEvent::Chunk {
-                        at: arrival.at,
-                        tokens,
-                        text: kind,
-                        merged,
-                        choice,
-                    });
+                    events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged, choice });
                 }
                 limits.exceeded(0)?
             }
@@ -122,8 +116,7 @@ impl StreamedAnswer {
             // Where no empty line stands between events, all of them are one, whose first line is whole.
             let first = last.data.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let is_whole = || {
-                is_done(last.data.trim_ascii())
-                    || [&last.data, first].iter().any(|data| ChunkJson::parse(data).is_ok())
+                is_done(last.data.trim_ascii()) || [&last.data, first].iter().any(|data| ChunkJson::parse(data).is_ok())
             };
             if last.stray || (close == BodyEnd::Clean && is_whole()) {
                 if let Some(end) = self.event(&last, form, arrival, events, limits) {

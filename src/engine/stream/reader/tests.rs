@@ -63,18 +63,16 @@ fn spoilt() -> impl Strategy<Value = (Vec<u8>, Vec<usize>, BodyEnd)> {
     ];
     let index = any::<prop::sample::Index>;
     let edits = prop::collection::vec((index(), 0..4_usize, put), 0..4);
-    (index(), edits, prop::collection::vec(index(), 0..12), any::<bool>()).prop_map(
-        |(which, edits, cuts, clean)| {
-            let mut stream = which.get(&BEGINNINGS).clone();
-            for (at, gone, put) in edits {
-                let at = at.index(stream.len() + 1);
-                let end = stream.len().min(at + gone);
-                stream.splice(at..end, put);
-            }
-            let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
-            (stream, cuts, if clean { BodyEnd::Clean } else { BodyEnd::Broken })
-        },
-    )
+    (index(), edits, prop::collection::vec(index(), 0..12), any::<bool>()).prop_map(|(which, edits, cuts, clean)| {
+        let mut stream = which.get(&BEGINNINGS).clone();
+        for (at, gone, put) in edits {
+            let at = at.index(stream.len() + 1);
+            let end = stream.len().min(at + gone);
+            stream.splice(at..end, put);
+        }
+        let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
+        (stream, cuts, if clean { BodyEnd::Clean } else { BodyEnd::Broken })
+    })
 }
 
 fn is_read_alike((stream, cuts, close): (Vec<u8>, Vec<usize>, BodyEnd)) -> Result<(), TestCaseError> {
@@ -123,8 +121,7 @@ fn captured(memory: &Arc<AnswerMemory>, form: AnswerForm, bytes: usize) -> Answe
     let mut reader = reader.within(AnswerBudget::default(), 1, held).capturing(CaptureText::Yes);
     let arrival = ArrivalStamp { at: Timestamp::ZERO, late_by: Duration::ZERO, read: 1 };
     let (part, text) = (if stream { "delta" } else { "message" }, "w".repeat(bytes));
-    let document =
-        format!(r#"{{"choices":[{{"index":0,"{part}":{{"content":"{text}"}},"finish_reason":"stop"}}]}}"#);
+    let document = format!(r#"{{"choices":[{{"index":0,"{part}":{{"content":"{text}"}},"finish_reason":"stop"}}]}}"#);
     let body = if stream { format!("data: {document}\n\ndata: [DONE]\n\n") } else { document };
     let mut events = AnswerEvents::new();
     let end = reader.bytes(body.as_bytes(), arrival, &mut events);
@@ -208,45 +205,15 @@ fn what_is_no_answer_is_named_and_its_words_are_shown() {
     for (media, form, body, kind, words) in [
         ("text/event-stream", streamed, error.to_owned(), FailureKind::StreamError, "context is full"),
         ("text/event-stream", streamed, after(error), FailureKind::StreamError, "context is full"),
-        (
-            "text/event-stream",
-            streamed,
-            after("error: {\"message\":\"full\"}\n"),
-            FailureKind::StreamError,
-            "full",
-        ),
+        ("text/event-stream", streamed, after("error: {\"message\":\"full\"}\n"), FailureKind::StreamError, "full"),
         ("text/event-stream", streamed, after(": error: timed out\n\n"), FailureKind::Truncated, "timed out"),
         ("text/event-stream", streamed, after("Data: x\n\n"), FailureKind::Truncated, "Data: x"),
-        (
-            "text/event-stream",
-            streamed,
-            after("data: Internal Server Error"),
-            FailureKind::Truncated,
-            "Internal",
-        ),
-        (
-            "text/event-stream",
-            streamed,
-            whole.to_owned(),
-            FailureKind::Malformed,
-            "not streaming: a whole JSON body",
-        ),
-        (
-            "text/event-stream",
-            streamed,
-            "{\"a\":1}\n{\"a\":2}\n".to_owned(),
-            FailureKind::Malformed,
-            "lines of JSON",
-        ),
+        ("text/event-stream", streamed, after("data: Internal Server Error"), FailureKind::Truncated, "Internal"),
+        ("text/event-stream", streamed, whole.to_owned(), FailureKind::Malformed, "not streaming: a whole JSON body"),
+        ("text/event-stream", streamed, "{\"a\":1}\n{\"a\":2}\n".to_owned(), FailureKind::Malformed, "lines of JSON"),
         ("text/event-stream", streamed, "<html>busy</html>".to_owned(), FailureKind::Malformed, "busy"),
         ("text/event-stream", streamed, "\u{1f}".to_owned(), FailureKind::Truncated, "before any chunk"),
-        (
-            "text/plain",
-            streamed,
-            "Internal Server Error".to_owned(),
-            FailureKind::Malformed,
-            "Internal Server Error",
-        ),
+        ("text/plain", streamed, "Internal Server Error".to_owned(), FailureKind::Malformed, "Internal Server Error"),
         ("application/json", in_one, String::new(), FailureKind::Empty, "no body"),
         ("application/json", in_one, "{\"a\":1}".to_owned(), FailureKind::Malformed, "no choices"),
         ("application/json", in_one, error.to_owned(), FailureKind::StreamError, "context is full"),

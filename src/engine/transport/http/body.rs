@@ -19,8 +19,7 @@ impl Body {
             Self::Length(0) => Ok(Piece::End),
             Self::Length(_) | Self::UntilClose if bytes.is_empty() => Ok(Piece::More),
             Self::Length(left) => {
-                let (data, rest) =
-                    bytes.split_at(usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len()));
+                let (data, rest) = bytes.split_at(usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len()));
                 *bytes = rest;
                 *left -= data.len() as u64;
                 Ok(Piece::Data(data))
@@ -252,10 +251,7 @@ mod tests {
             ("1\r\nab", "byte 4 of the body is 'b', not the carriage return after a chunk's data"),
             ("1\r\na\rb", "byte 5 of the body is 'b', not the line feed after a chunk's data"),
             ("0\r\n\rx", "byte 4 of the body is 'x', not the line feed that ends the body"),
-            (
-                "10000000000000000\r\n",
-                "byte 16 of the body is '0', not the end of a chunk's size, which is too large",
-            ),
+            ("10000000000000000\r\n", "byte 16 of the body is '0', not the end of a chunk's size, which is too large"),
             (&long, "byte 16385 of the body is 'x', not the end of a chunk's extensions"),
             (&trailers, "byte 16387 of the body is '\\r', not the end of the trailers"),
         ] {

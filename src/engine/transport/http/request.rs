@@ -110,10 +110,7 @@ mod tests {
         };
         let text = |headers: &HeaderMap| written(&head(headers));
         let common = "POST /gate/v1/completions HTTP/1.1\r\nhost: h:8000\r\nx-tag: one\r\nx-tag: two\r\n";
-        assert_eq!(
-            text(&headers),
-            format!("{common}content-length: 7\r\nx-request-id: id-00000000002a\r\n\r\n")
-        );
+        assert_eq!(text(&headers), format!("{common}content-length: 7\r\nx-request-id: id-00000000002a\r\n\r\n"));
         headers.insert("x-request-id", "mine".parse().unwrap());
         assert_eq!(text(&headers), format!("{common}x-request-id: mine\r\ncontent-length: 7\r\n\r\n"));
         let sticky = head(&headers).with_session_header(Some(HeaderName::from_static("x-session-id")));

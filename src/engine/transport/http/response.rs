@@ -116,8 +116,7 @@ fn body(status: StatusCode, headers: &HeaderMap) -> Result<Body, HeadError> {
 
 /// RFC 9112, section 9.3. HTTP/1.0 has no chunks: a server that mixes the two gets no second request.
 fn persistence(headers: &HeaderMap, body: &Body, old: bool) -> Persistence {
-    let says =
-        |option: &str| words(headers, &CONNECTION).any(|said| said.eq_ignore_ascii_case(option.as_bytes()));
+    let says = |option: &str| words(headers, &CONNECTION).any(|said| said.eq_ignore_ascii_case(option.as_bytes()));
     let mixed = old && headers.contains_key(TRANSFER_ENCODING);
     if matches!(body, Body::UntilClose) || says("close") || mixed || (old && !says("keep-alive")) {
         Persistence::Close
@@ -138,35 +137,15 @@ mod tests {
     fn the_end_of_a_body_and_of_a_connection_is_known() {
         for (line, fields, body, persistence) in [
             ("HTTP/1.1 200 OK", "content-length: 7", "Length(7)", Persistence::KeepAlive),
-            (
-                "HTTP/1.1 200 OK",
-                "Content-Length: 7, 7\r\ncontent-length: 7",
-                "Length(7)",
-                Persistence::KeepAlive,
-            ),
+            ("HTTP/1.1 200 OK", "Content-Length: 7, 7\r\ncontent-length: 7", "Length(7)", Persistence::KeepAlive),
             ("HTTP/1.1 200 OK", "transfer-encoding: Chunked", "Chunked", Persistence::KeepAlive),
             // The coding wins over a length (RFC 9112, section 6.3).
-            (
-                "HTTP/1.1 200 OK",
-                "content-length: 7\r\ntransfer-encoding: chunked",
-                "Chunked",
-                Persistence::KeepAlive,
-            ),
+            ("HTTP/1.1 200 OK", "content-length: 7\r\ntransfer-encoding: chunked", "Chunked", Persistence::KeepAlive),
             ("HTTP/1.1 200 OK", "x: y", "UntilClose", Persistence::Close),
             ("HTTP/1.1 200", "content-length: 7\r\nConnection: x, Close", "Length(7)", Persistence::Close),
             ("HTTP/1.0 200 OK", "content-length: 7", "Length(7)", Persistence::Close),
-            (
-                "HTTP/1.0 200 OK",
-                "content-length: 7\r\nconnection: Keep-Alive",
-                "Length(7)",
-                Persistence::KeepAlive,
-            ),
-            (
-                "HTTP/1.0 200 OK",
-                "transfer-encoding: chunked\r\nconnection: keep-alive",
-                "Chunked",
-                Persistence::Close,
-            ),
+            ("HTTP/1.0 200 OK", "content-length: 7\r\nconnection: Keep-Alive", "Length(7)", Persistence::KeepAlive),
+            ("HTTP/1.0 200 OK", "transfer-encoding: chunked\r\nconnection: keep-alive", "Chunked", Persistence::Close),
             ("HTTP/1.1 204 No Content", "x: y", "Length(0)", Persistence::KeepAlive),
             ("HTTP/1.1 304 Not Modified", "content-length: 7", "Length(0)", Persistence::KeepAlive),
             ("HTTP/1.1 101 Switching Protocols", "upgrade: x", "Length(0)", Persistence::Close),

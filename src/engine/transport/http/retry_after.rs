@@ -48,10 +48,7 @@ mod tests {
             (&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")], Some(seconds(7))),
             // The server's clock is an hour ahead.
             (
-                &[
-                    ("retry-after", "Sun, 06 Nov 1994 09:49:37 GMT"),
-                    ("date", "Sun, 06 Nov 1994 09:49:35 GMT"),
-                ],
+                &[("retry-after", "Sun, 06 Nov 1994 09:49:37 GMT"), ("date", "Sun, 06 Nov 1994 09:49:35 GMT")],
                 Some(seconds(2)),
             ),
             (&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), ("date", "now")], Some(seconds(7))),

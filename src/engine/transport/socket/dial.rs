@@ -63,9 +63,8 @@ impl Dialer {
         tls: ClientConfig,
     ) -> Result<Self, DiagnosedFailure> {
         let (host, port) = proxy.map_or((url.host(), url.port()), |proxy| (proxy.host(), proxy.port()));
-        let unknown = |why: String| {
-            unconnected(format!("the host `{host}` cannot be found: {why}"), Cause::UnknownHost)
-        };
+        let unknown =
+            |why: String| unconnected(format!("the host `{host}` cannot be found: {why}"), Cause::UnknownHost);
         let found = addresses_of(host, port).await.map_err(|error| unknown(error.to_string()));
         let addresses = found.map_err(|fault| through(proxy, fault))?;
         if addresses.is_empty() {
@@ -162,9 +161,7 @@ pub(super) fn unconnected(message: String, cause: Cause) -> DiagnosedFailure {
 
 fn no_connection(address: SocketAddr, error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match (error.kind(), error.raw_os_error()) {
-        (io::ErrorKind::ConnectionRefused, _) => {
-            (format!("{address} refused the connection"), Cause::Refused)
-        }
+        (io::ErrorKind::ConnectionRefused, _) => (format!("{address} refused the connection"), Cause::Refused),
         // Too many open files, in this process or in the whole system; the numbers are the same on every
         // Unix.
         (_, Some(24 | 23)) => {
@@ -203,9 +200,7 @@ mod tests {
         let full = full.listen(1).unwrap();
         let silent = full.local_addr().unwrap();
         let mut filling = Vec::new();
-        while let Ok(connected) =
-            tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(silent)).await
-        {
+        while let Ok(connected) = tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(silent)).await {
             filling.push(connected.unwrap());
         }
         let good = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -14,9 +14,7 @@ const NAMES: usize = 4;
 /// Why a handshake failed: either side refused, so waiting does not help, or the connection broke.
 pub(super) fn no_handshake(error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidMessage(_)) => {
-            (format!("the server does not speak TLS ({error})"), Cause::NotTls)
-        }
+        Some(rustls::Error::InvalidMessage(_)) => (format!("the server does not speak TLS ({error})"), Cause::NotTls),
         Some(rustls::Error::InvalidCertificate(why)) => of_certificate(why),
         Some(_) => (format!("the TLS handshake failed: {error}"), Cause::NoHandshake),
         None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
@@ -35,16 +33,12 @@ fn of_certificate(why: &CertificateError) -> (String, Cause) {
             (format!("the server's certificate is valid from {then}, and it is {now}"), Cause::OutOfDate)
         }
         CertificateError::NotValidForNameContext { expected, presented } => {
-            let mut names =
-                presented.iter().take(NAMES).map(|name| bare(name)).collect::<Vec<_>>().join(", ");
+            let mut names = presented.iter().take(NAMES).map(|name| bare(name)).collect::<Vec<_>>().join(", ");
             if presented.len() > NAMES {
                 names += ", …";
             }
             let names = if names.is_empty() { "no host".to_owned() } else { names };
-            (
-                format!("the server's certificate is for {names}, and not for {}", expected.to_str()),
-                Cause::OtherHost,
-            )
+            (format!("the server's certificate is for {names}, and not for {}", expected.to_str()), Cause::OtherHost)
         }
         CertificateError::UnknownIssuer => {
             ("nobody who is trusted signed the server's certificate".to_owned(), Cause::Untrusted)

@@ -30,8 +30,7 @@ impl Dialer {
             return false;
         }
         let any = TlsOptions { check: CertificateCheck::Skipped, ..TlsOptions::default() };
-        let (Ok(config), Ok(name)) =
-            (client_config(&any, Scheme::Https), ServerName::try_from(url.host().to_owned()))
+        let (Ok(config), Ok(name)) = (client_config(&any, Scheme::Https), ServerName::try_from(url.host().to_owned()))
         else {
             return false;
         };
@@ -53,12 +52,7 @@ impl Dialer {
         self.meets_no_tls_within(url, SILENCE, LOOK).await
     }
 
-    async fn meets_no_tls_within(
-        &self,
-        url: &BaseUrl,
-        silence: Duration,
-        look: Duration,
-    ) -> DiagnosedFailure {
+    async fn meets_no_tls_within(&self, url: &BaseUrl, silence: Duration, look: Duration) -> DiagnosedFailure {
         if self.proxy.is_some() || self.tls.is_none() {
             return pending().await;
         }
@@ -75,10 +69,7 @@ impl Dialer {
         };
         if let Ok(Some(())) = timeout(look, asked).await {
             let message = "the server does not speak TLS (it is silent, and answers without)";
-            return DiagnosedFailure {
-                failure: Failure::new(FailureKind::Tls, message),
-                cause: Cause::NotTls,
-            };
+            return DiagnosedFailure { failure: Failure::new(FailureKind::Tls, message), cause: Cause::NotTls };
         }
         pending().await
     }

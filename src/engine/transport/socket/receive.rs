@@ -62,16 +62,9 @@ mod linux {
                 let mut slices = [IoSliceMut::new(buffer)];
                 let (socket, flags) = (socket.as_raw_fd(), MsgFlags::empty());
                 let message = recvmsg::<()>(socket, &mut slices, Some(control), flags)?;
-                let stamp = message
-                    .cmsgs()
-                    .ok()
-                    .and_then(|mut messages| messages.find_map(|message| stamp(&message)));
+                let stamp = message.cmsgs().ok().and_then(|mut messages| messages.find_map(|message| stamp(&message)));
                 received = Some(ReceivedBytes { bytes: message.bytes, stamp });
-                if (1..room).contains(&message.bytes) {
-                    Err(io::ErrorKind::WouldBlock.into())
-                } else {
-                    Ok(())
-                }
+                if (1..room).contains(&message.bytes) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
             })
         });
         received.map_or_else(|| Err(tried.err().unwrap_or(io::ErrorKind::WouldBlock.into())), Ok)

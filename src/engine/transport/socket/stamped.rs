@@ -88,11 +88,7 @@ impl Stamped<TcpStream> {
     }
 
     /// Reads into `buffer`; nothing at the end of the stream.
-    pub(crate) fn poll_receive(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.socket.poll_read_ready(cx))?;
             match receive(&self.socket, buffer) {
@@ -100,8 +96,7 @@ impl Stamped<TcpStream> {
                     self.note(received.bytes, received.stamp);
                     return Poll::Ready(Ok(received.bytes));
                 }
-                Err(error)
-                    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
@@ -122,11 +117,7 @@ impl Stamped<TcpStream> {
 }
 
 impl AsyncRead for Stamped<TcpStream> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let bytes = ready!(self.get_mut().poll_receive(cx, buffer.initialize_unfilled()))?;
         buffer.advance(bytes);
         Poll::Ready(Ok(()))
@@ -186,11 +177,7 @@ mod tests {
     }
 
     impl AsyncWrite for Slow {
-        fn poll_write(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-            bytes: &[u8],
-        ) -> Poll<io::Result<usize>> {
+        fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
             self.tries += 1;
             if self.tries == 1 {
                 std::thread::sleep(Duration::from_millis(2));
@@ -215,12 +202,8 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_sent_when_its_last_write_begins() {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let mut socket = Stamped::wrap(Slow {
-            clock,
-            tries: 0,
-            taken_at: Timestamp::ZERO,
-            returned: [Timestamp::ZERO; 2],
-        });
+        let mut socket =
+            Stamped::wrap(Slow { clock, tries: 0, taken_at: Timestamp::ZERO, returned: [Timestamp::ZERO; 2] });
         socket.begin(clock);
         socket.write_all(b"request").await.unwrap();
         assert_eq!(socket.sent, None, "not before the flush");

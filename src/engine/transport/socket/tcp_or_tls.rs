@@ -61,19 +61,14 @@ impl Socket {
                 }
             };
             read.map(|read| {
-                let read =
-                    read.map(|bytes| SocketRead { bytes: &buffer[..bytes], filled: bytes == buffer.len() });
+                let read = read.map(|bytes| SocketRead { bytes: &buffer[..bytes], filled: bytes == buffer.len() });
                 look(self, read)
             })
         })
     }
 
     /// Writes several slices at once.
-    pub(crate) fn poll_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
             Self::Tls(socket) => Pin::new(socket).poll_write_vectored(cx, slices),

@@ -55,11 +55,9 @@ fn roots(given: Option<&[CertificateDer<'static>]>) -> Result<RootCertStore, Str
     }
     let found = rustls_native_certs::load_native_certs();
     if roots.add_parsable_certificates(found.certs).0 == 0 {
-        return Err(
-            "this system has no root certificates (on Debian: apt-get install ca-certificates); give the \
+        return Err("this system has no root certificates (on Debian: apt-get install ca-certificates); give the \
             server's own with --ca-cert"
-                .to_owned(),
-        );
+            .to_owned());
     }
     Ok(roots)
 }
@@ -75,8 +73,7 @@ pub(crate) fn check_ca_cert(path: &Path) -> Result<(), String> {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
-    let bytes =
-        std::fs::read(path).map_err(|error| format!("--ca-cert `{shown}` cannot be read: {error}"))?;
+    let bytes = std::fs::read(path).map_err(|error| format!("--ca-cert `{shown}` cannot be read: {error}"))?;
     let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
     let found = found.map_err(|error| {
         format!("--ca-cert `{shown}` is damaged PEM: {error}\nhint: copy it again, from BEGIN to END")
@@ -133,9 +130,9 @@ impl ServerCertVerifier for Verifier {
         match &verified {
             // Its dates were found right before: they are checked first. A root that is a server's own is an
             // error of the second kind.
-            Err(rustls::Error::InvalidCertificate(
-                CertificateError::UnknownIssuer | CertificateError::Other(_),
-            )) if given.iter().any(|given| given.as_ref() == end_entity.as_ref()) => {
+            Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::Other(_)))
+                if given.iter().any(|given| given.as_ref() == end_entity.as_ref()) =>
+            {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }

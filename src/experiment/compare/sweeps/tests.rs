@@ -62,11 +62,7 @@ fn no_load_in_common_passes_no_gate() {
     let sides = [sweep("a", &[4.0, 8.0], 1, |_| 100), sweep("b", &[5.0], 1, |_| 100)];
     let found = gates(&sides, at_most("p95 ttft 10%"));
     assert_eq!((found.len(), found[0].status, found[0].passes), (1, Status::Undecided, false), "{found:?}");
-    assert!(
-        found[0].line.contains("4.00/s, 8.00/s") && found[0].line.contains("--rates"),
-        "{}",
-        found[0].line
-    );
+    assert!(found[0].line.contains("4.00/s, 8.00/s") && found[0].line.contains("--rates"), "{}", found[0].line);
 }
 
 #[test]
@@ -159,8 +155,5 @@ fn over_invalid_sweeps_nothing_is_judged() {
     let against = &compared.against[0];
     assert!(against.sentence.contains("a side is INVALID"), "{}", against.sentence);
     let rows = &against.loads[0].rows;
-    assert!(
-        rows.iter().all(|row| row.standing == crate::experiment::compare::ChangeStanding::Unknown),
-        "{rows:?}"
-    );
+    assert!(rows.iter().all(|row| row.standing == crate::experiment::compare::ChangeStanding::Unknown), "{rows:?}");
 }

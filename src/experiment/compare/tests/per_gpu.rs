@@ -37,8 +37,7 @@ fn a_faster_side_that_makes_fewer_tokens_with_each_gpu_is_a_trade() {
     assert_eq!(tokens.standing, ChangeStanding::Worse, "{tokens:?}");
     let cost = row(&of, "cost_per_acceptable_answer");
     assert!(close(cost.baseline.value, 0.001 / 4.0) && close(cost.other.value, 0.002 / 4.0), "{cost:?}");
-    let PerGpuTrade { latency, latency_change, per_gpu_change } =
-        of.against[0].per_gpu_trade.clone().unwrap();
+    let PerGpuTrade { latency, latency_change, per_gpu_change } = of.against[0].per_gpu_trade.clone().unwrap();
     assert_eq!((latency.to_string().as_str(), per_gpu_change), ("p50 ttft", -0.5));
     assert!((latency_change - (124.5 / 204.5 - 1.0)).abs() < 1e-9, "{latency_change}");
     // The price that the other way round is a gain: nothing is paid for it.
@@ -51,18 +50,16 @@ fn a_faster_side_that_makes_fewer_tokens_with_each_gpu_is_a_trade() {
 
 #[test]
 fn figures_that_say_nothing_new_or_cannot_be_compared_are_left_out() {
-    let figures = |of: &Compared| -> Vec<String> {
-        of.against[0].rows.iter().map(|row| row.figure.to_string()).collect()
-    };
+    let figures =
+        |of: &Compared| -> Vec<String> { of.against[0].rows.iter().map(|row| row.figure.to_string()).collect() };
     let one = figures(&compared(served("a", 1, "EUR", 1, 200), served("b", 1, "EUR", 2, 200)));
     assert!(one.iter().all(|figure| figure != "output_tokens_per_s_per_gpu"), "{one:?}");
     assert!(one.iter().any(|figure| figure == "cost_per_answer"), "{one:?}");
     let other = compared(served("a", 1, "EUR", 1, 200), served("b", 1, "USD", 2, 200));
     assert!(figures(&other).iter().all(|figure| !figure.starts_with("cost")), "{:?}", figures(&other));
     let gate: Gate = Gate::MaxRegression("cost_per_answer 10%".parse().unwrap());
-    let judged = |currency| {
-        gate.judge(&served("a", 1, "EUR", 1, 200), &served("b", 1, currency, 1, 200), Pairing::Paired)
-    };
+    let judged =
+        |currency| gate.judge(&served("a", 1, "EUR", 1, 200), &served("b", 1, currency, 1, 200), Pairing::Paired);
     let open = judged("USD");
     assert_eq!((open.status, open.passes), (Status::Undecided, false));
     assert!(open.line.contains("prices are in different currencies"), "{}", open.line);

@@ -86,8 +86,7 @@ fn each_gate_has_three_outcomes_and_the_user_says_what_the_third_does() {
     let found = judged(&back, &["req:p95 ttft 10%", "req:p95 ttft 15%", "req:p95 ttft 25%"]);
     let outcomes: Vec<_> = found.iter().map(|gate| (gate.status, gate.passes)).collect();
     assert_eq!(outcomes, [met, (Status::Undecided, false), missed], "{found:#?}");
-    for (passes, line) in [(true, "): passes, by --undecided pass"), (false, "): fails, by --undecided fail")]
-    {
+    for (passes, line) in [(true, "): passes, by --undecided pass"), (false, "): fails, by --undecided fail")] {
         let said = |text: &str| Margin { undecided_passes: Some(passes), ..text.parse().unwrap() };
         for (gate, sides) in [
             (Gate::MaxRegression(said("p95 ttft 18%")), &sides),
@@ -102,8 +101,7 @@ fn each_gate_has_three_outcomes_and_the_user_says_what_the_third_does() {
 #[test]
 fn a_run_is_no_worse_than_itself() {
     let sides = [with("a", "one", before()), with("b", "one", before())];
-    let found =
-        judged(&sides, &["max:p95 ttft 5%", "max:error_rate 1%", "req:p50 ttft 1%", "max:p50 ttft 0%"]);
+    let found = judged(&sides, &["max:p95 ttft 5%", "max:error_rate 1%", "req:p50 ttft 1%", "max:p50 ttft 0%"]);
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
     // A change that would be shown as 0 % is none.
     assert_eq!(status, [Status::Met, Status::Met, Status::Missed, Status::Met], "{found:#?}");
@@ -119,11 +117,7 @@ fn where_a_figure_is_unknown_nothing_passes() {
     let found = judged(&sides, &["max:check_pass_rate 1%", "max:p95 queue_wait 5%"]);
     for gate in found {
         assert_eq!((gate.status, gate.passes), (Status::Undecided, false), "{}", gate.line);
-        assert!(
-            gate.line.ends_with("(not known on both sides): fails, unless --undecided pass"),
-            "{}",
-            gate.line
-        );
+        assert!(gate.line.ends_with("(not known on both sides): fails, unless --undecided pass"), "{}", gate.line);
     }
 }
 
@@ -132,11 +126,7 @@ fn few_requests_tell_nothing_and_say_what_would() {
     let sides = [with("a", "one", before().take(15)), with("b", "one", after().take(15))];
     let found = judged(&sides, &["max:p50 ttft 10%"]).remove(0);
     assert_eq!(found.status, Status::Undecided);
-    assert!(
-        found.line.contains("no interval; to tell, run both longer or with --repeats 5)"),
-        "{}",
-        found.line
-    );
+    assert!(found.line.contains("no interval; to tell, run both longer or with --repeats 5)"), "{}", found.line);
     // Goodput of runs of other requests has no interval of its own.
     let sides = [with("a", "one", before()), with("b", "another", after())];
     let found = judged(&sides, &["max:goodput 1%", "max:p95 ttft 10%"]);
@@ -150,8 +140,7 @@ fn few_requests_tell_nothing_and_say_what_would() {
 
 #[test]
 fn what_was_cut_off_decides_what_it_can() {
-    let cut =
-        (0..400).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).censored(i * 100 + 5_000).build());
+    let cut = (0..400).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).censored(i * 100 + 5_000).build());
     let sides = [with("a", "one", before()), side("b", "one", cut.collect())];
     let found = judged(&sides, &["max:p50 ttft 10%", "max:p50 ttft 9000%", "max:mean ttft 5%"]);
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
@@ -193,11 +182,7 @@ fn shares_of_failures_are_told_apart() {
             let at = i * 100;
             let begun = record(i).sent_at(at, at, at);
             let ends = at + ttft;
-            if i % every == every - 1 {
-                begun.failed(ends, busy()).build()
-            } else {
-                begun.paced(ends, 10, 2).build()
-            }
+            if i % every == every - 1 { begun.failed(ends, busy()).build() } else { begun.paced(ends, 10, 2).build() }
         });
         side(plan, plan, records.collect())
     };
@@ -220,8 +205,7 @@ fn shares_differ_by_newcombes_interval() {
         own_interval: crate::analysis::statistics::share_interval(hits, trials).unzip(),
         ..AcrossRuns::of_figures(&[Some(crate::analysis::Figure::Exact(hits as f64 / trials as f64))], 1.0)
     };
-    let found =
-        gate("max:error_rate 1%").judge_figures("", &share(48, 80), &share(56, 70), Pairing::OneRunEach);
+    let found = gate("max:error_rate 1%").judge_figures("", &share(48, 80), &share(56, 70), Pairing::OneRunEach);
     let worse = found.worse_by.unwrap();
     assert!((worse.low - 0.0524).abs() < 5e-5 && (worse.high - 0.3339).abs() < 5e-5, "{worse:?}");
     assert!(found.status == Status::Missed, "{}", found.line);
@@ -284,9 +268,7 @@ fn assert_coherent(compared: &Compared) {
         let moved = low.is_some_and(|low| low > least) || high.is_some_and(|high| high < -least);
         let expected = match (low, high) {
             (None, None) => row.standing == ChangeStanding::Unknown,
-            _ if moved => {
-                !matches!(row.standing, ChangeStanding::Unknown | ChangeStanding::NoSignificantChange)
-            }
+            _ if moved => !matches!(row.standing, ChangeStanding::Unknown | ChangeStanding::NoSignificantChange),
             _ => row.standing == ChangeStanding::NoSignificantChange,
         };
         assert!(expected, "{row:?}");
@@ -305,9 +287,7 @@ fn verdicts_follow_from_their_intervals() {
             (0..n).map(move |i| times + (i + run * 977) * (i + seed) * 7_919 % spread + i / 40 % 3 * 20)
         };
         let one = || with("a", "one", drawn(seed, 120));
-        assert_coherent(
-            &Compared::new(&[one(), with("b", "one", drawn(seed + 1, times))], &[], &[]).unwrap(),
-        );
+        assert_coherent(&Compared::new(&[one(), with("b", "one", drawn(seed + 1, times))], &[], &[]).unwrap());
         assert_coherent(&Compared::new(&[one(), with("b", "another", drawn(7, times))], &[], &[]).unwrap());
         let ttfts = |run| drawn(run, times).take(2 + seed as usize % 5).collect::<Vec<_>>();
         for other in [1, 2] {
@@ -335,11 +315,7 @@ fn a_change_of_nothing_is_none() {
     for (less_ns, standing) in [(200, ChangeStanding::NoSignificantChange), (20_000, ChangeStanding::Apart)] {
         let compared = Compared::new(&[regular("a", 0), regular("b", less_ns)], &[], &[]).unwrap();
         let tpot = row(&compared, "p50 tpot");
-        assert_eq!(
-            (tpot.standing, tpot.p <= Some(0.05)),
-            (standing, standing == ChangeStanding::Apart),
-            "{tpot:?}"
-        );
+        assert_eq!((tpot.standing, tpot.p <= Some(0.05)), (standing, standing == ChangeStanding::Apart), "{tpot:?}");
     }
 }
 
@@ -363,9 +339,7 @@ fn the_way_back_is_as_sure() {
             let (change, way_back) = (one.change.unwrap(), other.change.unwrap());
             let inverse = |end: Option<f64>| end.map(|end| 1.0 / (1.0 + end) - 1.0);
             let (change_ends, back_ends) = (change.ends(), way_back.ends());
-            for (end, expected) in
-                [(change_ends.1, inverse(back_ends.0)), (change_ends.0, inverse(back_ends.1))]
-            {
+            for (end, expected) in [(change_ends.1, inverse(back_ends.0)), (change_ends.0, inverse(back_ends.1))] {
                 assert_eq!(end.is_some(), expected.is_some(), "{n} {figure}: {change:?} {way_back:?}");
                 let apart = end.zip(expected).map_or(0.0, |(end, expected)| (end - expected).abs());
                 assert!(apart < 1e-3, "{n} {figure}: {change:?} {way_back:?}");

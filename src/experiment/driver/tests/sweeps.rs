@@ -82,10 +82,7 @@ fn a_search_that_could_trust_no_run_of_a_load_is_tried_again() {
     let mut sweep = search();
     let Ok(()) = drive(&mut sweep, &mut executor);
     let names = ["run-001", "run-002", "run-003"];
-    assert_eq!(
-        (executor.ran, sweep.result().stopped),
-        (names.map(String::from).into(), StopReason::Untrusted)
-    );
+    assert_eq!((executor.ran, sweep.result().stopped), (names.map(String::from).into(), StopReason::Untrusted));
     let stored = BTreeMap::from(names.map(|name| (name.to_owned(), disturbed())));
     for (find, ran, stopped) in [
         (minute as fn() -> Summary, &["run-003", "run-004", "sustained"][..], StopReason::TrialsSpent),
@@ -94,10 +91,7 @@ fn a_search_that_could_trust_no_run_of_a_load_is_tried_again() {
         let mut executor = Scripted { stored: stored.clone(), ..Scripted::new(|_: &SweepRun| found(find())) };
         let mut sweep = search();
         let Ok(()) = drive(&mut sweep, &mut executor);
-        assert_eq!(
-            (executor.ran, sweep.result().stopped),
-            (ran.iter().copied().map(str::to_owned).collect(), stopped)
-        );
+        assert_eq!((executor.ran, sweep.result().stopped), (ran.iter().copied().map(str::to_owned).collect(), stopped));
     }
 }
 
@@ -110,10 +104,7 @@ fn a_refused_run_ends_a_sweep_and_the_answer_is_not_held() {
     let mut sweep = sweep();
     let Ok(()) = drive(&mut sweep, &mut executor);
     let result = sweep.result();
-    assert_eq!(
-        (result.stopped, result.stopped_sentence.as_str()),
-        (StopReason::Generator, "this machine sends late")
-    );
+    assert_eq!((result.stopped, result.stopped_sentence.as_str()), (StopReason::Generator, "this machine sends late"));
     let unknown = result.sustained.and_then(|sustained| sustained.unknown);
     assert_eq!(unknown.as_deref(), Some("it was not run: this machine sends late"));
 }

@@ -57,9 +57,8 @@ impl Accept {
                 && accept.objectives.is_empty()
                 && accept.max_cost_per_million_output_tokens.is_none()
             {
-                return fields.reject(
-                    "asks for nothing; give objectives, such as [\"p95 ttft < 1s\"], or leave it out",
-                );
+                return fields
+                    .reject("asks for nothing; give objectives, such as [\"p95 ttft < 1s\"], or leave it out");
             }
             Some(accept)
         })
@@ -75,6 +74,5 @@ impl Accept {
 pub(in crate::experiment) fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
     let text = place.text()?;
     let read = Objective::all_of(&text);
-    read.map_err(|error| place.complain(&format!("is {text:?}, which is no objective: {}", error.cure())))
-        .ok()
+    read.map_err(|error| place.complain(&format!("is {text:?}, which is no objective: {}", error.cure()))).ok()
 }

@@ -68,8 +68,7 @@ impl FromStr for Claim {
 
 fn parse(text: &str) -> Result<ClaimKind, String> {
     if let Some((figure, rest)) = text.split_once(" within ") {
-        let (share, other) =
-            rest.split_once('%').ok_or_else(|| format!("`within {rest}` has no percentage"))?;
+        let (share, other) = rest.split_once('%').ok_or_else(|| format!("`within {rest}` has no percentage"))?;
         let other = other
             .trim_start()
             .strip_prefix("of ")
@@ -82,8 +81,7 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
         let bounds = vec![(Comparison::AtLeast, 1.0 - share), (Comparison::AtMost, 1.0 + share)];
         return Ok(ClaimKind::Ratio { subject, bounds, other });
     }
-    let (figure, comparison, bound) =
-        Comparison::split(text).ok_or("it has neither a comparison nor `within`")?;
+    let (figure, comparison, bound) = Comparison::split(text).ok_or("it has neither a comparison nor `within`")?;
     let Some((factor, other)) = multiple(bound)? else {
         let objective = text
             .parse::<Objective>()
@@ -96,8 +94,7 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
 
 /// `1.5 x A`, `150% of A` or `A`; `None` for a bound.
 fn multiple(text: &str) -> Result<Option<(f64, Reference)>, String> {
-    let factor =
-        |digits: &str| positive(digits).ok_or_else(|| format!("`{}` is not a factor above 0", digits.trim()));
+    let factor = |digits: &str| positive(digits).ok_or_else(|| format!("`{}` is not a factor above 0", digits.trim()));
     if let Some((percent, other)) = text.split_once("% of ") {
         return Ok(Some((factor(percent)? / 100.0, Reference::parse(other)?)));
     }

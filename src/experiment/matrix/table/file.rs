@@ -14,8 +14,7 @@ use crate::workload::SpecError;
 use crate::workload::reading::{Fields, Given, Mistakes, Node, SpecValue, nearest, parse_json, parse_toml};
 
 /// The table that is embedded in the program, by its name.
-const EXAMPLE: (&str, &str) =
-    ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
+const EXAMPLE: (&str, &str) = ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
 
 /// A table of experiments.
 #[serde_with::skip_serializing_none]
@@ -93,12 +92,10 @@ impl Experiments {
         place.table("a table of experiments", |fields| {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
-            let defaults = fields.optional("defaults", Settings::default(), |place| {
-                place.table("the defaults of rows", Settings::read)
-            });
-            let common = fields.optional("server", VariantServer::default(), |place| {
-                place.table("the server", VariantServer::read)
-            });
+            let defaults = fields
+                .optional("defaults", Settings::default(), |place| place.table("the defaults of rows", Settings::read));
+            let common = fields
+                .optional("server", VariantServer::default(), |place| place.table("the server", VariantServer::read));
             let variants = read_variants(fields, common.as_ref());
             let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
             let hypotheses = fields.optional("hypotheses", Vec::new(), |place| place.list(Expected::read));
@@ -248,10 +245,7 @@ impl Experiments {
 }
 
 /// What is in a file that ends in `.toml` or `.json`; `example` is the command that prints one.
-pub(in crate::experiment) fn file(
-    path: &Path,
-    example: &'static str,
-) -> Result<Result<Node, Mistakes>, SpecError> {
+pub(in crate::experiment) fn file(path: &Path, example: &'static str) -> Result<Result<Node, Mistakes>, SpecError> {
     let read = match path.extension().and_then(|extension| extension.to_str()) {
         Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
         Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
@@ -279,8 +273,7 @@ pub(in crate::experiment) fn read_whole<T>(
 /// Place of `name` among `names`.
 fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Result<usize, String> {
     names.clone().position(|known| known == name).ok_or_else(|| {
-        let near =
-            nearest(name, names.clone()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let near = nearest(name, names.clone()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let all = names.collect::<Vec<_>>().join(", ");
         format!("{noun} `{name}`, which does not exist{near} (known: {all})")
     })
@@ -328,8 +321,7 @@ fn read_rows(
         }
         1 => {}
         _ => {
-            return fields
-                .reject("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]");
+            return fields.reject("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]");
         }
     }
     let one_at_a_time = is_there(&one);

@@ -80,8 +80,8 @@ impl MatrixRow {
         let most = own.as_ref().map_or(seconds, |own| own.horizon_s);
         let lengths = std::iter::successors(Some(seconds), |length| Some(2.0 * length));
         let enough = lengths.take_while(|length| *length < most).map(of_length).find(is_enough);
-        let is_shorter = enough.is_some()
-            || own.as_ref().is_some_and(|own| own.requests.is_some() && seconds < own.horizon_s);
+        let is_shorter =
+            enough.is_some() || own.as_ref().is_some_and(|own| own.requests.is_some() && seconds < own.horizon_s);
         self.settings = enough.unwrap_or_else(|| of_length(seconds.max(most)));
         is_shorter
     }
@@ -121,8 +121,7 @@ impl Expected {
                 return None;
             }
             if read.question.is_none() && read.hypothesis.is_none() && read.expect.is_empty() {
-                return fields
-                    .reject("says nothing of its rows; give a question, a hypothesis or what to expect");
+                return fields.reject("says nothing of its rows; give a question, a hypothesis or what to expect");
             }
             Some(read)
         })
@@ -142,8 +141,7 @@ impl Expected {
         for row in rows.iter_mut().filter(|row| self.rows.iter().any(|pattern| fits(pattern, &row.name))) {
             let twice = |old: &Option<String>, new: &Option<String>| old.is_some() && new.is_some();
             if twice(&row.question, &self.question) || twice(&row.hypothesis, &self.hypothesis) {
-                let sentence =
-                    format!("has a second question or hypothesis for row {}; leave one out", row.name);
+                let sentence = format!("has a second question or hypothesis for row {}; leave one out", row.name);
                 return fields.reject_of("hypotheses", &sentence);
             }
             row.question = row.question.take().or_else(|| self.question.clone());
@@ -160,9 +158,9 @@ impl Expected {
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
-        Some((head, rest)) => name.strip_prefix(head).is_some_and(|left| {
-            (0..=left.len()).any(|at| left.get(at..).is_some_and(|left| fits(rest, left)))
-        }),
+        Some((head, rest)) => name
+            .strip_prefix(head)
+            .is_some_and(|left| (0..=left.len()).any(|at| left.get(at..).is_some_and(|left| fits(rest, left)))),
     }
 }
 
@@ -231,15 +229,12 @@ impl Axes {
             })
         });
         let is_axis = |name: &str| {
-            let mut given =
-                AXES.iter().zip(&axes).filter(|(_, values)| values.iter().flatten().next().is_some());
+            let mut given = AXES.iter().zip(&axes).filter(|(_, values)| values.iter().flatten().next().is_some());
             given.any(|((of, ..), _)| *of == name)
         };
         if is_axis("rate_per_s") && is_axis("users") {
-            return fields.reject_of(
-                "users",
-                "is an axis together with `rate_per_s`; one of them says what load there is",
-            );
+            return fields
+                .reject_of("users", "is an axis together with `rate_per_s`; one of them says what load there is");
         }
         if self == Self::Grid && is_axis("users") && is_axis("arrival") {
             return fields.reject_of(
@@ -323,8 +318,7 @@ fn grid(axes: &[Axis], defaults: &Settings) -> Vec<MatrixRow> {
 
 /// The defaults and every value that is not theirs.
 fn one_at_a_time(axes: Vec<Axis>, defaults: &Settings) -> Vec<MatrixRow> {
-    let changed =
-        axes.into_iter().flatten().map(|(name, change)| MatrixRow::made(name, change.over(defaults)));
+    let changed = axes.into_iter().flatten().map(|(name, change)| MatrixRow::made(name, change.over(defaults)));
     let changed = changed.filter(|row| row.settings != *defaults);
     [MatrixRow::made(BASELINE.to_owned(), defaults.clone())].into_iter().chain(changed).collect()
 }

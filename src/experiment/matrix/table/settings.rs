@@ -74,9 +74,7 @@ pub struct Settings {
 }
 
 /// What prompts have in common, and what the server knows of it.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PrefixReuse {
@@ -89,9 +87,7 @@ pub enum PrefixReuse {
 }
 
 /// How arrivals are spaced around their mean rate.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Spacing {
@@ -129,15 +125,12 @@ impl Settings {
             repeats: fields.maybe("repeats", |place| place.whole(REPEATS)),
         };
         if settings.rate_per_s.is_some() && settings.users.is_some() {
-            return fields
-                .reject_of("users", "is given with `rate_per_s`; one of them says what load there is");
+            return fields.reject_of("users", "is given with `rate_per_s`; one of them says what load there is");
         }
         let at_once = settings.arrival == Some(Spacing::AllAtOnce);
         if at_once && (settings.rate_per_s.is_some() || settings.users.is_some()) {
-            return fields.reject_of(
-                "arrival",
-                "is `all_at_once`, which has no rate and no users; say how many `requests`",
-            );
+            return fields
+                .reject_of("arrival", "is `all_at_once`, which has no rate and no users; say how many `requests`");
         }
         Some(settings)
     }
@@ -244,8 +237,7 @@ impl Settings {
             MatrixVariable::OutputTokens => self.output_tokens != other.output_tokens,
             MatrixVariable::Prefix => self.prefix() != other.prefix(),
             MatrixVariable::Load => {
-                (self.users, self.rate_per_s, self.requests)
-                    != (other.users, other.rate_per_s, other.requests)
+                (self.users, self.rate_per_s, self.requests) != (other.users, other.rate_per_s, other.requests)
             }
             MatrixVariable::Sampling => {
                 let of = |one: &Self| (one.temperature, one.top_p, one.top_k, one.sampling_seed);

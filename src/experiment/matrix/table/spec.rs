@@ -37,9 +37,7 @@ impl Settings {
     /// That of a file or of the library.
     fn of_file(&self, workload: &str) -> Result<WorkloadSpec, String> {
         if self.arrival.is_some() {
-            return Err(format!(
-                "`arrival` is given with the workload {workload}, which says when requests arrive"
-            ));
+            return Err(format!("`arrival` is given with the workload {workload}, which says when requests arrive"));
         }
         let survey = |trace: &mut Trace, seed| {
             trace.check()?;
@@ -60,18 +58,18 @@ impl Settings {
         let output = self.output_tokens.ok_or_else(|| missing("output_tokens"))?;
         let at_once = (self.arrival == Some(Spacing::AllAtOnce)).then_some(self.requests);
         if at_once.is_none() && self.requests.is_some() {
-            return Err("`requests` is given, which only `arrival = \"all_at_once\"` has; leave it out, or say how long \
+            return Err(
+                "`requests` is given, which only `arrival = \"all_at_once\"` has; leave it out, or say how long \
                 the run is with `horizon_s`"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let arrival = match (self.users, self.rate_per_s) {
             _ if at_once == Some(None) => return Err(missing("requests")),
             _ if at_once.is_some() && self.warmup_s.is_some() => {
-                return Err(
-                    "`warmup_s` is given with `arrival = \"all_at_once\"`, whose requests all leave in the \
+                return Err("`warmup_s` is given with `arrival = \"all_at_once\"`, whose requests all leave in the \
                     first moment; leave it out"
-                        .to_owned(),
-                );
+                    .to_owned());
             }
             _ if at_once.is_some() => json!({"kind": "users", "users": self.requests, "ramp_s": 0.0}),
             (Some(users), _) => json!({"kind": "users", "users": users}),
@@ -131,8 +129,7 @@ impl Settings {
                     class.name
                 ));
             }
-            class.input_tokens =
-                Distribution::Constant { value: input - prefix.map_or(0, |(_, prefix)| prefix) };
+            class.input_tokens = Distribution::Constant { value: input - prefix.map_or(0, |(_, prefix)| prefix) };
             class.shared_prefix = prefix.map(|(reuse, prefix)| SharedPrefixes {
                 count: 1,
                 tokens: Distribution::Constant { value: prefix },

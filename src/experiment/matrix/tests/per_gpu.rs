@@ -29,10 +29,7 @@ objectives = ["p50 ttft < 500ms"]
 fn priced(variant: usize, gpus: Option<u32>, ttfts: [u64; 3]) -> CellRuns {
     let runs = ttfts.into_iter().zip(1..).map(|(ttft, number)| {
         let request = |i: u64| {
-            record(i)
-                .sent_at(i * 100, i * 100, i * 100)
-                .paced(i * 100 + ttft, 10, 11 + i % (1 + number))
-                .build()
+            record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11 + i % (1 + number)).build()
         };
         let mut log = run(4_000, (0..40).map(request).collect());
         log.header.repeat = Some(Repeat { number, of: 3, first_seed: 7 });
@@ -63,8 +60,7 @@ fn accepted_variants_are_ranked_by_the_cost_of_an_acceptable_answer() {
     let decision = unknown.decision.as_ref().unwrap();
     assert_eq!((decision.ranking.len(), decision.accepted().unwrap().variant.as_str()), (0, "tp1"));
     // One without a cost may be the cheapest.
-    let part =
-        matrix(&[priced(0, None, [200, 202, 201]), priced(1, Some(1), [100, 101, 103])]).decision.unwrap();
+    let part = matrix(&[priced(0, None, [200, 202, 201]), priced(1, Some(1), [100, 101, 103])]).decision.unwrap();
     assert_eq!((part.ranking.len(), part.accepted().unwrap().variant.as_str()), (0, "tp1"));
     let stored = serde_json::to_value(decision).unwrap();
     assert!(stored.get("ranking").is_none(), "{stored}");

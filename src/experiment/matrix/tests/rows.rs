@@ -33,10 +33,7 @@ fn unlike_numbers_of_runs_make_no_pairs() {
     assert!((tested.ratio.unwrap() - 305.0 / 3.0 / 51.0).abs() < 1e-9, "{tested:?}");
     let (low, high) = (tested.ratio_low.unwrap(), tested.ratio_high.unwrap());
     // Student's intervals by scipy: 101.667 ± 18.974 of three runs, 51 ± 12.706 of two.
-    assert!(
-        (low - 82.693_75 / 63.706_20).abs() < 1e-3 && (high - 120.639_58 / 38.293_80).abs() < 1e-3,
-        "{tested:?}"
-    );
+    assert!((low - 82.693_75 / 63.706_20).abs() < 1e-3 && (high - 120.639_58 / 38.293_80).abs() < 1e-3, "{tested:?}");
     assert!(tested.line.contains("over 3 against 2 runs, which make no pairs"), "{}", tested.line);
 }
 
@@ -82,12 +79,7 @@ fn a_bound_inside_the_interval_of_a_single_run_keeps_no_contract() {
     let contract = |bound: &str| {
         let objectives = vec![format!("p50 ttft < {bound}").parse().unwrap()];
         let (rows, cost) = (None, None);
-        let accept = Accept {
-            objectives,
-            rows,
-            max_cost_per_million_output_tokens: cost,
-            stop_when: StopWhen::AllRun,
-        };
+        let accept = Accept { objectives, rows, max_cost_per_million_output_tokens: cost, stop_when: StopWhen::AllRun };
         ContractResult::new(&accept, &[&run], (None, None), None)
     };
     assert!(contract("150ms").met);
@@ -130,8 +122,7 @@ fn a_contract_on_the_cost_needs_the_number_of_gpus() {
 #[test]
 fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
     let cost = |most: &str| {
-        let text =
-            TWO_VARIANTS.replace("million_output_tokens = 50", &format!("million_output_tokens = {most}"));
+        let text = TWO_VARIANTS.replace("million_output_tokens = 50", &format!("million_output_tokens = {most}"));
         let text = text.replace("p50 ttft < 90ms", "p50 ttft < 9s");
         let experiments = read(&text);
         // The later the first tokens, the more of the last requests' tokens come after the end.
@@ -174,9 +165,7 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let only_fast = |text: &str| text.replace("\n[accept]", "\nvariants = [\"fast\"]\n[accept]");
     let refused = mistakes(&only_fast(TWO_VARIANTS));
     assert!(
-        refused.contains(
-            "row B, which expects `p50 ttft < @base` of a row that does not run under that variant"
-        ),
+        refused.contains("row B, which expects `p50 ttft < @base` of a row that does not run under that variant"),
         "{refused}"
     );
     // A is run under both, B under one: what A expects of B is claimed there.
@@ -286,8 +275,7 @@ fn a_misspelt_sampling_parameter_is_answered_with_the_right_one() {
 #[test]
 fn a_row_of_requests_all_at_once_has_no_rate() {
     // The warm-up of the defaults is of a rate: here it would leave nothing to measure.
-    let head =
-        "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\nwarmup_s = 5\n";
+    let head = "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\nrate_per_s = 1\nwarmup_s = 5\n";
     let table = read(&format!(
         "{head}[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\narrival = \"all_at_once\"\nrequests = 64\n\
          [[rows]]\nname = \"C\"\nrequests = 64\n"

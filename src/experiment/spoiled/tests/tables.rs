@@ -94,9 +94,7 @@ fn a_row_whose_runs_are_all_spoiled_is_invalid_and_the_next_one_runs() {
 
 /// Four rows of a run each.
 fn four_rows() -> Experiments {
-    let row = |name| {
-        format!("[[rows]]\nname = \"{name}\"\ninput_tokens = 100\noutput_tokens = 10\nrate_per_s = 10\n")
-    };
+    let row = |name| format!("[[rows]]\nname = \"{name}\"\ninput_tokens = 100\noutput_tokens = 10\nrate_per_s = 10\n");
     let rows = ["A", "B", "C", "D"].map(row).concat();
     Experiments::from_toml(&format!("name = \"t\"\n{rows}"), "t.toml").unwrap()
 }

@@ -72,10 +72,7 @@ mod tests {
     #[test]
     fn a_bracket_steps_to_its_missing_end_and_then_halves() {
         let next = |met, missed| Bracket { met, missed }.next(4.0, 2.0, 1.25);
-        assert_eq!(
-            (next(None, None), next(Some(4.0), None), next(None, Some(4.0))),
-            (Some(4.0), Some(8.0), Some(2.0))
-        );
+        assert_eq!((next(None, None), next(Some(4.0), None), next(None, Some(4.0))), (Some(4.0), Some(8.0), Some(2.0)));
         assert_eq!((next(Some(4.0), Some(9.0)), next(Some(4.0), Some(5.0))), (Some(6.0), None));
     }
 }

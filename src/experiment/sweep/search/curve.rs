@@ -125,8 +125,7 @@ impl RunVariation {
             DemandScale::Share if demand.limit >= MANY_LATE => {
                 let slope = demand.is_of_waits().then_some((USUAL_SLOPE, SLOPE_DEVIATION));
                 let enough = low.iter().map(|reading| reading.requests).sum::<f64>() >= FEWEST_LOW;
-                let late =
-                    pooled(low).filter(|_| enough).map(|late| LATE_AT_ANY_LOAD * late.min(demand.limit));
+                let late = pooled(low).filter(|_| enough).map(|late| LATE_AT_ANY_LOAD * late.min(demand.limit));
                 let wider = if late.is_none() && slope.is_some() { WIDER_OF_MANY_LATE } else { WIDER };
                 Self { wider, slope, floor: late.unwrap_or(0.0), ..plain }
             }
@@ -165,8 +164,7 @@ pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> Limit
 
 /// The crossing by a line through the runs near `start`, the isotonic crossing.
 fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Crossing {
-    let near: Vec<_> =
-        readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
+    let near: Vec<_> = readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
     let low: Vec<_> = readings.iter().copied().filter(|r| r.load < start / BAND).collect();
     let rough = |why| Crossing { estimate: start, interval: Err(why) };
     let mut loads: Vec<f64> = near.iter().map(|reading| reading.load).collect();

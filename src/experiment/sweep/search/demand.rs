@@ -81,9 +81,7 @@ impl SearchDemand {
                 );
             }
             (FigureKind::Cost, _) => {
-                return refused(
-                    "it falls as the load rises, until the server is full; use a latency or a share",
-                );
+                return refused("it falls as the load rises, until the server is full; use a latency or a share");
             }
             (FigureKind::Share, false) if !key.less_is_better() => (DemandScale::Share, 1.0 - bound),
             (FigureKind::Share, true) if key.less_is_better() => (DemandScale::Share, bound),

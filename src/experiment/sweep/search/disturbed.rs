@@ -111,9 +111,7 @@ fn one_disturbed_run_at_any_place_of_a_list_is_replaced() {
             let (found, reason, runs) = driven(list(), false, |number, _| number == place);
             assert_eq!((reason, runs.len() as u64), (StopReason::AllMeasured, all + 1), "run {place}");
             assert_found(&found, &format!("run {place}"));
-            assert!(
-                found.tallies().iter().all(|tally| tally.counted == repeats && !tally.rests_on_invalid())
-            );
+            assert!(found.tallies().iter().all(|tally| tally.counted == repeats && !tally.rests_on_invalid()));
         }
     }
 }
@@ -132,8 +130,7 @@ fn a_load_that_stays_disturbed_ends_a_search_unless_that_is_forced() {
     assert!(answer.rests_on(Load::Rate(16.0)), "{}", answer.sentence);
     let said = "no run of 16.0/s can be trusted, and it counts because of --force";
     assert!(answer.sentence.contains(said), "{}", answer.sentence);
-    let (valid, [_, notes]) =
-        super::super::whole::judge(&found, &FoundLoads::from_search(&found).loads, Some(&answer));
+    let (valid, [_, notes]) = super::super::whole::judge(&found, &FoundLoads::from_search(&found).loads, Some(&answer));
     assert!(!valid && notes.iter().any(|note| note.contains("because of --force")), "{notes:?}");
 }
 
@@ -219,8 +216,7 @@ fn runs_left_count_the_spare_ones_of_what_was_spoiled_and_no_more() {
 #[test]
 fn a_search_that_ends_before_it_can_decide_says_how_long_that_takes() {
     let lacks = |within_s: f64, before_s: f64| {
-        let plan =
-            SweepPlan { within_s: Some(within_s), between_s: 8.0, ..plan(LoadAxis::search_from(2.0), 3) };
+        let plan = SweepPlan { within_s: Some(within_s), between_s: 8.0, ..plan(LoadAxis::search_from(2.0), 3) };
         Search::new(plan).unwrap().lacks_s(before_s)
     };
     // Two runs for a bracket and five for an interval, each of 10 s and 8 s beside; a search goes on for a

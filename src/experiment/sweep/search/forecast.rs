@@ -24,8 +24,7 @@ impl Search {
         let spent_s = self.spent_s();
         let rate = self.crossing().unwrap_or(from_per_s);
         let run_s = |samples| self.window_of(samples, Load::Rate(rate)) + self.plan.between_s;
-        let bracket =
-            if self.refined_from.is_none() { RUNS_OF_BRACKET.saturating_sub(done).max(1) } else { 0 };
+        let bracket = if self.refined_from.is_none() { RUNS_OF_BRACKET.saturating_sub(done).max(1) } else { 0 };
         let begun_s = spent_s + bracket as f64 * run_s(self.plan.first_samples.unwrap_or(self.plan.samples));
         let refined = self.refined() as u64;
         let most = self.plan.most_trials.saturating_sub(done + bracket);

@@ -45,8 +45,7 @@ impl Search {
     /// Whether no run replaces the trial at `place`: it counts, or its load has no spare run left.
     fn is_used(&self, place: usize) -> bool {
         let trial = &self.trials[place];
-        let disturbed =
-            self.trials[..place].iter().filter(|before| before.load == trial.load && before.left_out);
+        let disturbed = self.trials[..place].iter().filter(|before| before.load == trial.load && before.left_out);
         !trial.left_out || disturbed.count() as u64 >= Repeat::MOST_SPARE
     }
 

@@ -47,8 +47,7 @@ impl<'a> LoadTally<'a> {
         let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
         let counted: Vec<_> = trials.iter().copied().filter(|trial| !trial.left_out).collect();
         let flagged = counted.iter().filter(|trial| trial.saturated.is_some()).count();
-        let ratios: Vec<_> =
-            (0..).zip(demands).map(|(place, demand)| ratio(&counted, demand, place)).collect();
+        let ratios: Vec<_> = (0..).zip(demands).map(|(place, demand)| ratio(&counted, demand, place)).collect();
         let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
         let sides = (0..).zip(demands).map(|(place, demand)| demand.side(&counted, place)).collect();
         Self {
@@ -160,9 +159,7 @@ pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
             LimitCrossing::Crosses(crossing) => crossings.push((place, crossing)),
         }
     }
-    if let Some((place, _)) =
-        missed.into_iter().reduce(|most, next| if next.1 > most.1 { next } else { most })
-    {
+    if let Some((place, _)) = missed.into_iter().reduce(|most, next| if next.1 > most.1 { next } else { most }) {
         return Tightest::Missed(place);
     }
     let first = crossings.iter().copied().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));

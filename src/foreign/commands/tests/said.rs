@@ -29,10 +29,7 @@ fn no_flag_of_the_load_is_left_out_without_a_word() {
         ("aiperf profile --arrival-pattern constant".to_owned(), "--arrival-pattern constant"),
     ] {
         let said = said(&line, about);
-        assert!(
-            said.iter().any(|said| said.starts_with("not used: ") || said.starts_with("no option of a")),
-            "{line}"
-        );
+        assert!(said.iter().any(|said| said.starts_with("not used: ") || said.starts_with("no option of a")), "{line}");
     }
     assert!(said(&format!("{vllm} {ramp} --request-rate inf"), "--request-rate inf").is_empty());
     for (line, options) in [
@@ -41,10 +38,7 @@ fn no_flag_of_the_load_is_left_out_without_a_word() {
             "--burstiness 2 --max-concurrency 5",
         ),
         (format!("{vllm} --dataset-name burstgpt --max-concurrency 5"), "--max-concurrency 5"),
-        (
-            "sglang.bench_serving --dataset-name mooncake --max-concurrency 5".to_owned(),
-            "--max-concurrency 5",
-        ),
+        ("sglang.bench_serving --dataset-name mooncake --max-concurrency 5".to_owned(), "--max-concurrency 5"),
         ("aiperf profile --request-rate 5,6 --concurrency 4".to_owned(), "--max-concurrency 4"),
         ("aiperf profile --request-rate 5,6 --arrival-pattern constant".to_owned(), "--arrival constant"),
     ] {
@@ -58,9 +52,7 @@ fn load_that_does_not_count_and_a_late_start_are_said_of_runs_that_have_them() {
     let uncounted =
         |line: &str| format!("{:?}", translate(&shlex::split(line).unwrap()).unwrap()).contains("uncounted");
     let staggered = |line: &str| {
-        ["--concurrency", "--profile concurrent"]
-            .iter()
-            .any(|about| said(line, about).concat().contains("within 5 s"))
+        ["--concurrency", "--profile concurrent"].iter().any(|about| said(line, about).concat().contains("within 5 s"))
     };
     for (line, has_more, begins_late) in [
         ("aiperf profile --request-rate 5 --request-count 9", false, false),

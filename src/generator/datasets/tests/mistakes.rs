@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn every_bad_row_has_its_place_its_cause_and_its_cure() {
-    let hint =
-        "\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad";
+    let hint = "\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad";
     for (name, content, said) in [
         (
             "a.json",
@@ -138,9 +137,7 @@ fn what_is_not_of_its_format_says_so() {
     }
     let error = opened("a.jsonl", "[\n1]\n", ", skip_bad = true").unwrap_err();
     assert!(
-        error.contains(
-            "2 that cannot be used\nhint: check that its format is jsonl; the first bad one: row 1, line 1"
-        ),
+        error.contains("2 that cannot be used\nhint: check that its format is jsonl; the first bad one: row 1, line 1"),
         "{error}"
     );
     let error = open(with_dataset(Path::new("/no/such.csv"), "")).unwrap_err().to_string();
@@ -149,8 +146,7 @@ fn what_is_not_of_its_format_says_so() {
 
 #[test]
 fn bad_rows_are_passed_over_and_counted_where_that_is_asked() {
-    let content =
-        "{\"prompt\": \"one\"}\nnot JSON\n{\"prompt\": \"\"}\n{\"prompt\": \"four\", \"output_tokens\": 4}\n";
+    let content = "{\"prompt\": \"one\"}\nnot JSON\n{\"prompt\": \"\"}\n{\"prompt\": \"four\", \"output_tokens\": 4}\n";
     let found = opened("a.jsonl", content, ", skip_bad = true").unwrap();
     assert_eq!((found.rows, found.bad_rows), (1, 3));
     let short = opened("a.csv", "prompt,output_tokens\nx,5\ny\nz,6\n", ", skip_bad = true").unwrap();

@@ -23,9 +23,7 @@ fn drawn(name: &str, content: &str, fields: &str) -> (WorkloadSpec, Vec<PlannedR
 /// The tags of the first requests, in the order of `keys`.
 fn tags(name: &str, content: &str, fields: &str, keys: &[&str]) -> Vec<Vec<Option<String>>> {
     let (spec, plan, _) = drawn(name, content, fields);
-    let of = |request: &PlannedRequest, key: &&str| {
-        spec.tag_of(request.class, request.tags, key).map(str::to_owned)
-    };
+    let of = |request: &PlannedRequest, key: &&str| spec.tag_of(request.class, request.tags, key).map(str::to_owned);
     plan.iter().take(5).map(|request| keys.iter().map(|key| of(request, key)).collect()).collect()
 }
 
@@ -87,12 +85,7 @@ fn a_tag_that_no_row_can_have_is_refused() {
             ", metadata = [\"tier\"]",
             "a.jsonl: no row has a value for the tag `tier`\nhint: correct `metadata`",
         ),
-        (
-            "a.jsonl",
-            JSONL,
-            ", metadata = { plan = \"tier\" }",
-            "a.jsonl: no row has a value for the tag `plan`",
-        ),
+        ("a.jsonl", JSONL, ", metadata = { plan = \"tier\" }", "a.jsonl: no row has a value for the tag `plan`"),
         (
             "a.jsonl",
             "{\"prompt\":\"One\",\"output_tokens\":5,\"country\":[\"de\"]}",
@@ -111,7 +104,6 @@ fn a_tag_that_no_row_can_have_is_refused() {
     }
     let rows: Vec<String> = (0..4_097).map(|i| format!("One,5,{i}\n")).collect();
     let rows = rows.concat();
-    let error =
-        opened("a.csv", &format!("prompt,output_tokens,id\n{rows}"), ", metadata = [\"id\"]").unwrap_err();
+    let error = opened("a.csv", &format!("prompt,output_tokens,id\n{rows}"), ", metadata = [\"id\"]").unwrap_err();
     assert!(error.contains("`metadata` has more than 4,096 combinations of values"), "{error}");
 }

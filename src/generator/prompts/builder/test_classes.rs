@@ -7,8 +7,7 @@ use crate::workload::{Distribution, PromptSource, RequestClass};
 /// A byte-level BPE with the first 6,144 entries of a vocabulary learned from source code: half of our words are
 /// more than one token in it. Made with the `tokenizers` package: `BpeTrainer` on numpy's sources, Llama 3's
 /// splitting rule, then entries and merges above the limit dropped.
-pub(in crate::generator) const TOKENIZER: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+pub(in crate::generator) const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
 
 fn class(name: &str, prompt: PromptSource) -> RequestClass {
     let length = Distribution::Constant { value: 100 };
@@ -34,12 +33,8 @@ pub(in crate::generator) fn classes() -> Vec<RequestClass> {
         "Write a Python function that merges overlapping intervals (in O(n log n)):\n\n".into(),
         "Give me three ideas for".into(),
     ];
-    let questions =
-        vec!["Question: which of the passages above speaks of 1987, and what does it say?".into()];
-    vec![
-        class("chat", PromptSource::Templates { templates }),
-        class("rag", PromptSource::Retrieval { questions }),
-    ]
+    let questions = vec!["Question: which of the passages above speaks of 1987, and what does it say?".into()];
+    vec![class("chat", PromptSource::Templates { templates }), class("rag", PromptSource::Retrieval { questions })]
 }
 
 pub(in crate::generator) fn tokenizer() -> Tokenizer {

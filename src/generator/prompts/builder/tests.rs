@@ -47,10 +47,8 @@ fn prompts_are_exact_with_a_tokenizer() {
 fn a_servers_counts_come_close_and_its_special_tokens_do_no_harm() {
     // A server that puts a special token before every text.
     let tokenizer = tokenizer();
-    let counts: Vec<usize> = PromptBuilder::texts_to_measure(&classes())
-        .iter()
-        .map(|text| count(&tokenizer, text) as usize + 1)
-        .collect();
+    let counts: Vec<usize> =
+        PromptBuilder::texts_to_measure(&classes()).iter().map(|text| count(&tokenizer, text) as usize + 1).collect();
     let builder = PromptBuilder::with_server_counts(&classes(), 1, &counts).unwrap();
     let mut exact = 0;
     for index in 0..200 {
@@ -64,8 +62,7 @@ fn a_servers_counts_come_close_and_its_special_tokens_do_no_harm() {
 
 #[test]
 fn unusable_counts_are_refused() {
-    let refuse =
-        |counts: &[usize]| PromptBuilder::with_server_counts(&classes(), 1, counts).unwrap_err().to_string();
+    let refuse = |counts: &[usize]| PromptBuilder::with_server_counts(&classes(), 1, counts).unwrap_err().to_string();
     let texts = PromptBuilder::texts_to_measure(&classes()).len();
     assert!(refuse(&[1, 2]).contains("2 counts came"));
     assert!(refuse(&vec![3; texts]).contains("does not count more"));
@@ -126,10 +123,7 @@ fn prompts_read_as_text() {
     for (class, index) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
         let text = text(builder.build(class, 400, index));
         assert!(text.starts_with(|c: char| c.is_ascii_uppercase()), "{text:?}");
-        assert!(
-            !text.ends_with(char::is_whitespace) && !text.contains("  ") && !text.contains(".."),
-            "{text:?}"
-        );
+        assert!(!text.ends_with(char::is_whitespace) && !text.contains("  ") && !text.contains(".."), "{text:?}");
         assert!(text.contains("\n\n"), "400 tokens have paragraphs: {text:?}");
     }
     let retrieval = text(builder.build(1, 400, 9));
@@ -166,9 +160,7 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
         tokens
     };
     let common = |a: &[u32], b: &[u32]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    for (ids, asked) in
-        [(&[7, 8, 9][..], 192), (&[7, 8, 9], 150), (&[7, 8, 9], 400), (&[7], 20), (&[7, 8], 128)]
-    {
+    for (ids, asked) in [(&[7, 8, 9][..], 192), (&[7, 8, 9], 150), (&[7, 8, 9], 400), (&[7], 20), (&[7, 8], 128)] {
         let one = tokens(ids, asked, 1);
         let longer: Vec<u64> = ids.iter().copied().chain([50, 51]).collect();
         let whole = (ids.len() * 64).min(asked as usize);

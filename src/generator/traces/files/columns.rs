@@ -1,8 +1,6 @@
 //! CSV traces of Azure and `BurstGPT`, whose columns are found by name.
 
-use crate::generator::traces::requests::{
-    BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
-};
+use crate::generator::traces::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
 use crate::random::RandomStream;
 
 /// The columns that are read.
@@ -73,17 +71,14 @@ impl CsvTraceColumns {
             let text = column.of(line)?;
             // Some exports write whole numbers with a fraction of zero.
             let digits = text.strip_suffix(".0").unwrap_or(text);
-            let count: u64 = digits
-                .parse()
-                .map_err(|_| column.bad(format!("{:?} is not a whole number", excerpt(text))))?;
+            let count: u64 =
+                digits.parse().map_err(|_| column.bad(format!("{:?} is not a whole number", excerpt(text))))?;
             tokens(count).map_err(|cause| column.bad(cause))
         };
         let moment = self.moment.of(line)?;
         let (at_ns, wanted) = match self.clock {
             Clock::Date => (parse_moment(moment), "a date such as 2023-11-16 18:15:46.6805900"),
-            Clock::Seconds => {
-                (moment.parse().ok().and_then(|value| nanoseconds(value, 1e9)), "a number of seconds")
-            }
+            Clock::Seconds => (moment.parse().ok().and_then(|value| nanoseconds(value, 1e9)), "a number of seconds"),
         };
         let input_tokens = count(&self.input)?;
         let session = self.session.as_ref().map(|column| column.of(line)).transpose()?;

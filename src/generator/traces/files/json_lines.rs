@@ -56,9 +56,9 @@ struct PublicLine {
 /// Reads a line of Mooncake's or Bailian's, with timestamps in units of `unit_ns` nanoseconds.
 pub(crate) fn public(line: &[u8], unit_ns: f64) -> Result<TracedRequest, BadLine> {
     let PublicLine { timestamp, input_length, output_length, hash_ids, kind } = json(line)?;
-    let at_ns = nanoseconds(timestamp, unit_ns).filter(|at| *at >= 0).ok_or_else(|| {
-        of_field(line, "timestamp", format!("{timestamp} is not a time after the trace's zero"))
-    })?;
+    let at_ns = nanoseconds(timestamp, unit_ns)
+        .filter(|at| *at >= 0)
+        .ok_or_else(|| of_field(line, "timestamp", format!("{timestamp} is not a time after the trace's zero")))?;
     Ok(TracedRequest {
         at_ns,
         input_tokens: tokens(input_length).map_err(|cause| of_field(line, "input_length", cause))?,
@@ -94,10 +94,9 @@ pub(crate) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
 }
 
 pub(crate) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
-    serde_json::from_slice(line).map(|Object(value)| value).map_err(|error| BadLine {
-        place: format!("column {}", error.column().max(1)),
-        cause: cause_of(&error),
-    })
+    serde_json::from_slice(line)
+        .map(|Object(value)| value)
+        .map_err(|error| BadLine { place: format!("column {}", error.column().max(1)), cause: cause_of(&error) })
 }
 
 /// An error in a field's value, at the column where its name begins.

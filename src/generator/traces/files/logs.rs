@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::json_lines::{json, of_field};
-use crate::generator::traces::requests::{
-    BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
-};
+use crate::generator::traces::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
 
 /// The fields of an access log; a nested field is `usage.prompt_tokens`.
 #[derive(Clone, Debug)]
@@ -27,18 +25,14 @@ impl AccessLogFields {
     pub(super) fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
         let line: Value = json(bytes)?;
         let value_at = |field: &str| {
-            at(&line, field).ok_or_else(|| BadLine {
-                place: "column 1".to_owned(),
-                cause: format!("`{field}` is missing"),
-            })
+            at(&line, field)
+                .ok_or_else(|| BadLine { place: "column 1".to_owned(), cause: format!("`{field}` is missing") })
         };
-        let bad =
-            |field: &str, cause: String| of_field(bytes, field.rsplit('.').next().unwrap_or(field), cause);
+        let bad = |field: &str, cause: String| of_field(bytes, field.rsplit('.').next().unwrap_or(field), cause);
         let count = |field: &str| {
             let value = value_at(field)?;
-            let count = whole(value).ok_or_else(|| {
-                bad(field, format!("{} is not a whole number", excerpt(&value.to_string())))
-            })?;
+            let count = whole(value)
+                .ok_or_else(|| bad(field, format!("{} is not a whole number", excerpt(&value.to_string()))))?;
             tokens(count).map_err(|cause| bad(field, cause))
         };
         let kind = match &self.class {
@@ -49,9 +43,9 @@ impl AccessLogFields {
             }),
         };
         let time = value_at(&self.time)?;
-        let at_ns = self.moment(time).ok_or_else(|| {
-            bad(&self.time, format!("{} is neither a date nor a time", excerpt(&time.to_string())))
-        })?;
+        let at_ns = self
+            .moment(time)
+            .ok_or_else(|| bad(&self.time, format!("{} is neither a date nor a time", excerpt(&time.to_string()))))?;
         Ok(TracedRequest {
             at_ns,
             input_tokens: count(&self.input)?,
@@ -130,10 +124,7 @@ mod tests {
         let good = br#"{"ts": 1, "usage": {"prompt_tokens": 1, "completion_tokens": 1}, "route": ""}"#;
         for (line, cause) in [
             (&b"{"[..], "line 2, column 1: EOF while parsing an object"),
-            (
-                br#"{"ts": true, "usage": {}, "route": 1}"#,
-                "line 2, column 2 (`ts`): true is neither a date nor a time",
-            ),
+            (br#"{"ts": true, "usage": {}, "route": 1}"#, "line 2, column 2 (`ts`): true is neither a date nor a time"),
             (
                 br#"{"ts": 1, "usage": {"prompt_tokens": 1.5}, "route": ""}"#,
                 "line 2, column 21 (`prompt_tokens`): 1.5 is not a whole number",

@@ -134,9 +134,7 @@ impl TraceReader {
                  fields of any name"
             )
         } else {
-            format!(
-                "of CSV files the first line names the columns: {AZURE} (azure), or {BURST_GPT} (burst_gpt)"
-            )
+            format!("of CSV files the first line names the columns: {AZURE} (azure), or {BURST_GPT} (burst_gpt)")
         };
         TraceError::Unknown { path, begins, cure }
     }

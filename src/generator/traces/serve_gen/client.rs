@@ -131,14 +131,11 @@ impl PoolClient {
             let ends_ns = nanoseconds(f64::from(end.at_s));
             let tables = self.tables.iter().rposition(|tables| tables.at_s <= stretch.at_s);
             let known = |place: &usize| {
-                self.tables
-                    .get(*place)
-                    .is_some_and(|tables| matches!(tables.lengths, PoolLengths::Known { .. }))
+                self.tables.get(*place).is_some_and(|tables| matches!(tables.lengths, PoolLengths::Known { .. }))
             };
             let tables = tables.filter(known);
             if let (Some((rate, form)), Some(tables), true) = (stretch.sent, tables, begins_ns < ends_ns) {
-                let [gaps, input, output] =
-                    self.streams.each_ref().map(|stream| stream.branch(place as u64 + 1));
+                let [gaps, input, output] = self.streams.each_ref().map(|stream| stream.branch(place as u64 + 1));
                 let arrivals = Arrivals::under_way(rate * self.rate_scale, form, gaps);
                 return Some(Sending { arrivals, begins_ns, ends_ns, tables, input, output });
             }
@@ -153,8 +150,7 @@ impl Iterator for PoolClient {
         loop {
             if let Some(sending) = &mut self.now {
                 let arrival = sending.arrivals.next();
-                let at_ns =
-                    arrival.map(|arrival| sending.begins_ns.saturating_add(arrival.moment.as_nanos()));
+                let at_ns = arrival.map(|arrival| sending.begins_ns.saturating_add(arrival.moment.as_nanos()));
                 if let Some(at_ns) = at_ns.filter(|at_ns| *at_ns < sending.ends_ns) {
                     let tables = self.tables.get(sending.tables)?;
                     let (input, output) = tables.draw(&mut sending.input, &mut sending.output)?;

@@ -124,8 +124,7 @@ impl PoolReader {
             }
         }
         let [.., before, last] = stretches.as_slice() else {
-            let cause =
-                "has fewer than two lines, and a stretch ends where the next begins; add the next".to_owned();
+            let cause = "has fewer than two lines, and a stretch ends where the next begins; add the next".to_owned();
             return Err(TraceError::Heading { path: path.display().to_string(), line: 1, cause });
         };
         let at_s = last.at_s.saturating_add(last.at_s - before.at_s);
@@ -188,7 +187,6 @@ fn read(path: &Path) -> Result<String, TraceError> {
 /// The line of a field of a moment.
 fn line_of(text: &str, moment: &str, field: &str) -> u64 {
     let at = text.find(&format!("\"{moment}\"")).unwrap_or(0);
-    let at =
-        text.get(at..).and_then(|rest| rest.find(&format!("\"{field}\""))).map_or(at, |inside| at + inside);
+    let at = text.get(at..).and_then(|rest| rest.find(&format!("\"{field}\""))).map_or(at, |inside| at + inside);
     text.get(..at).map_or(1, |before| before.matches('\n').count() as u64 + 1)
 }

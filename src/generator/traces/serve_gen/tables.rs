@@ -71,11 +71,7 @@ impl LengthTables {
     }
 
     /// Draws prompt and answer tokens; `None` where lengths are unknown.
-    pub(super) fn draw(
-        &self,
-        input_chance: &mut RandomStream,
-        output_chance: &mut RandomStream,
-    ) -> Option<(u32, u32)> {
+    pub(super) fn draw(&self, input_chance: &mut RandomStream, output_chance: &mut RandomStream) -> Option<(u32, u32)> {
         let PoolLengths::Known { input, output } = &self.lengths else { return None };
         Some((input.draw(input_chance), output.draw(output_chance)))
     }
@@ -85,16 +81,13 @@ impl LengthTable {
     /// Reads `{143: 0.25, 148: 0.75}`. Counts of 0 tokens are ignored; `None` if there are no others.
     fn read(text: &str) -> Result<Option<Self>, String> {
         let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-        let inside = inside.ok_or_else(|| {
-            format!("{:?} is not a table in braces", text.chars().take(30).collect::<String>())
-        })?;
+        let inside = inside
+            .ok_or_else(|| format!("{:?} is not a table in braces", text.chars().take(30).collect::<String>()))?;
         let (mut counts, mut shares, mut total) = (Vec::new(), Vec::new(), 0.0);
         for (entry, number) in inside.split(',').zip(1..) {
             let (count, share) = entry
                 .split_once(':')
-                .and_then(|(count, share)| {
-                    Some((count.trim().parse::<u64>().ok()?, share.trim().parse::<f64>().ok()?))
-                })
+                .and_then(|(count, share)| Some((count.trim().parse::<u64>().ok()?, share.trim().parse::<f64>().ok()?)))
                 .ok_or_else(|| format!("entry {number}, {entry:?}, is not a count of tokens and a share"))?;
             if !(0.0..=1.0).contains(&share) {
                 return Err(format!("entry {number} has the share {share}, which is not between 0 and 1"));

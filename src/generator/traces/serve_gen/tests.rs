@@ -74,16 +74,14 @@ fn a_slice_is_drawn_from_its_beginning_and_lasts_as_long_as_it_says() {
     let requests = requests(&slice, 1);
     assert!(requests.is_sorted_by_key(|request| request.at_ns));
     // 500 s of chunk 7 alone, then both; twice as fast.
-    let (alone, both) =
-        requests.split_at(requests.partition_point(|request| request.at_ns < 250_000_000_000));
+    let (alone, both) = requests.split_at(requests.partition_point(|request| request.at_ns < 250_000_000_000));
     assert!(alone.iter().all(|request| request.input_tokens >= 3_000));
     assert!(both.iter().any(|request| request.input_tokens == 1_000));
     // What comes after the first stretch is the same wherever a slice begins.
     let later = Trace { from_s: 1_300.0, ..sample() };
     let tail = |trace: &Trace, begins_s: i64| -> Vec<_> {
         let requests = crate::generator::traces::serve_gen::tests::requests(trace, 1);
-        let moment =
-            |request: &TracedRequest| (request.at_ns + begins_s * 1_000_000_000, request.input_tokens);
+        let moment = |request: &TracedRequest| (request.at_ns + begins_s * 1_000_000_000, request.input_tokens);
         requests.iter().map(moment).filter(|(at_ns, _)| *at_ns >= 1_800_000_000_000).collect()
     };
     assert_eq!(tail(&sample(), 0), tail(&later, 1_300));
@@ -103,21 +101,15 @@ fn pool(folder: &Path, trace: &str, dataset: &str) -> Trace {
 }
 
 const TRACE: &str = "0,2,1,Gamma,1,0.5\n600,2,1,Gamma,1,0.5\n";
-const DATASET: &str =
-    "{\n\"0\": {\n\"text_tokens\": \"{8: 1}\",\n\"output_tokens\": \"{9: 0.5, 5: 0.5}\"\n}}";
+const DATASET: &str = "{\n\"0\": {\n\"text_tokens\": \"{8: 1}\",\n\"output_tokens\": \"{9: 0.5, 5: 0.5}\"\n}}";
 
 #[test]
 fn what_is_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let good = pool(folder.path(), TRACE, DATASET);
-    assert!(
-        ClientPool::open(&good, 0).is_ok_and(|mut pool| pool.next().is_some_and(|r| r.input_tokens == 8))
-    );
+    assert!(ClientPool::open(&good, 0).is_ok_and(|mut pool| pool.next().is_some_and(|r| r.input_tokens == 8)));
     for (trace, message) in [
-        (
-            "0,x,1,Gamma,1,1\n600,0,0,,0,0\n",
-            "chunk-3-trace.csv, line 1, column 2 (`rate`): \"x\" is not a number",
-        ),
+        ("0,x,1,Gamma,1,1\n600,0,0,,0,0\n", "chunk-3-trace.csv, line 1, column 2 (`rate`): \"x\" is not a number"),
         ("0,1,1,Gamma,1,1\n0,0,0,,0,0\n", "line 2, column 1 (`t`): 0 s is not after the line before"),
         ("0,1,1,Pareto,1,1\n600,0,0,,0,0\n", "column 4 (`pattern`): \"Pareto\" is neither Gamma nor Weibull"),
         ("0,1,1,Gamma,0,1\n600,0,0,,0,0\n", "column 5 (`shape`): 0 is not a shape above 0"),
@@ -134,10 +126,7 @@ fn what_is_wrong_is_named() {
             "line 2, moment \"0\", field \"input_tokens\": its shares are 0.4 together, not 1",
         ),
         ("{\"0\": {\"input_tokens\": \"{1: 1}\"}}", "field \"output_tokens\": is missing"),
-        (
-            "{\"0\": {\"input_tokens\": \"{1 1}\", \"output_tokens\": \"{1: 1}\"}}",
-            "entry 1, \"1 1\", is not a count",
-        ),
+        ("{\"0\": {\"input_tokens\": \"{1 1}\", \"output_tokens\": \"{1: 1}\"}}", "entry 1, \"1 1\", is not a count"),
         (
             "{\"600\": {\"input_tokens\": \"{1: 1}\", \"output_tokens\": \"{1: 1}\"}}",
             "moment \"0\": the client sends requests then, and no table says how long they are",
@@ -147,14 +136,11 @@ fn what_is_wrong_is_named() {
         let error = ClientPool::open(&bad, 0).unwrap_err().to_string();
         assert!(error.contains(message), "{dataset}: {error}");
     }
-    let skipping =
-        Trace { bad_lines: BadLines::Skip, ..pool(folder.path(), &format!("{TRACE}x\n"), DATASET) };
+    let skipping = Trace { bad_lines: BadLines::Skip, ..pool(folder.path(), &format!("{TRACE}x\n"), DATASET) };
     assert_eq!(ClientPool::open(&skipping, 0).unwrap().facts().skipped, 1);
     let good = pool(folder.path(), TRACE, DATASET);
     std::fs::remove_file(folder.path().join("chunk-3-dataset.json")).unwrap();
-    assert!(
-        ClientPool::open(&good, 0).unwrap_err().to_string().contains("chunk-3-dataset.json cannot be read")
-    );
+    assert!(ClientPool::open(&good, 0).unwrap_err().to_string().contains("chunk-3-dataset.json cannot be read"));
     std::fs::remove_file(folder.path().join("chunk-3-trace.csv")).unwrap();
     assert!(survey(&good, 0).unwrap_err().to_string().contains("holds no file chunk-N-trace.csv"));
 }
@@ -171,10 +157,8 @@ fn sent(trace: &Trace) -> [usize; 3] {
 #[test]
 fn nothing_is_sent_where_a_line_or_table_was_left_out() {
     let folder = tempfile::tempdir().unwrap();
-    let skipping = |trace: &str, dataset: &str| Trace {
-        bad_lines: BadLines::Skip,
-        ..pool(folder.path(), trace, dataset)
-    };
+    let skipping =
+        |trace: &str, dataset: &str| Trace { bad_lines: BadLines::Skip, ..pool(folder.path(), trace, dataset) };
     let bad_line = "0,2,1,Gamma,1,0.5\n600,2,1,Pareto,1,0.5\n1200,2,1,Gamma,1,0.5\n";
     let [before, bad, after] = sent(&skipping(bad_line, DATASET));
     assert!(before > 900 && bad == 0 && after > 900, "{before} {bad} {after}");

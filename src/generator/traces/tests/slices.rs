@@ -6,9 +6,8 @@ use crate::workload::WorkloadSpec;
 
 /// Requests at 0 s, 1 s, 2 s and 3.0074 s.
 fn four(folder: &tempfile::TempDir) -> Trace {
-    let text = [0.0, 1_000.0, 2_000.0, 3_007.4].map(|moment| {
-        format!(r#"{{"timestamp": {moment}, "input_length": 9, "output_length": 1, "hash_ids": []}}"#)
-    });
+    let text = [0.0, 1_000.0, 2_000.0, 3_007.4]
+        .map(|moment| format!(r#"{{"timestamp": {moment}, "input_length": 9, "output_length": 1, "hash_ids": []}}"#));
     written(folder, &text.join("\n"))
 }
 
@@ -40,10 +39,7 @@ fn where_nothing_is_in_a_slice_the_end_of_the_trace_is_reported() {
     let beyond = refusal(&Trace { from_s: 100.0, ..whole.clone() });
     assert!(beyond.ends_with("has no request from 100 s on; it ends 3.007 s after its zero"), "{beyond}");
     let between = refusal(&Trace { from_s: 0.25, for_s: Some(0.5), ..whole.clone() });
-    assert!(
-        between.ends_with("no request from 0.25 s on for 0.5 s; it ends 3.007 s after its zero"),
-        "{between}"
-    );
+    assert!(between.ends_with("no request from 0.25 s on for 0.5 s; it ends 3.007 s after its zero"), "{between}");
     let thinned = refusal(&Trace { rate_scale: 0.000_1, ..whole });
     assert!(thinned.contains("is left with rate_scale = 0.0001 (--rate-scale) and seed 0"), "{thinned}");
     let heading = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -58,10 +54,7 @@ fn of_kinds(folder: &tempfile::TempDir, kinds: &[&str]) -> Trace {
     let mut text = "{\"skyline_trace\": 1}\n".to_owned();
     for (place, kind) in (0_u64..).zip(kinds) {
         let at_ns = place * 1_000_000_000;
-        let _ = writeln!(
-            text,
-            r#"{{"at_ns": {at_ns}, "input_tokens": 9, "output_tokens": 1, "class": "{kind}"}}"#
-        );
+        let _ = writeln!(text, r#"{{"at_ns": {at_ns}, "input_tokens": 9, "output_tokens": 1, "class": "{kind}"}}"#);
     }
     written(folder, &text)
 }

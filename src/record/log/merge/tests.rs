@@ -108,8 +108,7 @@ fn what_generators_went_through_is_joined() {
         part.log.header.objectives = vec![format!("p95 ttft < {p99_ns}ms"), "error_rate < 1%".to_owned()];
         part.log.header.calibration = calibration(p99_ns);
         part.log.header.engines[0].proxy = (p99_ns == 60).then(|| "http://proxy:3128".to_owned());
-        part.log.header.stamps =
-            if p99_ns == 70 { StampSource::KernelReceived } else { StampSource::ReadReturned };
+        part.log.header.stamps = if p99_ns == 70 { StampSource::KernelReceived } else { StampSource::ReadReturned };
         let footer = footer(part);
         footer.present_ns = Some(cpu_ns);
         footer.ended = Timestamp::from_nanos(cpu_ns);
@@ -155,10 +154,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
     };
     for (said, expected) in [
         (refused(Vec::clear), "no runs are given to merge"),
-        (
-            refused(|parts| parts.truncate(1)),
-            "shard 2/3, 3/3 is missing; a plan run in 3 shards is merged from all 3",
-        ),
+        (refused(|parts| parts.truncate(1)), "shard 2/3, 3/3 is missing; a plan run in 3 shards is merged from all 3"),
         (
             refused(|parts| parts[2] = NamedLog { name: "copy".to_owned(), ..parts[0].clone() }),
             "results/1 and copy are both shard 1/3; give each shard once",
@@ -196,10 +192,8 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         (
             refused(|parts| {
                 for (part, temperature) in parts.iter_mut().zip([0.0, 0.7]) {
-                    part.log.header.engines[0].parameters = Some(RequestParameters {
-                        temperature: Some(temperature),
-                        ..RequestParameters::default()
-                    });
+                    part.log.header.engines[0].parameters =
+                        Some(RequestParameters { temperature: Some(temperature), ..RequestParameters::default() });
                 }
             }),
             "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \
@@ -255,16 +249,12 @@ fn shards_that_share_prefixes_must_share_their_salt() {
     };
     assert!(of([5, 5]).is_ok());
     let said = of([5, 6]).unwrap_err().to_string();
-    assert!(
-        said.contains("the salt of prompts that share prefixes: 5 and 6") && said.contains("--salt"),
-        "{said}"
-    );
+    assert!(said.contains("the salt of prompts that share prefixes: 5 and 6") && said.contains("--salt"), "{said}");
 }
 
 #[test]
 fn what_became_of_sessions_adds_up() {
-    let counts =
-        |measured_turns, broken_off| SessionCounts { measured_turns, broken_off, ..SessionCounts::default() };
+    let counts = |measured_turns, broken_off| SessionCounts { measured_turns, broken_off, ..SessionCounts::default() };
     let mut parts = shards(2);
     assert_eq!(merge(parts.clone()).unwrap().log.footer.unwrap().sessions, None);
     footer(&mut parts[0]).sessions = Some(counts(7, 1));
@@ -297,15 +287,13 @@ fn a_page_that_several_shards_read_is_reported_once_and_on_the_run_s_clock() {
     parts[1].log.header.started_at += Duration::from_nanos(10);
     let log = merge(parts.clone()).unwrap().log;
     assert_eq!(log.header.telemetry, [page("a"), page("b")]);
-    let later =
-        Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
+    let later = Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
     assert_eq!(log.telemetry.readings, [reading(0, 10), later.clone(), reading(0, 30)]);
     // The first could not read its page before the run: the second's description counts, once.
     parts[0].log.header.telemetry[0].kind = None;
     parts[0].log.telemetry.readings.clear();
     let log = merge(parts).unwrap().log;
     assert_eq!(log.header.telemetry, [page("a"), page("b")]);
-    let of_second =
-        Reading { asked: Timestamp::from_nanos(22), answered: Timestamp::from_nanos(23), ..reading(0, 12) };
+    let of_second = Reading { asked: Timestamp::from_nanos(22), answered: Timestamp::from_nanos(23), ..reading(0, 12) };
     assert_eq!(log.telemetry.readings, [later, of_second]);
 }

@@ -46,8 +46,7 @@ fn unwrap_description(schema: &mut Schema) {
     let Some(Value::String(text)) = schema.get_mut("description") else { return };
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
-        match lines.last_mut().filter(|last| !last.is_empty() && !line.is_empty() && !line.starts_with("- "))
-        {
+        match lines.last_mut().filter(|last| !last.is_empty() && !line.is_empty() && !line.starts_with("- ")) {
             Some(last) => *last = format!("{last} {}", line.trim_start()),
             None => lines.push(line.to_owned()),
         }

@@ -12,8 +12,7 @@ const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u
 
 /// A run of four requests whose first tokens take about as long as given.
 fn side(round: u64, ttft: u64, url: &str) -> Summary {
-    let records =
-        (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + ttft, 10, 11).build());
+    let records = (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + ttft, 10, 11).build());
     let mut log = run(1_000, records.collect());
     log.header.repeat = Some(Repeat { number: round, of: 8, first_seed: 7 });
     log.header.engines[0].url = url.to_owned();
@@ -98,8 +97,7 @@ fn rounds_that_count_on_request_are_no_answer_in_any_format() {
         run
     };
     let judged = |invalid, ttft_of_b: u64| {
-        let runs: Vec<_> =
-            (1..=8).map(|at| (at, spoiled(at, 100 + at), spoiled(at, ttft_of_b + at))).collect();
+        let runs: Vec<_> = (1..=8).map(|at| (at, spoiled(at, 100 + at), spoiled(at, ttft_of_b + at))).collect();
         let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
         let metrics = ["p50 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
         AbTest::new(&AbDesign::new(8, metrics.into(), 0.05).unwrap(), &rounds, invalid).unwrap()
@@ -161,8 +159,5 @@ fn a_page_holds_the_verdict_its_figures_and_its_rounds() {
     assert_eq!(rounds.matches("4 of 4").count(), 16, "both sides of every round");
     let stopped = render::html(&document(&self::test(5)));
     assert_page(&stopped);
-    assert!(
-        stopped.contains("so far, 5 of 8 rounds: no verdict") && !stopped.contains("class=\"bad\""),
-        "{stopped}"
-    );
+    assert!(stopped.contains("so far, 5 of 8 rounds: no verdict") && !stopped.contains("class=\"bad\""), "{stopped}");
 }

@@ -51,9 +51,8 @@ fn in_brief(audit: &Audit) -> Section {
     let short = limits.map(|limit| limit.split(": ").next().unwrap_or_default());
     let standings = [Status::Met, Status::Missed, Status::Undecided];
     let items = audit.checklist.iter().flat_map(|checklist| {
-        standings.map(|standing| {
-            (standing.choose(checklist::WORDS), in_lines(checklist::names(checklist, standing), ", "))
-        })
+        standings
+            .map(|standing| (standing.choose(checklist::WORDS), in_lines(checklist::names(checklist, standing), ", ")))
     });
     let caveats = audit.method.len() as u64;
     let of_method = (caveats > 0).then(|| format!(", and {} about its method", counted(caveats, "caveat")));
@@ -75,8 +74,7 @@ fn among_several(audit: &Audit) -> Section {
 fn in_full(audit: &Audit) -> impl Iterator<Item = Section> {
     let limits = audit.cannot_conclude.iter().map(Note::info);
     let all = Section::page("What cannot be concluded").notes(limits);
-    let method =
-        Section::page("What the method makes of the figures").notes(audit.method.iter().map(Note::warning));
+    let method = Section::page("What the method makes of the figures").notes(audit.method.iter().map(Note::warning));
     [all, method].into_iter().chain(audit.checklist.as_ref().map(checklist::section))
 }
 

@@ -11,8 +11,7 @@ pub(super) fn varying(texts: &[&str]) -> Option<Vec<String>> {
     let sides: Vec<BTreeMap<String, String>> = texts.iter().map(|text| flags(text)).collect();
     let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
     names.into_iter().find_map(|name| {
-        let value =
-            |flags: &BTreeMap<String, String>| flags.get(name).cloned().unwrap_or("default".to_owned());
+        let value = |flags: &BTreeMap<String, String>| flags.get(name).cloned().unwrap_or("default".to_owned());
         let values: Vec<String> = sides.iter().map(value).collect();
         let distinct = values.iter().collect::<BTreeSet<_>>().len() == values.len();
         let shown: Vec<_> = values.iter().map(|value| format!("{name} {value}")).collect();

@@ -16,8 +16,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// The table of all figures, then a chart of each.
 pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
     let sides = count(trend.order.len() as u64);
-    let moves =
-        |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
+    let moves = |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
     let charts = trend.lines.iter().filter(moves).map(|line| chart(compared, trend, line));
     [
         Section::summary(format!("Over time: {sides} from the earliest to the latest"))
@@ -32,8 +31,7 @@ fn table(trend: &RunTrend) -> TableOf<&TrendLine> {
         let level = level?;
         Some(format!("{}{}", cell(level.value? * line.figure.kind().display_scale()), mark(level.mark)))
     };
-    let interval =
-        |line: &TrendLine| span((line.change_low, line.change_high), " to ", |end| signed(end, "%"));
+    let interval = |line: &TrendLine| span((line.change_low, line.change_high), " to ", |end| signed(end, "%"));
     let table = Table::over("Over time", &trend.lines)
         .column("", |line| label(&line.figure))
         .column("course", |line| sparkline(&line.levels))

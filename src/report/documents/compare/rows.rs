@@ -6,12 +6,8 @@ use super::flags;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Status};
 use crate::experiment::caution;
-use crate::experiment::compare::{
-    ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Pairing, Role,
-};
-use crate::report::document::{
-    Document, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, cell, mark,
-};
+use crate::experiment::compare::{ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Pairing, Role};
+use crate::report::document::{Document, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, cell, mark};
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
 use crate::units::{count, counted, joined, listed, percent, span, three_digits};
 
@@ -64,9 +60,8 @@ pub(super) fn table<'a>(
     };
     let rows: Vec<_> = rows.collect();
     // Without a verdict a p95 between the median and the p99 says little.
-    let is_between = |row: &ComparedRow| {
-        row.standing == ChangeStanding::Unknown && row.figure.quantile() == Some(Quantile::P95)
-    };
+    let is_between =
+        |row: &ComparedRow| row.standing == ChangeStanding::Unknown && row.figure.quantile() == Some(Quantile::P95);
     let bare = |(_, row): &(_, &ComparedRow)| change_interval(row).is_none() && row_change(row).is_some();
     let why = "no 95 % interval, so no verdict: too few requests or runs, or they differ too much";
     let table = Table::over(caption, &rows)
@@ -202,8 +197,7 @@ const LONGEST_NAME: usize = 28;
 /// Names of sides whose folders have the names that Skyline gives, which only tell when: the first fact in
 /// which all differ.
 fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
-    let stamp =
-        |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
+    let stamp = |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
     if !folders.iter().all(stamp) {
         return None;
     }
@@ -245,8 +239,7 @@ pub(super) fn begun(
     mut conditions: Vec<(&'static str, String)>,
 ) -> Document {
     let place = |number| if number == 0 { "baseline" } else { "against" };
-    let sides: Vec<_> =
-        sides.iter().enumerate().map(|(number, (_, side))| (place(number), side.clone())).collect();
+    let sides: Vec<_> = sides.iter().enumerate().map(|(number, (_, side))| (place(number), side.clone())).collect();
     let hidden = conditions.split_off(conditions.len().min(CONDITIONS));
     let more = (!hidden.is_empty()).then(|| format!("… and {} more (--full)", hidden.len()));
     // Of many sides the verdict has the names.

@@ -5,8 +5,8 @@ use super::rows::{self, begun, change, conditions, demands, label, signed, unmet
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
-    AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
-    ComparedRow, Pairing, SideDescription,
+    AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign, ComparedRow,
+    Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, Palette, Plot, Point, ReferenceLine};
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
@@ -34,8 +34,7 @@ pub fn compared(stored: &Compared) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let folders = stored.sides.iter().map(|side| side.name.as_str());
     let sides = compared.sides.iter().zip(folders);
-    let sides: Vec<_> =
-        sides.map(|(side, folder)| (side.name.as_str(), side_in_words(side, folder))).collect();
+    let sides: Vec<_> = sides.map(|(side, folder)| (side.name.as_str(), side_in_words(side, folder))).collect();
     let title = format!("{} stored sides compared", compared.sides.len());
     let invalid = compared.sides.iter().filter(|side| !side.valid).count();
     let verdict = verdict_line(gates, changed, &sides, invalid);
@@ -106,8 +105,8 @@ fn side_in_words(side: &SideDescription, folder: &str) -> String {
 /// The change of a 95th percentile, which readers look for first.
 fn in_brief(row: &ComparedRow) -> Option<String> {
     let metric = row.figure.metric;
-    let is_first = row.figure.quantile() == Some(Quantile::P95)
-        && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
+    let is_first =
+        row.figure.quantile() == Some(Quantile::P95) && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
     let name = is_first.then(|| metric.title())?;
     let least = rows::least_change(row).map(|least| format!("over {}", signed(least, "%")));
     let change = row.change.map(|_| change(row)).or(least)?;
@@ -163,8 +162,7 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
         };
         let (by, (low, high)) = (changed.value, changed.ends());
         let at_least = by > FURTHEST || row.change.is_none();
-        let [low, high] =
-            [low, high].map(|end| end.filter(|_| !at_least).map(|end| end.min(FURTHEST) * 100.0));
+        let [low, high] = [low, high].map(|end| end.filter(|_| !at_least).map(|end| end.min(FURTHEST) * 100.0));
         let point = Point { low, high, at_least, ..Point::at(by.min(FURTHEST) * 100.0, 0.0, String::new()) };
         let words = format!(
             "{}: {} → {}, {} ({})",
@@ -179,8 +177,8 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
     let marked: Vec<_> = marked.collect();
     let axis = |ends: Vec<f64>| Axis::around("change, %", ends.into_iter().chain([0.0]));
     let description = format!("Change of {} figures of {} against the baseline", marked.len(), against.side);
-    let plot = Plot::marked_rows(description, axis, marked)?
-        .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
+    let plot =
+        Plot::marked_rows(description, axis, marked)?.with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals; arrows: more than that";
     Some(Chart::new("Change against the baseline", plot).hint(hint))
 }
@@ -193,9 +191,7 @@ const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them
 fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<String> {
     let other = compared.sides.iter().find(|side| side.name == against.side)?;
     let (closed, open) = match [compared.sides.first()?, other] {
-        [closed, open] | [open, closed]
-            if closed.load == LoadForm::Closed && open.load != LoadForm::Closed =>
-        {
+        [closed, open] | [open, closed] if closed.load == LoadForm::Closed && open.load != LoadForm::Closed => {
             (&closed.name, &open.name)
         }
         _ => return None,
@@ -232,8 +228,7 @@ const FOREIGN_ADVICE: [&str; 3] = [
 /// The comparison of runs of several tools as a document.
 pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
-    let sides: Vec<_> =
-        compared.sides.iter().map(|side| (side.name.as_str(), any_side_in_words(side))).collect();
+    let sides: Vec<_> = compared.sides.iter().map(|side| (side.name.as_str(), any_side_in_words(side))).collect();
     let title = format!("{} of several tools compared", counted(compared.sides.len() as u64, "run"));
     let unchecked = compared.unchecked.iter().map(|unchecked| {
         let line = format!("{}: not reported by {}", unchecked.fact, unchecked.missing_in.join(", "));
@@ -284,10 +279,6 @@ fn one_foreign(against: &AgainstForeign) -> Section {
     let only = only.into_iter().filter(|(names, _)| !names.is_empty());
     Section::summary(format!("{} against the baseline: one run a side", against.side))
         .notes(demands(&against.gates))
-        .table(rows::table(
-            &format!("Change of {}", against.side),
-            labelled(&against.rows),
-            Pairing::OneRunEach,
-        ))
+        .table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), Pairing::OneRunEach))
         .named(only.map(|(names, of)| (format!("only in {of}"), [names.join(", ")])))
 }

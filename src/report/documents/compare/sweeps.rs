@@ -24,8 +24,7 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     );
     let compared = &compared;
     let gates = compared.against.iter().flat_map(|against| &against.gates);
-    let sides: Vec<_> =
-        compared.answers.iter().map(|answer| (answer.side.as_str(), in_words(answer))).collect();
+    let sides: Vec<_> = compared.answers.iter().map(|answer| (answer.side.as_str(), in_words(answer))).collect();
     let title = format!("{} compared", counted(sides.len() as u64, "sweep"));
     let invalid = compared.answers.iter().filter(|answer| !answer.valid).count();
     let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
@@ -71,21 +70,15 @@ fn highest(answer: &AnswerOfSide) -> Option<f64> {
 /// `the best within the objectives: max_num_seqs 128, 71.2/s`, with what leaves room for chance; `None` where
 /// fewer than two sweeps have a highest load, or those are not of one kind.
 fn best(answers: &[AnswerOfSide]) -> Option<String> {
-    let mut found: Vec<_> = answers
-        .iter()
-        .filter_map(|answer| Some((answer, answer.answer.as_ref()?, highest(answer)?)))
-        .collect();
+    let mut found: Vec<_> =
+        answers.iter().filter_map(|answer| Some((answer, answer.answer.as_ref()?, highest(answer)?))).collect();
     found.sort_by(|one, other| other.2.total_cmp(&one.2));
     let [(best, answer, load), others @ ..] = found.as_slice() else { return None };
     let is_rate = |answer: &HighestLoad| matches!(answer.passed.or(answer.failed), Some(Load::Rate(_)));
     if others.is_empty() || others.iter().any(|(_, other, _)| is_rate(other) != is_rate(answer)) {
         return None;
     }
-    let shown = if is_rate(answer) {
-        Load::Rate(*load).to_string()
-    } else {
-        format!("{} users", three_digits(*load))
-    };
+    let shown = if is_rate(answer) { Load::Rate(*load).to_string() } else { format!("{} users", three_digits(*load)) };
     let may_be_as_good = |other: &HighestLoad| match (answer.interval_low, other.interval_high) {
         (Some(low), Some(high)) => high >= low,
         _ => true,
@@ -160,9 +153,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
         let chart = Chart::new(title, curve(compared, axis, read)?);
         Some(chart.hint(hint).behind(levels(compared, read)))
     };
-    Section::page("The curves")
-        .charts(drawn.into_iter().filter_map(chart))
-        .charts(throughput_against_latency(compared))
+    Section::page("The curves").charts(drawn.into_iter().filter_map(chart)).charts(throughput_against_latency(compared))
 }
 
 /// Output tokens per second against the p99 of TTFT, a curve for each sweep up to where its server is full.
@@ -177,8 +168,7 @@ fn throughput_against_latency(compared: &ComparedSweeps) -> Option<Chart> {
     };
     let series = each_drawn(compared, |side| {
         let points = at(side).into_iter().map(|(load, ttft, tokens)| {
-            let words =
-                format!("{}, {load}: {} tokens/s at p99 TTFT {} ms", side.side, cell(tokens), cell(ttft));
+            let words = format!("{}, {load}: {} tokens/s at p99 TTFT {} ms", side.side, cell(tokens), cell(ttft));
             Point::at(ttft, tokens, words)
         });
         points.collect()

@@ -65,8 +65,7 @@ fn a_warm_cache_that_did_not_help_is_a_symptom() {
 
 #[test]
 fn a_comparison_with_demands() {
-    let of =
-        Compared::new(&[side("before", 100), side("after", 120)], &[Condition::Model], &gates()).unwrap();
+    let of = Compared::new(&[side("before", 100), side("after", 120)], &[Condition::Model], &gates()).unwrap();
     let document = compared(&of);
     let markdown = render::markdown(&document);
     // 103 ms become 123: 19.4 % worse.
@@ -108,8 +107,7 @@ fn sides_have_names_that_tell_them_apart() {
 
 #[test]
 fn invalid_sides_open_every_form_with_a_banner() {
-    let mut of =
-        Compared::new(&[side("before", 100), side("after", 100)], &[Condition::Model], &gates()).unwrap();
+    let mut of = Compared::new(&[side("before", 100), side("after", 100)], &[Condition::Model], &gates()).unwrap();
     of.sides[1].valid = false;
     let banner = "INVALID: 1 of 2 sides is INVALID and counts because of --allow-invalid; 2 of 2 demands met";
     let document = compared(&of);
@@ -122,8 +120,7 @@ fn invalid_sides_open_every_form_with_a_banner() {
 #[test]
 fn foreign_text_stays_text_in_markdown() {
     let sides = [side("a", 100), side(HOSTILE_MARKDOWN, 120), side("c", 110)];
-    let markdown =
-        render::markdown(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
+    let markdown = render::markdown(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
     assert!(markdown.lines().all(|line| !line.starts_with("# EOF")), "{markdown}");
     let ours = ["<br>", "<!-- -->", "<details>", "</details>", "<summary>", "</summary>"];
     let rest = ours.iter().fold(markdown.clone(), |text, tag| text.replace(tag, ""));
@@ -151,15 +148,11 @@ fn many_sides_fit_a_screen() {
     let names: Vec<String> =
         (0..9).map(|night| format!("results/nightly/run-2026-11-{:02}T040000Z", night + 1)).collect();
     let sides: Vec<_> = names.iter().zip(100..).map(|(name, ttft_ms)| side(name, ttft_ms)).collect();
-    let (text, lines, widest) =
-        screen(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
+    let (text, lines, widest) = screen(&compared(&Compared::new(&sides, &[Condition::Model], &gates()).unwrap()));
     assert!(lines <= 24 && widest <= 80, "{lines} lines, {widest} columns\n{text}");
     assert!(text.starts_with("PASSED: 16 of 16 demands met; 8 others against"), "{text}");
-    let full = render::text(
-        &compared(&Compared::new(&sides, &[Condition::Model], &[]).unwrap()),
-        Style::PLAIN,
-        Extent::Full,
-    );
+    let full =
+        render::text(&compared(&Compared::new(&sides, &[Condition::Model], &[]).unwrap()), Style::PLAIN, Extent::Full);
     assert!(names.iter().all(|name| full.contains(name.as_str())), "{full}");
 }
 
@@ -199,9 +192,7 @@ fn sweeps(highest: &[(u64, f64, Interval)]) -> ComparedSweeps {
             (Load::Rate(8.0), level(300.0)),
             (Load::Rate(16.0), level(9e4)),
         ],
-        output_tokens_per_s: [4.0, 8.0, 16.0]
-            .map(|rate| (Load::Rate(rate), level(rate * *slots as f64)))
-            .into(),
+        output_tokens_per_s: [4.0, 8.0, 16.0].map(|rate| (Load::Rate(rate), level(rate * *slots as f64))).into(),
         saturated: vec![Load::Rate(16.0)],
         begun: ArrivalUnit::Requests,
     });
@@ -217,8 +208,7 @@ fn sweeps(highest: &[(u64, f64, Interval)]) -> ComparedSweeps {
 
 #[test]
 fn sweeps_are_named_by_the_flag_that_varies_and_the_best_is_named() {
-    let sure =
-        [(64, 60.0, Some((58.0, 62.0))), (12, 20.0, Some((18.0, 22.0))), (99, 71.2, Some((69.0, 73.0)))];
+    let sure = [(64, 60.0, Some((58.0, 62.0))), (12, 20.0, Some((18.0, 22.0))), (99, 71.2, Some((69.0, 73.0)))];
     let document = compared_sweeps(&sweeps(&sure));
     let (text, lines, widest) = screen(&document);
     assert!(lines <= 24 && widest <= 80, "{text}");

@@ -29,8 +29,8 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
         None if matrix.rehearsal => "REHEARSED",
         None => "MEASURED",
     };
-    let about = Section::continued(Level::Page)
-        .text(Some(&matrix.description).filter(|description| !description.is_empty()));
+    let about =
+        Section::continued(Level::Page).text(Some(&matrix.description).filter(|description| !description.is_empty()));
     Document::new(format!("Experiments: {}", matrix.name))
         .verdict(VerdictLine::new(tone, word, headline(matrix)))
         .with([about, rows(matrix), doubts(matrix), open_questions(matrix), hypotheses(matrix)])

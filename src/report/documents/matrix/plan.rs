@@ -35,8 +35,7 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow], load_of_al
         spoken(load)
     );
     let expected = experiments.rows.iter().filter(|row| !row.expect.is_empty());
-    let expected =
-        expected.map(|row| (&row.name, [joined(row.expect.iter().map(|claim| &claim.text), "; ")]));
+    let expected = expected.map(|row| (&row.name, [joined(row.expect.iter().map(|claim| &claim.text), "; ")]));
     let variants = planned.chunk_by(|a, b| a.slot.variant == b.slot.variant).map(|rows| {
         let variant = &experiments.variants[rows[0].slot.variant];
         server(Section::page(format!("Variant {}", variant.name)), variant, experiments.currency.as_deref())
@@ -65,13 +64,10 @@ fn planned_rows(experiments: &Experiments, planned: &[PlannedRow]) -> TableOf<Pl
         let load = [MatrixVariable::Arrival, MatrixVariable::Load];
         joined(load.into_iter().filter_map(|variable| of(planned, variable)), " ")
     };
-    let changed =
-        |planned: PlannedRow| listed(row(planned).settings.differences(&experiments.rows[0].settings), ", ");
+    let changed = |planned: PlannedRow| listed(row(planned).settings.differences(&experiments.rows[0].settings), ", ");
     Table::over("Rows", planned.iter().copied())
         .column("row", name)
-        .column("tokens in/out", |planned| {
-            of(planned, MatrixVariable::Workload).unwrap_or_else(|| lengths(planned))
-        })
+        .column("tokens in/out", |planned| of(planned, MatrixVariable::Workload).unwrap_or_else(|| lengths(planned)))
         .column("load", load)
         .column(("cap", 5), |planned| of(planned, MatrixVariable::MaxConcurrency))
         .column(("prefix", 6), |planned| of(planned, MatrixVariable::Prefix))

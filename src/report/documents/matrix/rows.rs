@@ -2,9 +2,7 @@
 
 use super::plan::row_name;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Status};
-use crate::experiment::matrix::{
-    CLAIM_WORDS, Decision, Matrix, MatrixCell, MatrixStopped, Tested, in_currency,
-};
+use crate::experiment::matrix::{CLAIM_WORDS, Decision, Matrix, MatrixCell, MatrixStopped, Tested, in_currency};
 use crate::report::chart::{Axis, Palette, Plot, Point, Row};
 use crate::report::document::{ALWAYS, Chart, FigureColumn, Level, NOTHING, Note, Section, Table, mean};
 use crate::report::documents::compare::label;
@@ -40,17 +38,10 @@ pub(super) fn headline(matrix: &Matrix) -> String {
         Some(None) => "; no variant accepted".to_owned(),
         Some(Some(accepted)) => format!("; accepted: {}", accepted.variant),
     };
-    let caution = matrix
-        .caution
-        .as_ref()
-        .map_or_else(String::new, |why| format!("{why}, so nothing is confirmed or accepted; "));
-    let rehearsal =
-        if matrix.rehearsal { "; its runs are short, and confirm and accept nothing" } else { "" };
-    format!(
-        "{caution}{}: {}{judged}{decided}{rehearsal}",
-        matrix.name,
-        counted(matrix.cells.len() as u64, "row")
-    )
+    let caution =
+        matrix.caution.as_ref().map_or_else(String::new, |why| format!("{why}, so nothing is confirmed or accepted; "));
+    let rehearsal = if matrix.rehearsal { "; its runs are short, and confirm and accept nothing" } else { "" };
+    format!("{caution}{}: {}{judged}{decided}{rehearsal}", matrix.name, counted(matrix.cells.len() as u64, "row"))
 }
 
 pub(super) fn rows(matrix: &Matrix) -> Section {
@@ -60,10 +51,8 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
     // Of one GPU it is the rate itself.
     let is_shown = |key: &FigureKey| has_gpus || key.metric != Metric::OutputTokensPerGpu;
     let figures = |cell: &MatrixCell| FIGURES.map(|of| cell.figures.get(&of.key).and_then(|of| of.mark));
-    let meanings = [
-        "too few samples in a run to rely on",
-        "indicative: fewer than ten independent samples of a run lie above it",
-    ];
+    let meanings =
+        ["too few samples in a run to rely on", "indicative: fewer than ten independent samples of a run lie above it"];
     let table = Table::over("Rows", &matrix.cells)
         .column("row", |cell| name(matrix, cell))
         .column("verdict", verdict)
@@ -73,9 +62,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
             format!("{}/{}", cell.runs.iter().filter(|run| !run.replaced).count(), cell.planned_runs)
         })
         .figures(&FIGURES, |cell, key| is_shown(key).then(|| shown(cell, key)))
-        .column_if(is_priced, (format!("cost/1M out{currency}"), 9), |cell| {
-            cell.cost_per_million_output_tokens
-        })
+        .column_if(is_priced, (format!("cost/1M out{currency}"), 9), |cell| cell.cost_per_million_output_tokens)
         .column_where_known((format!("/acceptable{currency}"), 10), |cell| {
             shown_where_known(cell, Metric::CostPerAcceptableAnswer)
         })
@@ -138,8 +125,7 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
 }
 
 pub(super) fn hypotheses(matrix: &Matrix) -> Section {
-    let claims =
-        |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
+    let claims = |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
     matrix.cells.iter().filter(claims).fold(Section::page("Questions and hypotheses"), |section, cell| {
         let expected = cell.hypothesis.as_ref().map(|hypothesis| format!("expected: {hypothesis}"));
         let mut said: Vec<_> = cell.question.clone().into_iter().chain(expected).collect();
@@ -175,10 +161,8 @@ pub(super) fn contract(decision: &Decision, currency: Option<&str>) -> String {
     let accept = &decision.contract;
     let objectives = accept.objectives.iter().map(|objective| objective.text.clone());
     let cost = accept.max_cost_per_million_output_tokens;
-    let cost =
-        cost.map(|most| format!("a million output tokens for {} at most", in_currency(most, currency)));
-    let rows =
-        accept.rows.as_ref().map_or("every row".to_owned(), |rows| format!("rows {}", rows.join(", ")));
+    let cost = cost.map(|most| format!("a million output tokens for {} at most", in_currency(most, currency)));
+    let rows = accept.rows.as_ref().map_or("every row".to_owned(), |rows| format!("rows {}", rows.join(", ")));
     format!("{} in {rows}", joined(objectives.chain(cost), "; "))
 }
 
@@ -220,10 +204,7 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
     let marked: Vec<_> = marked.collect();
     let hints = [
         (true, "whiskers: 95 % intervals"),
-        (
-            marked.iter().any(|(.., point)| point.as_ref().is_some_and(|point| point.at_least)),
-            "hollow: at least this",
-        ),
+        (marked.iter().any(|(.., point)| point.as_ref().is_some_and(|point| point.at_least)), "hollow: at least this"),
         (marked.iter().any(|(.., point)| point.is_none()), "without a mark: nothing is known"),
         (variants.len() > Palette::SERIES.len(), "grey: the fifth variant and those after it"),
     ];

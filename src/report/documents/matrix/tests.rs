@@ -68,8 +68,7 @@ fn judged(invalid: InvalidRuns, change: impl Fn(&mut Summary)) -> Matrix {
 fn invalid_rows_open_every_form_with_a_banner() {
     let spoil = |summary: &mut Summary| {
         let (rule, sentence) = (Rule::ClientStarved, "the machine was busy".to_owned());
-        let reason =
-            Reason { rule, outcome: VerdictOutcome::Invalid, runs: None, sentence, cure: String::new() };
+        let reason = Reason { rule, outcome: VerdictOutcome::Invalid, runs: None, sentence, cure: String::new() };
         summary.verdict = Verdict::new(vec![reason], Vec::new());
     };
     let found = judged(InvalidRuns::Counted, spoil);
@@ -109,11 +108,7 @@ fn it_holds_its_rows_its_hypotheses_and_the_decision() {
     assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;"), "{page}");
     assert!(page.matches("<svg").count() >= 4, "{}", page.matches("<svg").count());
     let rows = page.split(">Rows, latencies in ms</h2>").nth(1).unwrap().split("<h2").next().unwrap();
-    assert_eq!(
-        rows.split("</table>").next().unwrap().matches("<tr").count(),
-        5,
-        "a heading and four rows: {rows}"
-    );
+    assert_eq!(rows.split("</table>").next().unwrap().matches("<tr").count(), 5, "a heading and four rows: {rows}");
 }
 
 #[test]
@@ -141,8 +136,7 @@ fn a_run_that_is_replaced_is_named_in_every_format() {
         50\n";
     let experiments = Experiments::from_toml(text, "t.toml").unwrap();
     let (rule, outcome) = (Rule::ScheduleLag, VerdictOutcome::Invalid);
-    let reason =
-        Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: String::new() };
+    let reason = Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: String::new() };
     let run = |number: u64| {
         let summary = summarise(&of_ttft(100), &[]);
         RowRun { folder: format!("row-A/run-{number}"), summary }

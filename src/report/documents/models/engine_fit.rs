@@ -36,9 +36,7 @@ fn with_rates(fit: &EngineFit, predicted: Option<&PredictedRates>) -> Document {
 pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
     let (tone, word, sentence) = match (fit.grade, fit.worst(Quantile::P50)) {
         (Grade::Good, _) => (Tone::Good, "GOOD FIT", "medians within 10 %"),
-        (Grade::Rough, _) => {
-            (Tone::Bad, "ROUGH FIT", "a median is off by over 10 %: good for a guess, not for money")
-        }
+        (Grade::Rough, _) => (Tone::Bad, "ROUGH FIT", "a median is off by over 10 %: good for a guess, not for money"),
         (Grade::Poor, None) => {
             (Tone::Bad, "POOR FIT", "no median was measured to compare it with; nothing is predicted")
         }
@@ -52,9 +50,7 @@ pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
         ),
     };
     let tails = match fit.worst(Quantile::P99) {
-        Some(off) if fit.grade != Grade::Poor && off.is_infinite() => {
-            "; a p99 could not be predicted".to_owned()
-        }
+        Some(off) if fit.grade != Grade::Poor && off.is_infinite() => "; a p99 could not be predicted".to_owned(),
         Some(off) if fit.grade != Grade::Poor && off > NEAR => {
             format!("; tails (p99) are off by up to {}", percent(off))
         }
@@ -81,11 +77,10 @@ pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
     )]);
     let of_all = fit.runs.iter().map(|run| (run, None));
     let held_out = fit.held_out.iter().map(|run| (run, Some("held out")));
-    let table =
-        Table::over("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
-    let table = FIGURES.into_iter().fold(table, |table, (title, metric, quantile)| {
-        table.column(title, |(run, _)| off(run, metric, quantile))
-    });
+    let table = Table::over("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
+    let table = FIGURES
+        .into_iter()
+        .fold(table, |table, (title, metric, quantile)| table.column(title, |(run, _)| off(run, metric, quantile)));
     let check = Section::summary("Measured → predicted by the fitted engine, ms")
         .table(table)
         .fact("runs", joined(fit.runs.iter().map(|run| &run.run), ", "));
@@ -156,9 +151,11 @@ fn rates(predicted: &PredictedRates) -> Section {
     let overloaded = predicted.rates.iter().any(|rate| rate.outcome == VerdictOutcome::Overloaded);
     Section::summary("Predicted, ms; with the measured figures at that rate")
         .table(Table::from_cells("Predicted by rate", titles, rows))
-        .remark(overloaded.then_some(
-            "OVERLOADED: the server would not keep up, and these figures depend on the length of the run",
-        ))
+        .remark(
+            overloaded.then_some(
+                "OVERLOADED: the server would not keep up, and these figures depend on the length of the run",
+            ),
+        )
         .notes(predicted.notes.iter().map(Note::info))
 }
 

@@ -11,12 +11,8 @@ const FEW: u64 = 30;
 
 /// The fit as a document.
 pub fn document(report: &FitReport) -> Document {
-    let title = format!(
-        "fitted to {}: {} in {}",
-        report.source,
-        counted(report.requests, "request"),
-        seconds(report.seconds)
-    );
+    let title =
+        format!("fitted to {}: {} in {}", report.source, counted(report.requests, "request"), seconds(report.seconds));
     Document::new(title)
         .with([Section::continued(Level::Summary).fact("arrivals", arrivals(&report.arrivals))])
         .with(report.classes.iter().map(class))

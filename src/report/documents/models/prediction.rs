@@ -30,10 +30,9 @@ fn bandwidth_math(math: &BandwidthMath) -> Section {
         Some(batch) if batch <= math.kv_capacity_sequences => {
             format!("decode turns compute-bound at {} sequences", count(batch))
         }
-        Some(batch) => format!(
-            "decode would turn compute-bound at {} sequences, more than the KV cache holds",
-            count(batch)
-        ),
+        Some(batch) => {
+            format!("decode would turn compute-bound at {} sequences, more than the KV cache holds", count(batch))
+        }
         None => "decode stays memory-bound at every batch".to_owned(),
     };
     let context = count(u64::from(math.context));
@@ -49,14 +48,12 @@ fn bandwidth_math(math: &BandwidthMath) -> Section {
 
 fn baseline(comparison: &LayoutComparison) -> [Section; 2] {
     let rows = comparison.rows.iter();
-    let rows =
-        rows.flat_map(|row| [(&*row.group, "requested", &row.requested), ("", "baseline", &row.baseline)]);
+    let rows = rows.flat_map(|row| [(&*row.group, "requested", &row.requested), ("", "baseline", &row.baseline)]);
     let latencies = |side: &LayoutFigures| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
     let mut all = rows.clone().flat_map(|(.., side)| latencies(side)).flatten();
-    let bounded = all.any(|latency| latency.at_least_ms.is_some()).then_some((
-        ">",
-        "some requests were still running: the figure is a lower (>) or an upper (≤) bound",
-    ));
+    let bounded = all
+        .any(|latency| latency.at_least_ms.is_some())
+        .then_some((">", "some requests were still running: the figure is a lower (>) or an upper (≤) bound"));
     let table = Table::over("Requested layout and baseline", rows)
         .column("", |(group, ..)| group.to_owned())
         .column("layout", |(_, layout, _)| layout)

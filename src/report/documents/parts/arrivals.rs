@@ -29,11 +29,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
         }
         ArrivalPattern::Trace(trace) => match &trace.found {
             Some(found) if found.ends_s < 1.0 => {
-                format!(
-                    "as in a trace, {} within {}",
-                    counted(found.requests, "request"),
-                    seconds(found.ends_s)
-                )
+                format!("as in a trace, {} within {}", counted(found.requests, "request"), seconds(found.ends_s))
             }
             _ => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
         },
@@ -61,11 +57,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
             format!("{} with spikes: {spikes}", rate(*base_rate_per_s))
         }
         ArrivalPattern::Clients { clients } => {
-            format!(
-                "{}, {} together",
-                counted(clients.len() as u64, "client"),
-                rate(pattern.mean_rate_per_s())
-            )
+            format!("{}, {} together", counted(clients.len() as u64, "client"), rate(pattern.mean_rate_per_s()))
         }
         ArrivalPattern::Population { rate_per_s, clients, rates, cv, gaps } => format!(
             "{}, {} together, {}, {} gaps with a CV of {}",
@@ -196,9 +188,9 @@ pub(crate) const fn form_explained(form: LoadForm) -> Option<&'static str> {
         LoadForm::PartlyOpen => {
             Some("partly open: sessions begin by the schedule, a later turn waits for the answer before it")
         }
-        LoadForm::Closed => Some(
-            "closed: each user waits for the answer, thinks and sends again; a slow server gets less load",
-        ),
+        LoadForm::Closed => {
+            Some("closed: each user waits for the answer, thinks and sends again; a slow server gets less load")
+        }
     }
 }
 
@@ -208,25 +200,14 @@ mod tests {
 
     #[test]
     fn every_pattern_has_its_words() {
-        let stage = |duration_s, from_rate_per_s, to_rate_per_s| RateStage {
-            duration_s,
-            from_rate_per_s,
-            to_rate_per_s,
-        };
+        let stage =
+            |duration_s, from_rate_per_s, to_rate_per_s| RateStage { duration_s, from_rate_per_s, to_rate_per_s };
         for (pattern, words) in [
             (ArrivalPattern::Poisson { rate_per_s: 10.0 }, "poisson, 10 requests/s"),
             (ArrivalPattern::Constant { rate_per_s: 1_200.0 }, "constant, 1,200 requests/s"),
+            (ArrivalPattern::Gamma { rate_per_s: 2.5, burstiness: 0.5 }, "gamma, 2.5 requests/s, burstiness 0.5"),
             (
-                ArrivalPattern::Gamma { rate_per_s: 2.5, burstiness: 0.5 },
-                "gamma, 2.5 requests/s, burstiness 0.5",
-            ),
-            (
-                ArrivalPattern::Bursts {
-                    base_rate_per_s: 2.0,
-                    burst_rate_per_s: 20.0,
-                    base_s: 8.0,
-                    burst_s: 2.0,
-                },
+                ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 },
                 "bursts, 2 requests/s for 8 s, then 20 requests/s for 2 s, and so on: 5.6 requests/s on average",
             ),
             (
@@ -260,13 +241,9 @@ mod tests {
         };
         let spike = Spike { at_s: 30.0, rate_per_s: 200.0, rise_s: 10.0, hold_s: 20.0, fall_s: 0.0 };
         let nightly = ArrivalPattern::Spikes { base_rate_per_s: 1.0, spikes: vec![spike] };
-        let both =
-            ArrivalPattern::ByClass { classes: vec![ArrivalPattern::Poisson { rate_per_s: 9.0 }, nightly] };
+        let both = ArrivalPattern::ByClass { classes: vec![ArrivalPattern::Poisson { rate_per_s: 9.0 }, nightly] };
         // By hand: 10/s for a minute, and 199/s more for 20 s and half of that for 10 s: 600 + 4,975.
-        assert_eq!(
-            in_window(&both, LoadForm::Open, &window(0.0, 60.0)),
-            "; 92.9 requests/s expected in this window"
-        );
+        assert_eq!(in_window(&both, LoadForm::Open, &window(0.0, 60.0)), "; 92.9 requests/s expected in this window");
         assert_eq!(in_window(&both, LoadForm::Open, &window(0.0, 30.0)), "");
         assert_eq!(in_window(&both, LoadForm::Open, &window(30.0, 30.0)), "");
     }

@@ -65,16 +65,8 @@ pub(crate) fn server(facts: &EngineFacts) -> String {
 
 /// What serves, as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
 pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
-    let DeploymentFacts {
-        hardware,
-        gpus,
-        serving_model,
-        precision,
-        async_scheduling,
-        labels,
-        facts: stated,
-        ..
-    } = facts;
+    let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, labels, facts: stated, .. } =
+        facts;
     let hardware = match (gpus, hardware) {
         (Some(gpus), Some(hardware)) => Some(format!("{gpus} × {hardware}")),
         (Some(gpus), None) => Some(counted(u64::from(*gpus), "GPU")),

@@ -21,8 +21,7 @@ pub(crate) fn in_words(clients: &ClientBehaviour) -> String {
     let limits = [(clients.timeout_s, "in total"), (clients.first_token_timeout_s, "to the first token")];
     let limits = limits.into_iter().filter_map(|(limit, what)| Some(format!("{} {what}", seconds(limit?))));
     let limits = listed(limits, ", ").map(|limits| format!("each attempt has {limits}"));
-    let hedge =
-        clients.hedge_after_s.map(|after| format!("a hedge after {} without a token", seconds(after)));
+    let hedge = clients.hedge_after_s.map(|after| format!("a hedge after {} without a token", seconds(after)));
     let parts = [retries, limits, hedge].into_iter().flatten();
     listed(parts, "; ").unwrap_or_else(|| "each request is sent once".to_owned())
 }

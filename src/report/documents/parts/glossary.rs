@@ -24,10 +24,7 @@ const ELSEWHERE: [&str; 2] = [
 
 /// The other words of a run's page.
 const WORDS: [Term; 11] = [
-    (
-        "scheduled",
-        "the planned time of a request; latencies count from it, even if the request is dispatched later",
-    ),
+    ("scheduled", "the planned time of a request; latencies count from it, even if the request is dispatched later"),
     (
         "window",
         "the stretch of the run that counts; requests scheduled before it warm the server up, requests after it keep \
@@ -46,18 +43,9 @@ const WORDS: [Term; 11] = [
          of it",
     ),
     ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
-    (
-        "*  ~",
-        "percentiles from too few samples to rely on, and from fewer than ten independent samples above them",
-    ),
-    (
-        "95 % interval",
-        "of a percentile: by 20 sections of the run where it is long enough, else by order statistics",
-    ),
-    (
-        "OVERLOADED",
-        "the server did not keep up with the load, and its latencies depend on how long the run lasted",
-    ),
+    ("*  ~", "percentiles from too few samples to rely on, and from fewer than ten independent samples above them"),
+    ("95 % interval", "of a percentile: by 20 sections of the run where it is long enough, else by order statistics"),
+    ("OVERLOADED", "the server did not keep up with the load, and its latencies depend on how long the run lasted"),
     ("INVALID", "a test of the run failed, and its figures should not be relied on; the reason says which"),
 ];
 

@@ -97,7 +97,9 @@ fn chart(aftermath: &SpikeAftermath) -> Chart {
     });
     let heading = "Requests that ended well over time, requests/s".to_owned();
     Chart::new("Requests that ended well over time", plot)
-        .hint("requests count at their scheduled moment, and well where they completed within their SLO, if they have \
-            one")
+        .hint(
+            "requests count at their scheduled moment, and well where they completed within their SLO, if they have \
+            one",
+        )
         .bars(BarChart { heading, bound: None, bars: bars.collect() })
 }

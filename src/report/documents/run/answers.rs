@@ -41,15 +41,14 @@ fn checks(summary: &Summary) -> Option<Section> {
         .column("95 % interval", |(.., load)| interval(load.interval_low, load.interval_high));
     let examples = quality.checks.iter().flat_map(|check| {
         check.examples.iter().map(move |example| {
-            let when =
-                example.released_s.map_or("before the run".to_owned(), |at| format!("after {}", seconds(at)));
+            let when = example.released_s.map_or("before the run".to_owned(), |at| format!("after {}", seconds(at)));
             let excerpt = example.excerpt.as_ref().map(|text| format!(": {text:?}")).unwrap_or_default();
             Note::error(format!("{}, {when}: {}{excerpt}", check.name, example.why))
         })
     });
     let cut_off = quality.before.cut_off + quality.under_load.cut_off;
-    let cut_off = (cut_off > 0)
-        .then(|| format!("{} cut off by the end of the run, not judged", counted(cut_off, "check")));
+    let cut_off =
+        (cut_off > 0).then(|| format!("{} cut off by the end of the run, not judged", counted(cut_off, "check")));
     Some(Section::detail("Checks, in no other figure").table(table).notes(examples).remark(cut_off))
 }
 

@@ -12,8 +12,7 @@ pub(super) fn key_figure(summary: &Summary) -> Option<KeyFigure> {
 }
 
 fn said(found: &AttemptFigures) -> impl Iterator<Item = String> {
-    let none =
-        (found.attempts <= found.requests).then(|| "clients may retry or hedge, and none did".to_owned());
+    let none = (found.attempts <= found.requests).then(|| "clients may retry or hedge, and none did".to_owned());
     let retried = (found.retries > 0).then(|| retries(found));
     let hedged = (found.hedges > 0).then(|| hedges(found));
     [none, retried, hedged].into_iter().flatten()
@@ -28,8 +27,7 @@ pub(super) fn in_brief(summary: &Summary) -> Section {
 /// All of it.
 pub(super) fn section(summary: &Summary) -> Option<Section> {
     let found = summary.attempts.as_ref()?;
-    let [attempts, requests, recovered] =
-        [found.attempts, found.requests, found.recovered_requests].map(count);
+    let [attempts, requests, recovered] = [found.attempts, found.requests, found.recovered_requests].map(count);
     let amplification = known(found.amplification);
     let at_once = found.first_attempt_success.map(percent);
     let retried = counted(found.retried_requests, "retried request");
@@ -54,10 +52,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         .facts("recovered", (found.retries > 0).then_some(recovered))
         .facts("asked by the server", asked)
         .facts("hedges", (found.hedges > 0).then(|| hedges(found)))
-        .facts(
-            "thrown away",
-            (tokens > 0).then(|| format!("{discarded} of attempts that failed and were retried")),
-        )
+        .facts("thrown away", (tokens > 0).then(|| format!("{discarded} of attempts that failed and were retried")))
         .fact("per second", joined(rates, ", "));
     Some(section)
 }
@@ -68,8 +63,7 @@ fn retries(found: &AttemptFigures) -> String {
         1 => failed.kind.clone(),
         _ => format!("{} ({})", failed.kind, count(failed.retries)),
     });
-    let retries =
-        if found.retries == 1 { "1 retry".to_owned() } else { format!("{} retries", count(found.retries)) };
+    let retries = if found.retries == 1 { "1 retry".to_owned() } else { format!("{} retries", count(found.retries)) };
     format!("{retries} after {}", joined(kinds, ", "))
 }
 

@@ -24,8 +24,7 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
         (None, None) => None,
     };
     let any = money.per_answer.map(|one| format!("{} an answer", three_digits(one)));
-    let tokens =
-        money.per_million_output_tokens.map(|many| format!("{} for 1M output tokens", three_digits(many)));
+    let tokens = money.per_million_output_tokens.map(|many| format!("{} for 1M output tokens", three_digits(many)));
     joined([acceptable, any, tokens].into_iter().flatten(), "; ")
 }
 
@@ -39,8 +38,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         ("1M output tokens", |units| units.per_million_output_tokens.map(three_digits)),
         ("an answer", |units| units.per_answer.map(three_digits)),
         ("an acceptable answer", |units| {
-            let at_least =
-                || units.per_acceptable_answer_at_least.map(|least| format!("> {}", three_digits(least)));
+            let at_least = || units.per_acceptable_answer_at_least.map(|least| format!("> {}", three_digits(least)));
             units.per_acceptable_answer.map(three_digits).or_else(at_least)
         }),
     ];

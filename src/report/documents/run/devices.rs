@@ -22,8 +22,7 @@ pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<
 pub(super) fn together_in_words(devices: &[DeviceSummary]) -> Option<String> {
     let memory = together(devices, |device| device.memory_used_bytes)
         .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
-    let power =
-        together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
+    let power = together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
     let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
     let line = joined([busy, memory, power])?;
     let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
@@ -49,13 +48,8 @@ pub(super) fn use_of(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
 pub(super) fn activity(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
     let share = |gauge: Option<GaugeSummary>| gauge.map(|gauge| percent(gauge.mean));
     let speaks = |device: &&DeviceSummary| {
-        let gauges = [
-            device.dram_active,
-            device.memory_busy,
-            device.tensor_active,
-            device.sm_active,
-            device.sm_clock_mhz,
-        ];
+        let gauges =
+            [device.dram_active, device.memory_busy, device.tensor_active, device.sm_active, device.sm_clock_mhz];
         gauges.iter().any(Option::is_some) || device.temperature_c.is_some() || !device.throttled.is_empty()
     };
     Table::over("What the devices did", devices.iter().filter(speaks))
@@ -73,8 +67,7 @@ pub(super) fn activity(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
 
 /// `100 % hardware thermal slowdown`, every reason that there was; `no` of a device that reports none.
 fn lowered(device: &DeviceSummary) -> Option<String> {
-    let reasons =
-        Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, *device.throttled.get(reason)?)));
+    let reasons = Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, *device.throttled.get(reason)?)));
     let reasons = reasons.filter(|(_, share)| *share > 0.0);
     let reasons = reasons.map(|(reason, share)| format!("{} {}", percent(share), reason_in_words(reason)));
     listed(reasons, "; ").or((!device.throttled.is_empty()).then(|| "no".to_owned()))
@@ -90,20 +83,16 @@ mod tests {
 
     /// The full report of a run beside this page.
     fn shown(page: &str) -> String {
-        let records =
-            (0..20).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20, 5, 5).build());
+        let records = (0..20).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20, 5, 5).build());
         let summary = summarise(&with_page(run(2_000, records.collect()), page), &[]);
-        let document =
-            Document::new("devices").with([crate::report::documents::run::server::section(&summary)]);
+        let document = Document::new("devices").with([crate::report::documents::run::server::section(&summary)]);
         render::text(&document, Style { colour: Colour::Plain, width: 160 }, Extent::Full)
     }
 
     #[test]
     fn the_counters_of_a_device_have_a_row() {
         let hot = shown(THROTTLED);
-        for part in
-            ["12 %", "SM clock, MHz", "900", "100 % hardware thermal slowdown; 100 % hardware slowdown"]
-        {
+        for part in ["12 %", "SM clock, MHz", "900", "100 % hardware thermal slowdown; 100 % hardware slowdown"] {
             assert!(hot.contains(part), "{part} is not in {hot}");
         }
         let cool = shown(MEMORY_BOUND);

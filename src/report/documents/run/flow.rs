@@ -27,8 +27,7 @@ fn rates(summary: &Summary) -> Section {
         ("  of 19 in 20 requests at least", speed.and_then(|speed| speed.p5)),
     ];
     let known = all.into_iter().filter_map(|(name, rate)| Some((name, rate?)));
-    let table =
-        Table::over("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
+    let table = Table::over("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
     let heading = match summary.window.answers_s() {
         Some(counted) => format!(
             "Throughput: requests over the {} in which they came, answers over {}",
@@ -42,9 +41,7 @@ fn rates(summary: &Summary) -> Section {
 
 /// Output tokens per second of all answers, where some failed.
 pub(super) fn arrived(rates: &Rates) -> Option<f64> {
-    rates
-        .arrived_output_tokens_per_s
-        .filter(|_| rates.arrived_output_tokens_per_s != rates.output_tokens_per_s)
+    rates.arrived_output_tokens_per_s.filter(|_| rates.arrived_output_tokens_per_s != rates.output_tokens_per_s)
 }
 
 fn tokens(tokens: &TokenAccount) -> Section {
@@ -113,9 +110,7 @@ fn input(tokens: &TokenAccount) -> String {
         }
         _ => {
             let (exact, requests) = (count(exact), counted(requests, "prompt"));
-            format!(
-                "{requested}, {counts}; {exact} of {requests} exact, the others off by at most {most_off}"
-            )
+            format!("{requested}, {counts}; {exact} of {requests} exact, the others off by at most {most_off}")
         }
     }
 }
@@ -124,10 +119,9 @@ fn prefix_cache(summary: &Summary) -> Option<Section> {
     let cache = summary.prefix_cache.as_ref()?;
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
-    let blocks = cache.block_tokens.map_or_else(
-        || "1 to 64 tokens (not reported by the server)".to_owned(),
-        |tokens| count(u64::from(tokens)),
-    );
+    let blocks = cache
+        .block_tokens
+        .map_or_else(|| "1 to 64 tokens (not reported by the server)".to_owned(), |tokens| count(u64::from(tokens)));
     let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
         None => ("trace", "all repeated tokens".to_owned()),
         Some((prefixes, tokens)) => {

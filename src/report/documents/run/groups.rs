@@ -81,11 +81,8 @@ fn section(title: &str, parts: &[&Part], fair: Option<Fairness>) -> Section {
 
 /// How evenly the tenants were served.
 fn fairness(fairness: Fairness) -> Option<String> {
-    let indices = [
-        ("attainment", fairness.attainment),
-        ("service", fairness.service),
-        ("promptness", fairness.promptness),
-    ];
+    let indices =
+        [("attainment", fairness.attainment), ("service", fairness.service), ("promptness", fairness.promptness)];
     let indices = indices.into_iter().filter_map(|(of, index)| Some(format!("{of} {:.3}", index?)));
     let (tenants, least) = (count(fairness.tenants), three_digits(1.0 / fairness.tenants as f64));
     let meaning = format!("Jain's index over {tenants} tenants: 1 is even, {least} one gets all");

@@ -54,8 +54,7 @@ pub(super) fn headline(summary: &Summary) -> Option<KeyFigure> {
 pub(super) fn about(summary: &Summary) -> String {
     let (run, window) = (&summary.run, &summary.window);
     let at_once = summary.is_all_at_once();
-    let arrivals =
-        if at_once { "all at once".to_owned() } else { arrivals::in_words(&run.arrival, run.load) };
+    let arrivals = if at_once { "all at once".to_owned() } else { arrivals::in_words(&run.arrival, run.load) };
     // The words of a closed loop begin with its form.
     let form = arrivals::form(run.load).filter(|form| !at_once && !arrivals.starts_with(form));
     let answers = window.answers_s().map(|counted| format!(", answers counted for {}", seconds(counted)));
@@ -109,8 +108,7 @@ fn objective(judgement: &Judgement) -> Note {
 }
 
 fn key_figures(summary: &Summary) -> Vec<KeyFigure> {
-    let latencies =
-        Metric::MAIN.into_iter().filter_map(|metric| Some((metric, summary.latency.row(metric)?)));
+    let latencies = Metric::MAIN.into_iter().filter_map(|metric| Some((metric, summary.latency.row(metric)?)));
     let latencies = latencies.flat_map(|(metric, row)| {
         [Quantile::P50, Quantile::P99].map(|quantile| latency(metric, row.percentile(quantile)))
     });
@@ -203,8 +201,7 @@ pub(super) fn failures(summary: &Summary) -> [Section; 3] {
 /// The failures in one sentence, unless a reason of the verdict has named them.
 fn failures_in_brief(summary: &Summary) -> Option<Note> {
     let kinds = &summary.failures.kinds;
-    let named =
-        [Rule::SomethingCompleted, Rule::ServerStayed].iter().any(|rule| summary.verdict.breaks(*rule));
+    let named = [Rule::SomethingCompleted, Rule::ServerStayed].iter().any(|rule| summary.verdict.breaks(*rule));
     let first = kinds.first().filter(|_| !named)?;
     let failed = counted(kinds.iter().map(|kind| kind.count).sum(), "request");
     let kinds = joined(kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)), ", ");

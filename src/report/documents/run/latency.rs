@@ -29,8 +29,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         return Vec::new();
     }
     let origin = arrivals::latency_origin(summary.run.load);
-    let withheld =
-        [Metric::Tpot, Metric::Itl].into_iter().filter(|metric| summary.delivery.withholds(*metric));
+    let withheld = [Metric::Tpot, Metric::Itl].into_iter().filter(|metric| summary.delivery.withholds(*metric));
     let withheld = listed(withheld.map(Metric::title), ", ");
     let latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"))
         .tables(tables(summary, &rows))
@@ -143,9 +142,7 @@ fn for_ten_percent(summary: &Summary) -> Option<String> {
     let needed = p95.requests_for_ten_percent.filter(is_enough)?;
     let (name, length) = (metric.title(), length(summary, needed)?);
     let needed = count(needed);
-    Some(format!(
-        "for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"
-    ))
+    Some(format!("for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"))
 }
 
 /// The intervals of the p50, p95 and p99 of a latency, with the `length` of a window that gives both ends.
@@ -194,9 +191,8 @@ fn explain<R: Copy>(table: TableOf<R>, summary: &Summary, rows: &[Row<'_>]) -> T
     let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
     let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
     let need = need(summary).filter(|_| are_usual);
-    let [of_few, of_others] = [SampleWarning::TooFewSamples, SampleWarning::Indicative].map(|sought| {
-        joined(need.iter().filter(|need| need.0 == sought).map(|need| format!("; {}", need.1)), "")
-    });
+    let [of_few, of_others] = [SampleWarning::TooFewSamples, SampleWarning::Indicative]
+        .map(|sought| joined(need.iter().filter(|need| need.0 == sought).map(|need| format!("; {}", need.1)), ""));
     let too_few = format!("too few samples to rely on{of_few}");
     let indicative = format!("indicative: fewer than ten independent samples lie above it{of_others}");
     let is_shown = |sign| {
@@ -209,11 +205,9 @@ fn explain<R: Copy>(table: TableOf<R>, summary: &Summary, rows: &[Row<'_>]) -> T
         many => format!("{} requests were cut off before their end", count(many)),
     };
     let most = || format!("{cut_off}; a figure that depends on how long they took is at most this");
-    let least =
-        || format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
+    let least = || format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
     let worst = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max).map(percent);
-    let raised =
-        worst.map(|worst| format!("the client's own lateness could have raised it, by {worst} at most"));
+    let raised = worst.map(|worst| format!("the client's own lateness could have raised it, by {worst} at most"));
     table
         .explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, &indicative])
         .explain(raised.map(|raised| (RAISED, raised)))
@@ -233,11 +227,10 @@ fn needs(summary: &Summary, rows: &[Row<'_>]) -> Option<String> {
 /// many at this rate, where the window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     let (_, row) = first(summary)?;
-    let marked =
-        row.percentiles.iter().filter_map(|percentile| Some((percentile.mark?, percentile.quantile)));
+    let marked = row.percentiles.iter().filter_map(|percentile| Some((percentile.mark?, percentile.quantile)));
     let is_detail = |quantile| !USUAL.contains(&(quantile, None));
-    let (mark, next) = marked
-        .min_by_key(|(mark, quantile)| (is_detail(*quantile), *mark != SampleWarning::TooFewSamples))?;
+    let (mark, next) =
+        marked.min_by_key(|(mark, quantile)| (is_detail(*quantile), *mark != SampleWarning::TooFewSamples))?;
     Some((mark, next.need(summary.window_for(next))))
 }
 

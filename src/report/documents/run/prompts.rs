@@ -11,8 +11,7 @@ pub(super) fn method(run: &RunDescription) -> String {
         PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
         PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
         PromptMethod::WordList => {
-            "estimated, from words that are one token in common vocabularies: 0 to 5 % longer than requested"
-                .to_owned()
+            "estimated, from words that are one token in common vocabularies: 0 to 5 % longer than requested".to_owned()
         }
         PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
         PromptMethod::LengthsOnly => "none: the simulator needs only lengths".to_owned(),

@@ -23,8 +23,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         ("read in part", in_part(server)),
     ];
     let back = went_back(server);
-    let why =
-        back.map(|why| Note::error(format!("the server reports no usable times of its requests: {why}")));
+    let why = back.map(|why| Note::error(format!("the server reports no usable times of its requests: {why}")));
     let [accounts, times] = [accounts(server), back.is_none().then(|| times(server))]
         .map(|table| table.filter(|table| !table.rows.is_empty()));
     let section = Section::detail(format!("Server, by its own metrics{}", stretch(server, summary.window)))
@@ -43,8 +42,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
 const ACCOUNTS: &str =
     "The same requests by both clocks; time outside the server is the network, proxies and this client.";
 
-const ESTIMATES: &str =
-    "A percentile inside the server is an estimate between two ends where it certainly lies.";
+const ESTIMATES: &str = "A percentile inside the server is an estimate between two ends where it certainly lies.";
 
 /// The stretch that totals and times are about, where that is not the window.
 fn stretch(server: &ServerSide, window: Window) -> String {
@@ -124,8 +122,7 @@ fn times(server: &ServerSide) -> Table {
         ("decode", ServerTime::Decode),
         ("inter-token", ServerTime::InterToken),
     ];
-    let reliable =
-        |time: &TimeSummary| time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
+    let reliable = |time: &TimeSummary| time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
     let rows = named.into_iter().filter_map(|(name, time)| Some((name, server.times.get(&time)?)));
     Table::over("Times inside the server, ms", rows)
         .column("ms", |(name, _)| name)
@@ -149,8 +146,7 @@ fn in_bucket(quantile: BucketQuantile) -> String {
 
 fn energy(server: &ServerSide) -> Option<String> {
     let energy = server.energy?;
-    let per =
-        |joules: Option<f64>, what: &str| joules.map(|joules| format!("{} J a {what}", three_digits(joules)));
+    let per = |joules: Option<f64>, what: &str| joules.map(|joules| format!("{} J a {what}", three_digits(joules)));
     let source = match energy.source {
         EnergySource::Counters => "by the energy counters",
         EnergySource::Power => "by samples of the power",
@@ -228,12 +224,8 @@ mod tests {
             .into(),
             span_s: Some((0.0, 1.0)),
             restarted: false,
-            counters: [
-                (Counter::Preemptions, 1.0),
-                (Counter::CacheQueries, 8_000.0),
-                (Counter::CacheHits, 2_000.0),
-            ]
-            .into(),
+            counters: [(Counter::Preemptions, 1.0), (Counter::CacheQueries, 8_000.0), (Counter::CacheHits, 2_000.0)]
+                .into(),
             times: [
                 (ServerTime::Queue, time(57.3, bucket(297.0, 0.0, Some(300.0)))),
                 (ServerTime::Prefill, time(162.0, bucket(297.0, 0.0, Some(300.0)))),

@@ -55,18 +55,17 @@ fn load(section: Section, summary: &Summary) -> Section {
             arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
         }
     };
-    let declared = |arrival| {
-        arrivals::in_words(arrival, run.load) + &arrivals::in_window(arrival, run.load, &summary.window)
-    };
+    let declared =
+        |arrival| arrivals::in_words(arrival, run.load) + &arrivals::in_window(arrival, run.load, &summary.window);
     let classes = found.classes.iter().map(|class| {
         let delivered = arrivals::as_delivered(class.planned.as_ref(), class.delivered.as_ref());
         format!("{}: {}{delivered}", class.class, declared(&class.arrival))
     });
     let whole = format!("{}{delivered}", declared(&run.arrival));
     let traces = run.arrival.trace().zip(run.arrival.found());
-    let shard = run.shard.map(|shard| {
-        format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of))
-    });
+    let shard = run
+        .shard
+        .map(|shard| format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of)));
     section
         .facts("arrivals", std::iter::once(whole).chain(classes))
         .facts("load", arrivals::form_explained(run.load))

@@ -57,8 +57,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
 /// Every target; none where each group has one, which its table then shows.
 fn targets(summary: &Summary) -> Vec<String> {
     let kinds = [PartKind::Class, PartKind::Priority].map(|kind| summary.parts_of(kind));
-    let in_tables =
-        kinds.iter().any(|parts| parts.len() > 1 && parts.iter().all(|part| shared(part).is_some()));
+    let in_tables = kinds.iter().any(|parts| parts.len() > 1 && parts.iter().all(|part| shared(part).is_some()));
     if in_tables {
         return Vec::new();
     }

@@ -21,13 +21,7 @@ pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
     charts.into_iter().flatten().collect()
 }
 
-fn rising(
-    sweep: &Sweep,
-    title: &str,
-    unit: &str,
-    figures: &[(&str, Metric)],
-    with_asked: bool,
-) -> Option<Chart> {
+fn rising(sweep: &Sweep, title: &str, unit: &str, figures: &[(&str, Metric)], with_asked: bool) -> Option<Chart> {
     let mut series: Vec<Series> = figures
         .iter()
         .zip(Palette::SERIES)
@@ -36,8 +30,7 @@ fn rising(
         })
         .filter(|series| !series.marked().is_empty())
         .collect();
-    let doubtful =
-        figures.iter().flat_map(|(name, metric)| points(sweep, name, *metric, |point| !is_trusted(point)));
+    let doubtful = figures.iter().flat_map(|(name, metric)| points(sweep, name, *metric, |point| !is_trusted(point)));
     series.extend(not_trusted(doubtful.collect()));
     if series.is_empty() {
         return None;
@@ -45,11 +38,10 @@ fn rising(
     if with_asked {
         series.push(asked(sweep));
     }
-    let heights: Vec<f64> =
-        series.iter().flat_map(Series::marked).map(|point| point.high.unwrap_or(point.y)).collect();
+    let heights: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.high.unwrap_or(point.y)).collect();
     let description = format!("{title} over load");
-    let plot = Plot::new(description, loads(sweep, &[]), Axis::from_zero(unit, heights), series)
-        .with_zones(zones(sweep));
+    let plot =
+        Plot::new(description, loads(sweep, &[]), Axis::from_zero(unit, heights), series).with_zones(zones(sweep));
     let hint = if with_asked { "where completed falls below requested, the server is saturated" } else { "" };
     Some(Chart::new(title, plot).hint(hint))
 }
@@ -126,8 +118,7 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         .collect();
     let (xs, ys): (Vec<f64>, Vec<f64>) =
         frontier_points.iter().chain(&dominated).map(|point| (point.x, point.y)).unzip();
-    let mut series =
-        vec![Series::points("Pareto frontier", Palette::First, LineStyle::Solid, frontier_points)];
+    let mut series = vec![Series::points("Pareto frontier", Palette::First, LineStyle::Solid, frontier_points)];
     if !dominated.is_empty() {
         let name = "dominated, overloaded or not trusted";
         series.push(Series::points(name, Palette::Fourth, LineStyle::None, dominated));

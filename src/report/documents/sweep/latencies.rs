@@ -14,8 +14,7 @@ type Marked = (f64, String);
 pub(super) fn answered(sweep: &Sweep) -> Vec<Marked> {
     let knee = || sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
     let found = sweep.answer.as_ref().and_then(|answer| {
-        let ends =
-            interval(answer).map(|(low, high)| format!(" ({}–{})", three_digits(low), three_digits(high)));
+        let ends = interval(answer).map(|(low, high)| format!(" ({}–{})", three_digits(low), three_digits(high)));
         Some((answer.estimate?, format!("{}{}", three_digits(answer.estimate?), ends.unwrap_or_default())))
     });
     found.or_else(knee).into_iter().collect()
@@ -69,16 +68,14 @@ fn one(sweep: &Sweep, metric: Metric, marked: &[Marked]) -> Option<Chart> {
     let bound = whole.iter().map(|objective| objective.bound * OVER_BOUND).reduce(f64::max);
     let beyond = Series::raise(&mut series, bound);
     let heights = series.iter().flat_map(Series::marked);
-    let heights: Vec<f64> =
-        heights.map(|point| point.y).chain(whole.iter().map(|objective| objective.bound)).collect();
+    let heights: Vec<f64> = heights.map(|point| point.y).chain(whole.iter().map(|objective| objective.bound)).collect();
     let heights = with_whiskers(heights, &series);
     let y = format!("{name}, ms");
     let y = if bound.is_some() { Axis::from_zero(&y, heights) } else { Axis::fitting(&y, heights) };
     let mut rules: Vec<ReferenceLine> =
         whole.iter().map(|of| ReferenceLine::Height(of.bound, of.text.clone())).collect();
     rules.extend(marked.iter().map(|(load, name)| ReferenceLine::Place(*load, name.clone())));
-    let of_parts =
-        parts.iter().map(|of| format!("not drawn, for it is about some requests alone: {}", of.text));
+    let of_parts = parts.iter().map(|of| format!("not drawn, for it is about some requests alone: {}", of.text));
     let whiskers = series.iter().any(|series| series.marked().iter().any(|point| point.low.is_some()));
     let hints = [
         (sweep.answer.is_some(), ZONES),
@@ -88,8 +85,7 @@ fn one(sweep: &Sweep, metric: Metric, marked: &[Marked]) -> Option<Chart> {
     let hints = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint.to_owned());
     let hints = joined(hints.chain(of_parts), "; ");
     let description = format!("{name} over load of {} loads", sweep.points.len());
-    let plot =
-        Plot::new(description, loads(sweep, marked), y, series).with_rules(rules).with_zones(zones(sweep));
+    let plot = Plot::new(description, loads(sweep, marked), y, series).with_rules(rules).with_zones(zones(sweep));
     Some(Chart::new(format!("{name} over load"), plot).hint(hints))
 }
 
@@ -102,9 +98,8 @@ const ZONES: &str =
 /// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the
 /// others, for one of two runs may be a hundred times as long as the curve is high.
 fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
-    let (least, most) = heights
-        .iter()
-        .fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
+    let (least, most) =
+        heights.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
     let points = || series.iter().flat_map(Series::marked);
     heights.extend(points().filter_map(|point| Some(point.low?.max(least / 2.0))));
     heights.extend(points().filter_map(|point| Some(point.high?.min(most * 2.0))));
@@ -172,10 +167,8 @@ pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
     let Some(answer) = &sweep.answer else { return Vec::new() };
     let zone = |from, to, kind, label: String| Zone { from, to, kind, label };
     let met = answer.passed.map(|load| zone(0.0, load.amount(), ZoneKind::Met, format!("{load} passed")));
-    let failed =
-        answer.failed.map(|load| zone(load.amount(), f64::MAX, ZoneKind::Missed, format!("{load} failed")));
-    let band =
-        interval(answer).map(|(low, high)| zone(low, high, ZoneKind::Marked, "95 % interval".to_owned()));
+    let failed = answer.failed.map(|load| zone(load.amount(), f64::MAX, ZoneKind::Missed, format!("{load} failed")));
+    let band = interval(answer).map(|(low, high)| zone(low, high, ZoneKind::Marked, "95 % interval".to_owned()));
     met.into_iter().chain(failed).chain(band).collect()
 }
 
@@ -185,9 +178,8 @@ pub(super) fn with_bars(sweep: &Sweep, chart: Chart) -> Chart {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
     let tightest = tightest.and_then(|text| text.parse::<Objective>().ok());
     let objectives = tightest.iter().chain(&sweep.plan.objectives);
-    let followed = |key: &FigureKey| {
-        key.quantile().is_some() && sweep.points.iter().any(|point| point.figures.get(key).is_some())
-    };
+    let followed =
+        |key: &FigureKey| key.quantile().is_some() && sweep.points.iter().any(|point| point.figures.get(key).is_some());
     let bounded = objectives.map(|objective| (&objective.key, Some(objective.bound)));
     let usual = [Metric::Ttft, Metric::E2e].map(|metric| FigureKey::percentile(Quantile::P99, metric));
     let mut known = bounded.chain(usual.iter().map(|key| (key, None))).filter(|(key, _)| followed(key));

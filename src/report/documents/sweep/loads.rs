@@ -20,8 +20,7 @@ const COLUMNS: [FigureColumn; 5] = [
 const KNEE: &str = " ◆";
 
 pub(super) fn section(sweep: &Sweep) -> Section {
-    Section::summary("Loads, low to high: means over the runs; latencies in ms, rates per second")
-        .table(table(sweep))
+    Section::summary("Loads, low to high: means over the runs; latencies in ms, rates per second").table(table(sweep))
 }
 
 /// The loads with their figures.
@@ -38,8 +37,7 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> TableOf<&SweepPoint>
     };
     // What an objective is about is never left out.
     let is_bounded = |key: &FigureKey| sweep.plan.objectives.iter().any(|objective| objective.key == *key);
-    let latencies =
-        COLUMNS.map(|of| if is_bounded(&of.key) { FigureColumn { worth: ALWAYS, ..of } } else { of });
+    let latencies = COLUMNS.map(|of| if is_bounded(&of.key) { FigureColumn { worth: ALWAYS, ..of } } else { of });
     let table = Table::over("Loads, low to high", &sweep.points)
         .column("load", name)
         .column(("runs", 2), |point| point.trials.len() as u64)
@@ -108,8 +106,7 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
         FigureColumn::percentile(Metric::E2e, Quantile::P99, 5),
         FigureColumn::titled("tok/s", Metric::OutputTokens, 4),
     ];
-    let interval =
-        |point: &SweepPoint, key: &FigureKey| point.figures.get(key).and_then(AcrossRuns::interval);
+    let interval = |point: &SweepPoint, key: &FigureKey| point.figures.get(key).and_then(AcrossRuns::interval);
     let is_known = |point: &&SweepPoint| columns.iter().any(|of| interval(point, &of.key).is_some());
     let range = |(low, high)| format!("{}–{}", cell(low), cell(high));
     let table = Table::over("95 % intervals", sweep.points.iter().filter(is_known))
@@ -126,13 +123,11 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     if objectives.is_empty() {
         return section;
     }
-    let table =
-        Table::over("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
+    let table = Table::over("Objectives by load", &sweep.points).column("load", |point| point.load.to_string());
     // The last ones are left out first where the page is too narrow.
     let columns = objectives.iter().enumerate().zip((0..ALWAYS).rev());
     section.table(columns.fold(table, |table, ((place, objective), worth)| {
-        let most =
-            objective.most_over().map_or(String::new(), |most| format!(", at most {} over", percent(most)));
+        let most = objective.most_over().map_or(String::new(), |most| format!(", at most {} over", percent(most)));
         table.column((format!("{objective}{most}"), worth), |point| share_over(point, place))
     }))
 }

@@ -36,9 +36,7 @@ fn verdict(sweep: &Sweep) -> VerdictLine {
     let open = sweep.points.iter().any(|point| point.class == LoadClass::Undecided);
     let (tone, word, sentence) = match (&sweep.answer, &sweep.knee) {
         (Some(answer), _) if answer.passed.is_some() => (Tone::Good, "PASSED", answer.sentence.clone()),
-        (Some(answer), _) if answer.failed.is_some() && !open => {
-            (Tone::Bad, "FAILED", answer.sentence.clone())
-        }
+        (Some(answer), _) if answer.failed.is_some() && !open => (Tone::Bad, "FAILED", answer.sentence.clone()),
         (Some(answer), _) => (Tone::Neutral, "UNDECIDED", answer.sentence.clone()),
         (None, Some(knee)) => (Tone::Neutral, "MEASURED", knee.sentence.clone()),
         (None, None) => {

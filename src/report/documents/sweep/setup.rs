@@ -12,11 +12,8 @@ const NO_LIMIT_S: f64 = 86_400.0;
 
 pub(super) fn section(sweep: &Sweep) -> Section {
     let plan = &sweep.plan;
-    let longest = if plan.longest_s < NO_LIMIT_S {
-        format!(", at most {} long", seconds(plan.longest_s))
-    } else {
-        String::new()
-    };
+    let longest =
+        if plan.longest_s < NO_LIMIT_S { format!(", at most {} long", seconds(plan.longest_s)) } else { String::new() };
     let samples = counted(plan.samples, "request");
     let started = sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC");
     Section::continued(Level::Page)

@@ -89,22 +89,14 @@ fn an_answer_with_its_curve() {
 #[test]
 fn marks_are_those_of_each_figure_in_every_form() {
     let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
-    let marks: Vec<_> = sweep
-        .points
-        .iter()
-        .map(|point| point.figures.percentile(Quantile::P99, Metric::Ttft).unwrap().mark)
-        .collect();
+    let marks: Vec<_> =
+        sweep.points.iter().map(|point| point.figures.percentile(Quantile::P99, Metric::Ttft).unwrap().mark).collect();
     assert_eq!(
         marks,
         [SampleWarning::TooFewSamples, SampleWarning::TooFewSamples, SampleWarning::Indicative].map(Some)
     );
     assert!(
-        sweep.points.iter().all(|point| point
-            .figures
-            .percentile(Quantile::P50, Metric::Ttft)
-            .unwrap()
-            .mark
-            .is_none())
+        sweep.points.iter().all(|point| point.figures.percentile(Quantile::P50, Metric::Ttft).unwrap().mark.is_none())
     );
     let mut table = Vec::new();
     crate::report::data::points_csv(&sweep, &mut table).unwrap();
@@ -227,11 +219,7 @@ fn whether_it_held_is_not_known_where_the_run_does_not_count() {
     sweep.sustained = Some(Sustained::from_trial(&trial));
     let sustained = sweep.sustained.as_ref().unwrap();
     assert!(sustained.unknown.is_some() && !sustained.held && !sustained.judged.is_empty());
-    assert!(
-        shown(&sweep).contains("? unknown whether 20.0/s can be sustained for 1 min"),
-        "{}",
-        shown(&sweep)
-    );
+    assert!(shown(&sweep).contains("? unknown whether 20.0/s can be sustained for 1 min"), "{}", shown(&sweep));
 }
 
 /// Beyond saturation answers of the drain count as well: no server gives so many a second.
@@ -267,10 +255,7 @@ fn an_objective_that_no_load_meets_leaves_no_highest_load() {
     let answer = sweep.answer.unwrap();
     assert_eq!(answer.passed, Some(Load::Rate(8.0)));
     let sentence = answer.sentence;
-    assert!(
-        sentence.contains("loads are too far apart") && sentence.contains("add rates such as "),
-        "{sentence}"
-    );
+    assert!(sentence.contains("loads are too far apart") && sentence.contains("add rates such as "), "{sentence}");
 }
 
 #[test]
@@ -319,9 +304,7 @@ fn a_page_answers_at_a_glance() {
     (answer.estimate, answer.interval_low, answer.interval_high) = (Some(14.0), Some(13.0), Some(15.5));
     let page = sweep_page(&sweep);
     assert!(page.contains("<div class=\"value\">14.0<span class=\"unit\"> requests/s</span>"), "{page}");
-    assert!(
-        page.contains("is the highest load that meets p95 ttft &lt; 500ms") && page.contains("13.0 to 15.5")
-    );
+    assert!(page.contains("is the highest load that meets p95 ttft &lt; 500ms") && page.contains("13.0 to 15.5"));
     assert!(page.find("TTFT over load") < page.rfind("Loads, low to high"), "the picture comes first");
     let chart = page.split("aria-label=\"TTFT over load").nth(1).unwrap().split("</svg>").next().unwrap();
     for part in ["\"met\"", "\"missed\"", "\"shade\"", ">14.0 (13.0–15.5)<", ">0</text>", "hollow"] {
@@ -344,11 +327,7 @@ fn a_page_says_which_loads_cannot_be_trusted() {
         }
     });
     let page = sweep_page(&sweep);
-    assert!(
-        page.contains("8.00/s: p50")
-            && page.contains("ms, not trusted")
-            && page.contains(">not trusted</text>")
-    );
+    assert!(page.contains("8.00/s: p50") && page.contains("ms, not trusted") && page.contains(">not trusted</text>"));
     let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
     sweep.valid = false;
     let page = sweep_page(&sweep);

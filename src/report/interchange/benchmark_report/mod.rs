@@ -31,9 +31,8 @@ pub(crate) fn benchmark_report(report: RunReport<'_>, out: Out<'_>) -> io::Resul
 fn run(report: RunReport<'_>) -> Value {
     let run = &report.summary.run;
     let length = report.log.footer.as_ref().map(|footer| footer.ended.as_nanos());
-    let end = length.and_then(|length| {
-        jiff::Timestamp::from_nanosecond(run.started_at.as_nanosecond() + i128::from(length)).ok()
-    });
+    let end = length
+        .and_then(|length| jiff::Timestamp::from_nanosecond(run.started_at.as_nanosecond() + i128::from(length)).ok());
     let verdict = report.summary.verdict.outcome.word();
     json!({
         "uid": identity(&[&run.started_at.to_string(), &run.plan_hash, &run.engine.url]),

@@ -30,8 +30,7 @@ pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
 fn requests(report: RunReport<'_>) -> Value {
     let counts = &report.summary.requests;
     let completed = || {
-        let whole =
-            |record: &RecordRef<'_>| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
+        let whole = |record: &RecordRef<'_>| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
         report.log.records.iter().filter(whole)
     };
     json!({
@@ -46,11 +45,8 @@ fn requests(report: RunReport<'_>) -> Value {
 fn latency(summary: &Summary) -> Value {
     let row = |metric, units: &str| summary.latency.row(metric).and_then(|row| of_latency(row, units));
     // Time to the last token by all tokens, the first included: `GuideLLM`'s time per output token.
-    let normalised: Option<&LatencyRow> = summary
-        .aliases
-        .iter()
-        .find(|alias| alias.tool == "guidellm")
-        .and_then(|alias| alias.latency.as_ref());
+    let normalised: Option<&LatencyRow> =
+        summary.aliases.iter().find(|alias| alias.tool == "guidellm").and_then(|alias| alias.latency.as_ref());
     json!({
         "time_to_first_token": row(Metric::TtftFromSend, "ms"),
         "normalized_time_per_output_token": normalised.and_then(|row| of_latency(row, "ms/token")),
@@ -103,13 +99,7 @@ fn of_counts(counts: impl Iterator<Item = u64>) -> Option<Value> {
     let sample = Sample::new(counts.map(|count| count as f64).collect());
     let exact = |figure: Option<Figure>| figure.and_then(Figure::exact);
     let percentiles = Quantile::ALL.map(|quantile| exact(sample.quantile(quantile.fraction())));
-    Some(statistics(
-        "count",
-        sample.mean()?,
-        sample.std(),
-        [exact(sample.min()), exact(sample.max())],
-        percentiles,
-    ))
+    Some(statistics("count", sample.mean()?, sample.std(), [exact(sample.min()), exact(sample.max())], percentiles))
 }
 
 fn statistics(

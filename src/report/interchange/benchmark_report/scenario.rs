@@ -39,8 +39,7 @@ pub(super) fn server(report: RunReport<'_>) -> Value {
         standardized.extend(facts);
     }
     // How it was started: what a person said of it, and above that what it tells itself.
-    let mut args: Map<String, Value> =
-        said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let mut args: Map<String, Value> = said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     args.extend(engine.serving_flags.clone());
     let texts = [&engine.engine, version, &engine.model, &standardized.to_string()];
     json!({

@@ -9,10 +9,8 @@ use crate::report::sample_runs::{hostile, minute, report, three};
 use crate::workload::{AnswerShape, ArrivalPattern, Distribution, ThinkTime};
 
 /// llm-d's own JSON Schema; see the note beside it.
-const SCHEMA: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/data/benchmark-report/br_v0_2_json_schema.json"
-));
+const SCHEMA: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/benchmark-report/br_v0_2_json_schema.json"));
 
 fn written(log: &RunLog) -> Value {
     let mut out = Vec::new();
@@ -48,8 +46,7 @@ fn every_report_follows_the_schema() {
     deployed.header.deployment.gpus = Some(4);
     deployed.header.deployment.labels.insert("tp".to_owned(), "4".to_owned());
     let mut drawn = minute();
-    drawn.header.workload.classes[0].input_tokens =
-        Distribution::Normal { mean: 100.0, std: 10.0, min: 1, max: 200 };
+    drawn.header.workload.classes[0].input_tokens = Distribution::Normal { mean: 100.0, std: 10.0, min: 1, max: 200 };
     drawn.header.workload.classes[0].output_tokens = Distribution::Uniform { min: 1, max: 200 };
     let mut shaped = minute();
     shaped.header.workload.classes[0].answer = Some(AnswerShape::Json { in_slo: false });
@@ -62,8 +59,7 @@ fn every_report_follows_the_schema() {
     }
     // The schema can tell: a unit that is none, a key that is none.
     let mut wrong = written(&minute());
-    wrong["results"]["request_performance"]["aggregate"]["latency"]["request_latency"]["units"] =
-        json!("hours");
+    wrong["results"]["request_performance"]["aggregate"]["latency"]["request_latency"]["units"] = json!("hours");
     assert!(!schema.is_valid(&wrong));
     let mut wrong = written(&minute());
     wrong["results"]["surprise"] = json!(1);
@@ -83,10 +79,7 @@ fn an_engine_is_one_where_its_accelerators_are_known() {
     assert_eq!(parallel(&server(Some(1), None)), json!(1));
     assert_eq!(parallel(&server(Some(4), Some("4"))), json!(4));
     // Four accelerators may be one engine or four.
-    assert_eq!(
-        (&server(Some(4), None)["kind"], &server(None, None)["kind"]),
-        (&json!("generic"), &json!("generic"))
-    );
+    assert_eq!((&server(Some(4), None)["kind"], &server(None, None)["kind"]), (&json!("generic"), &json!("generic")));
     assert_eq!(server(Some(4), None)["gpus"], json!(4));
 }
 
@@ -96,10 +89,7 @@ fn latencies_that_requests_hide_are_left_out_and_kept_beside() {
     let aggregate = &report["results"]["request_performance"]["aggregate"];
     // One request was cut off without a token: there is no mean.
     assert_eq!(aggregate["latency"]["time_to_first_token"], json!(null));
-    assert_eq!(
-        (&aggregate["requests"]["total"], &aggregate["requests"]["incomplete"]),
-        (&json!(3), &json!(1))
-    );
+    assert_eq!((&aggregate["requests"]["total"], &aggregate["requests"]["incomplete"]), (&json!(3), &json!(1)));
     let summary = &report["results"]["observability"]["skyline"];
     assert_eq!(summary["latency"]["ttft"]["censored"], json!(1));
     assert_eq!(summary["verdict"]["valid"], json!(false));

@@ -1,8 +1,8 @@
 //! The series of a run: families of points that share a name.
 
 use crate::analysis::{
-    Attainment, Figure, FigureKey, FigureKind, Judgement, LatencyRow, LatencyTable, Metric, Part, PartName,
-    Percentile, Status, Summary,
+    Attainment, Figure, FigureKey, FigureKind, Judgement, LatencyRow, LatencyTable, Metric, Part, PartName, Percentile,
+    Status, Summary,
 };
 use crate::record::PartKind;
 use crate::report::interchange::facts;
@@ -31,8 +31,7 @@ impl Family {
         unit: Unit,
         values: impl IntoIterator<Item = (Labels, Option<f64>)>,
     ) -> Self {
-        let point =
-            |(labels, value): (Labels, Option<f64>)| Some((labels, value? / f64::from(unit.per_base)));
+        let point = |(labels, value): (Labels, Option<f64>)| Some((labels, value? / f64::from(unit.per_base)));
         let points = values.into_iter().filter_map(point).collect();
         Self { name: name.into(), help: help.into(), unit, points }
     }
@@ -142,11 +141,7 @@ fn state(summary: &Summary) -> [OfRun; 4] {
 /// Whether each objective was met, and whether that is known.
 fn objectives(summary: &Summary) -> [Family; 2] {
     let judged: [(_, _, fn(&Judgement) -> bool); 2] = [
-        (
-            "objective_met",
-            "1 where the objective was met, 0 where it was missed or is undecided",
-            Judgement::passed,
-        ),
+        ("objective_met", "1 where the objective was met, 0 where it was missed or is undecided", Judgement::passed),
         ("objective_undecided", "1 where the run cannot tell whether the objective was met", |judgement| {
             judgement.status == Status::Undecided
         }),
@@ -164,18 +159,11 @@ fn objectives(summary: &Summary) -> [Family; 2] {
 fn latency(metric: Metric, scopes: &[Scope<'_>]) -> impl Iterator<Item = Family> {
     let by_quantile: [(_, _, _, fn(&Percentile) -> Option<f64>); 4] = [
         ("", "Percentiles", Unit::MILLISECONDS, |shown| shown.figure.exact()),
-        ("_interval_low", "Lower end of the percentile's 95 % interval", Unit::MILLISECONDS, |shown| {
-            shown.interval.0
+        ("_interval_low", "Lower end of the percentile's 95 % interval", Unit::MILLISECONDS, |shown| shown.interval.0),
+        ("_interval_high", "Upper end of the percentile's 95 % interval", Unit::MILLISECONDS, |shown| shown.interval.1),
+        ("_effective_samples", "Independent samples that tell as much of the percentile", Unit::SAMPLES, |shown| {
+            shown.effective_samples
         }),
-        ("_interval_high", "Upper end of the percentile's 95 % interval", Unit::MILLISECONDS, |shown| {
-            shown.interval.1
-        }),
-        (
-            "_effective_samples",
-            "Independent samples that tell as much of the percentile",
-            Unit::SAMPLES,
-            |shown| shown.effective_samples,
-        ),
     ];
     let what = metric.info().meaning;
     let by_row: [(_, _, _, fn(&LatencyRow) -> Option<f64>); 3] = [
@@ -210,8 +198,7 @@ fn requests(summary: &Summary) -> [Family; 2] {
         ("never_due", counts.never_due),
         ("unrecorded", counts.unrecorded),
     ];
-    let outcomes =
-        outcomes.map(|(outcome, count)| (with(own_labels(summary), "outcome", outcome), Some(count as f64)));
+    let outcomes = outcomes.map(|(outcome, count)| (with(own_labels(summary), "outcome", outcome), Some(count as f64)));
     let kinds = summary.failures.kinds.iter().map(|failure| {
         let labels = with(own_labels(summary), "kind", failure.kind.to_string());
         (labels, Some(failure.count as f64))

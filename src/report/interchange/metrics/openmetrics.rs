@@ -37,8 +37,7 @@ struct Collected {
 impl Collector for Collected {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         // A gauge, for the readers of Prometheus's own older format know no type `info`.
-        let mut info =
-            encoder.encode_descriptor("skyline_run_info", "What was run", None, MetricType::Gauge)?;
+        let mut info = encoder.encode_descriptor("skyline_run_info", "What was run", None, MetricType::Gauge)?;
         ConstGauge::new(1.0).encode(info.encode_family(&self.labels)?)?;
         for family in &self.families {
             // The encoder itself adds the endings of units that have a name.
@@ -49,8 +48,7 @@ impl Collector for Collected {
                 other => (None, other),
             };
             let name = format!("skyline_{}{ending}", family.name);
-            let mut metric =
-                encoder.encode_descriptor(&name, &family.help, unit.as_ref(), MetricType::Gauge)?;
+            let mut metric = encoder.encode_descriptor(&name, &family.help, unit.as_ref(), MetricType::Gauge)?;
             for (labels, value) in &family.points {
                 let shown = labels.iter().map(|(name, value)| (*name, printable(value)));
                 let labels: Vec<_> = shown.collect();

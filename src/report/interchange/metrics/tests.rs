@@ -30,9 +30,7 @@ fn what_a_person_said_of_a_run_tells_it_from_others() {
     }
     let text = report(&log, &[], |report| openmetrics(report.summary)).unwrap();
     let info = text.lines().find(|line| line.starts_with("skyline_run_info{")).unwrap();
-    for label in
-        [r#"hardware="h100""#, r#"gpus="4""#, r#"url=""#, r#"label_build_id="7""#, r#"label_tp="2\\u{9b}""#]
-    {
+    for label in [r#"hardware="h100""#, r#"gpus="4""#, r#"url=""#, r#"label_build_id="7""#, r#"label_tp="2\\u{9b}""#] {
         assert!(info.contains(label), "{label} is not in {info}");
     }
     assert_eq!(info.matches("label_build_id").count(), 1);
@@ -51,8 +49,7 @@ fn what_is_not_known_has_no_sample() {
 
 #[test]
 fn foreign_text_stays_in_its_label() {
-    let text =
-        report(&hostile(), &["p95 ttft of other < 500ms"], |report| openmetrics(report.summary)).unwrap();
+    let text = report(&hostile(), &["p95 ttft of other < 500ms"], |report| openmetrics(report.summary)).unwrap();
     assert_eq!(text.matches("\n# EOF\n").count(), 1);
     for line in text.lines() {
         assert!(line.starts_with("# ") || line.starts_with("skyline_"), "{line}");

@@ -38,8 +38,7 @@ pub(super) fn setting(report: RunReport<'_>, requests: usize) -> Map<String, Val
 fn metadata(report: RunReport<'_>) -> Map<String, Value> {
     let (summary, run) = (report.summary, &report.summary.run);
     let said = &run.deployment;
-    let mut map: Map<String, Value> =
-        said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let mut map: Map<String, Value> = said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let known = |fact| summary.reproduction.value(fact).map(Value::from);
     let facts = [
         ("hardware", known(Fact::Hardware)),

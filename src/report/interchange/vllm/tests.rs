@@ -52,21 +52,16 @@ fn figures_are_over_what_succeeded_and_from_sending() {
     about("total_token_throughput", 54.0);
     about("max_output_tokens_per_s", 4.0);
     about("max_concurrent_requests", 1.0);
-    assert_eq!(
-        (&file["completed"], &file["failed"], &file["num_prompts"]),
-        (&json!(3), &json!(1), &json!(4))
-    );
+    assert_eq!((&file["completed"], &file["failed"], &file["num_prompts"]), (&json!(3), &json!(1), &json!(4)));
     assert_eq!(file["request_goodput"], json!(null));
 }
 
 /// Four requests at once, 100 ms to the first of five tokens of the first, and 100 ms more of each after it.
 fn all_at_once() -> RunLog {
-    let records =
-        (0..4).map(|i| record(i).sent_at(0, i, i).paced(i + 100 * (i + 1), 50, 5).usage(50, 5).build());
+    let records = (0..4).map(|i| record(i).sent_at(0, i, i).paced(i + 100 * (i + 1), 50, 5).usage(50, 5).build());
     let mut log = run(1, records.collect());
     log.header.workload.requests = Some(4);
-    log.header.workload.arrival =
-        ArrivalPattern::Users { users: 4, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
+    log.header.workload.arrival = ArrivalPattern::Users { users: 4, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
     log.header.plan.window_end = PlanFacts::OPEN_END;
     log
 }
@@ -112,8 +107,7 @@ fn goodput_is_that_of_the_report() {
             late(3).chunks(&[(first(3), 1)]).failed(first(3) + 1, failure).build(),
         ],
     );
-    log.header.workload.classes[0].priorities[0].slo =
-        Slo { ttft_ms: Some(400.0), tpot_ms: Some(50.0), e2e_ms: None };
+    log.header.workload.classes[0].priorities[0].slo = Slo { ttft_ms: Some(400.0), tpot_ms: Some(50.0), e2e_ms: None };
     let file = written(&log);
     let (goodput, duration) = (file["request_goodput"].as_f64().unwrap(), file["duration"].as_f64().unwrap());
     assert!((goodput * duration - 2.0).abs() < 1e-9, "{goodput} over {duration}");

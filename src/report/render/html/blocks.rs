@@ -3,9 +3,7 @@
 use maud::{Markup, html};
 
 use crate::report::chart::Width;
-use crate::report::document::{
-    Align, Block, Chart, KeyFigure, NamedFact, Note, Table, TableCell, TableRow, Tone,
-};
+use crate::report::document::{Align, Block, Chart, KeyFigure, NamedFact, Note, Table, TableCell, TableRow, Tone};
 use crate::report::render::printable::printable;
 
 /// Characters from which a cell is broken into lines, rather than make its table wider.
@@ -116,10 +114,7 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-fn table_row(
-    row: &TableRow,
-    side: &impl Fn(usize, Option<&'static str>) -> [Option<&'static str>; 2],
-) -> Markup {
+fn table_row(row: &TableRow, side: &impl Fn(usize, Option<&'static str>) -> [Option<&'static str>; 2]) -> Markup {
     let long = |cell: &TableCell, most: usize, class| (cell.text.chars().count() > most).then_some(class);
     html! {
         tr { @for (place, cell) in row.cells.iter().enumerate() {

@@ -9,11 +9,8 @@ type Colour = [f64; 3];
 /// A colour as `#rgb`, `#rrggbb` or `#rrggbbaa`, and how much of it covers what is under it, 0 to 1.
 fn parse(text: &str) -> (Colour, f64) {
     let digits = text.trim_start_matches('#');
-    let digits = if digits.len() == 3 {
-        digits.chars().flat_map(|digit| [digit; 2]).collect()
-    } else {
-        digits.to_owned()
-    };
+    let digits =
+        if digits.len() == 3 { digits.chars().flat_map(|digit| [digit; 2]).collect() } else { digits.to_owned() };
     let part = |at: usize| f64::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap()) / 255.0;
     ([part(0), part(2), part(4)], if digits.len() == 8 { part(6) } else { 1.0 })
 }

@@ -11,8 +11,7 @@ use crate::report::render::printable::printable;
 
 /// The document as a page.
 pub fn html(document: &Document) -> String {
-    let shown: Vec<&Section> =
-        document.sections.iter().filter(|section| section.level > Level::Brief).collect();
+    let shown: Vec<&Section> = document.sections.iter().filter(|section| section.level > Level::Brief).collect();
     let body = html! {
         h1 { (printable(&document.title)) }
         @if let about @ [_, ..] = document.about_and_when().collect::<Vec<_>>().as_slice() {

@@ -14,8 +14,7 @@ pub(in crate::report) const HOSTILE: &str =
 pub(in crate::report) fn assert_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
     assert!(page.contains("Content-Security-Policy") && page.contains("prefers-color-scheme"));
-    for forbidden in ["<img", "src=\"", "href=\"h", "href=\"/", "@import", "url(", "NaN", "inf\"", "\u{202e}"]
-    {
+    for forbidden in ["<img", "src=\"", "href=\"h", "href=\"/", "@import", "url(", "NaN", "inf\"", "\u{202e}"] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
     // One script, its own, by its hash.
@@ -28,10 +27,9 @@ pub(in crate::report) fn assert_page(page: &str) {
         assert_eq!(page.matches(&format!("id=\"{to}\"")).count(), 1, "{to}");
     }
     assert_accessible(page);
-    for tag in [
-        "figure", "svg", "table", "g", "path", "details", "div", "circle", "text", "title", "rect", "ul",
-        "dl", "pre",
-    ] {
+    for tag in
+        ["figure", "svg", "table", "g", "path", "details", "div", "circle", "text", "title", "rect", "ul", "dl", "pre"]
+    {
         let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "every <{tag}> is closed");
     }
@@ -85,8 +83,7 @@ fn every_block_has_its_form() {
 #[test]
 fn the_answer_is_as_large_as_a_headline_and_pale_where_it_is_not_trusted() {
     let page = |word| {
-        let answer =
-            KeyFigure::new("highest load <b>", "28.1", "requests/s").below(["95 %: 27–29".to_owned()]);
+        let answer = KeyFigure::new("highest load <b>", "28.1", "requests/s").below(["95 %: 27–29".to_owned()]);
         let verdict = VerdictLine::new(Tone::Neutral, word, "14 runs");
         html(&Document::new("Sweep").verdict(verdict).headline(Some(answer)))
     };
@@ -99,9 +96,7 @@ fn the_answer_is_as_large_as_a_headline_and_pale_where_it_is_not_trusted() {
 #[test]
 fn details_are_folded_and_the_summary_is_not() {
     let page = html(&everything());
-    assert!(
-        page.contains("<details class=\"section\"><summary><h2") && page.contains("<summary>More</summary>")
-    );
+    assert!(page.contains("<details class=\"section\"><summary><h2") && page.contains("<summary>More</summary>"));
     let summary = page.split("<details class=\"section\">").next().unwrap();
     assert!(summary.contains("Latency, ms") && !summary.contains("What was run"));
 }

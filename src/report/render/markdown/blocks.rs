@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, text};
 use crate::report::document::{
-    Align, Block, Chart, Document, KeyFigure, Level, NamedFact, Note, NoteKind, Section, Table, TableColumn,
-    Tone,
+    Align, Block, Chart, Document, KeyFigure, Level, NamedFact, Note, NoteKind, Section, Table, TableColumn, Tone,
 };
 use crate::report::render::bars;
 

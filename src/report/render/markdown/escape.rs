@@ -15,8 +15,7 @@ pub(crate) fn text(text: &str) -> String {
     let mut place = 0;
     let mut signs = text.chars().peekable();
     while let Some(sign) = signs.next() {
-        let inside_a_word =
-            before.is_alphanumeric() && signs.peek().is_some_and(|after| after.is_alphanumeric());
+        let inside_a_word = before.is_alphanumeric() && signs.peek().is_some_and(|after| after.is_alphanumeric());
         match sign {
             _ if guarded == Some(place) => out.extend(['\\', sign]),
             ':' if text[place..].starts_with("://") => out.push_str(":<!-- -->"),

@@ -4,8 +4,7 @@
 use super::brief::{brief, fact_in_brief, note_in_brief};
 use super::lines::{Style, TextLines, Weight, wrap};
 use crate::report::document::{
-    ALWAYS, Align, Block, Chart, Document, FIRST_COLUMN, KeyFigure, Level, NamedFact, Note, NoteKind,
-    Section, Table,
+    ALWAYS, Align, Block, Chart, Document, FIRST_COLUMN, KeyFigure, Level, NamedFact, Note, NoteKind, Section, Table,
 };
 use crate::report::render::bars;
 use crate::report::render::printable::printable;
@@ -69,12 +68,7 @@ fn cut_to(text: &str, most: usize, width: usize, extent: Extent) -> String {
 }
 
 /// Draws a section behind a block; its own last one.
-fn draw<'a>(
-    lines: &mut TextLines,
-    section: &'a Section,
-    extent: Extent,
-    last: Option<&'a Block>,
-) -> Option<&'a Block> {
+fn draw<'a>(lines: &mut TextLines, section: &'a Section, extent: Extent, last: Option<&'a Block>) -> Option<&'a Block> {
     let shown: Vec<&Block> = section.blocks.iter().filter(|block| is_shown(block, extent)).collect();
     let mut heading = section.heading.as_deref();
     let mut corner = None;
@@ -230,8 +224,7 @@ fn note(lines: &mut TextLines, note: &Note) {
 
 /// Notes as a screen has room for them: each in its shortest form, demands first and of these the worst.
 fn notes_in_brief(lines: &mut TextLines, notes: &[Note]) {
-    let (mut demands, others): (Vec<&Note>, Vec<&Note>) =
-        notes.iter().partition(|note| note.kind.is_demand());
+    let (mut demands, others): (Vec<&Note>, Vec<&Note>) = notes.iter().partition(|note| note.kind.is_demand());
     demands.sort_by_key(|note| match note.kind {
         NoteKind::Demand(status) => status.choose([2, 0, 1]),
         _ => 2,
@@ -283,10 +276,7 @@ impl Grid {
             shown.iter().map(|place| printable(text(place))).collect()
         });
         Self {
-            columns: shown
-                .iter()
-                .map(|place| (table.columns[*place].align, table.columns[*place].worth))
-                .collect(),
+            columns: shown.iter().map(|place| (table.columns[*place].align, table.columns[*place].worth)).collect(),
             rows: std::iter::once(titles).chain(rows).collect(),
         }
     }
@@ -302,8 +292,7 @@ impl Grid {
         let sentence = self.is_sentence(last).then(|| width.saturating_sub(before + INDENT).max(SENTENCE));
         let mut out = Vec::new();
         for row in &self.rows {
-            let start: String =
-                (0..last).map(|column| self.padded(&row[column], column, widths[column])).collect();
+            let start: String = (0..last).map(|column| self.padded(&row[column], column, widths[column])).collect();
             match sentence {
                 Some(room) => {
                     for (place, line) in wrap(&row[last], room).into_iter().enumerate() {
@@ -373,8 +362,7 @@ mod tests {
     #[test]
     fn a_narrow_page_loses_the_least_worth_and_cuts_names() {
         let titles = [("", ALWAYS), ("mean", 2), ("p50", ALWAYS), ("p99.9", 1)];
-        let table =
-            Table::from_cells("", titles, [["a class with a very long name", "1,000", "900", "77,000"]]);
+        let table = Table::from_cells("", titles, [["a class with a very long name", "1,000", "900", "77,000"]]);
         assert_eq!(lines(&table, 51)[1], "  a class with a very long name  1,000  900  77,000");
         assert_eq!(lines(&table, 46)[1], "  a class with a very lon…  1,000  900  77,000");
         assert_eq!(lines(&table, 45)[1], "  a class with a very lon…  1,000  900");

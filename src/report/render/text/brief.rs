@@ -28,8 +28,7 @@ fn fitting(mut forms: Vec<String>, lines: usize, width: usize) -> String {
         // What stands before a colon there says only whose the rest is.
         let says_something = |form: &String| form.contains(": ") || !inside.contains(": ");
         let shorter = shorter(clauses(inside, |_| true)).into_iter().skip(1).filter(says_something);
-        let shorter: Vec<String> =
-            shorter.map(|form| format!("{begin} ({form})")).chain([begin.to_owned()]).collect();
+        let shorter: Vec<String> = shorter.map(|form| format!("{begin} ({form})")).chain([begin.to_owned()]).collect();
         forms.extend(shorter);
     }
     let found = forms.iter().position(|form| wrap(form, width).len() <= lines);
@@ -89,8 +88,7 @@ fn shorter(mut clauses: Vec<&str>) -> Vec<String> {
     // What a limit is of stands after the colon before it.
     let is_kept = |clauses: &[&str], place: usize| {
         let next = clauses.get(place + 1);
-        has_limit(clauses[place])
-            || clauses[place].starts_with(": ") && next.is_some_and(|next| has_limit(next))
+        has_limit(clauses[place]) || clauses[place].starts_with(": ") && next.is_some_and(|next| has_limit(next))
     };
     while let Some(last) = (1..clauses.len()).rev().find(|&place| !is_kept(&clauses, place)) {
         clauses.remove(last);
@@ -152,9 +150,7 @@ mod tests {
         assert_eq!(
             forms,
             [
-                format!(
-                    "{begin} (of the first, A: Little's law: 0.361 were present: 35.9 % apart; limit: 30 %)"
-                ),
+                format!("{begin} (of the first, A: Little's law: 0.361 were present: 35.9 % apart; limit: 30 %)"),
                 format!("{begin} (of the first, A: 35.9 % apart; limit: 30 %)"),
                 begin.to_owned(),
             ]
@@ -163,8 +159,7 @@ mod tests {
         assert_eq!(brief(text, 1, 60), "the cache was 97 % full; limit: 95 %");
         let text = "the server counts 112 tokens, and 100 were requested: 12 % more; limit: 10 %";
         assert_eq!(brief(text, 1, 60), "the server counts 112 tokens: 12 % more; limit: 10 %");
-        let text =
-            "cannot tell: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms; would take about 8 more runs)";
+        let text = "cannot tell: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms; would take about 8 more runs)";
         let short = "cannot tell: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms)";
         assert_eq!(fact_in_brief(text, 1, 76), short);
     }
@@ -178,8 +173,7 @@ mod tests {
         let (line, below) = note_in_brief(&Note::warning(LATE).cure(cure), 76);
         let first = "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %)";
         assert_eq!((line, below), (format!("{first} → {short}"), None));
-        let (line, below) =
-            note_in_brief(&Note::warning("host stalls: 430 ms; limit: 100 ms").cure(cure), 76);
+        let (line, below) = note_in_brief(&Note::warning("host stalls: 430 ms; limit: 100 ms").cure(cure), 76);
         assert_eq!((line.as_str(), below.as_deref()), ("host stalls: 430 ms; limit: 100 ms", Some(short)));
     }
 }

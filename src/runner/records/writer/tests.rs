@@ -89,8 +89,7 @@ fn every_text_of_an_answer_is_counted_and_the_log_gives_the_same_counts() {
 #[test]
 fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
     let known = known();
-    let mut one =
-        known.records.as_slice().iter().find(|record| record.outcome == Outcome::Completed).unwrap().clone();
+    let mut one = known.records.as_slice().iter().find(|record| record.outcome == Outcome::Completed).unwrap().clone();
     one.output_tokens_source = TokenSource::Chunks;
     let records: Vec<_> = (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
     let folder = tempfile::tempdir().unwrap();

@@ -33,10 +33,7 @@ fn a_line_says_what_is_known() {
             closed.warmed_with(20),
             "as many requests as users get answered over 30 s, 265 prompt + 133 answer tokens each, at most 8 in flight",
         ),
-        (
-            counted.and(counted),
-            "1,000 requests in 2 runs, 265k prompt + 133k answer tokens, at most 8 in flight",
-        ),
+        (counted.and(counted), "1,000 requests in 2 runs, 265k prompt + 133k answer tokens, at most 8 in flight"),
         (
             open.and(closed),
             "about 287 requests at up to 10.0/s and as many requests as users get answered in 2 runs over 1 min, 265 \

@@ -25,12 +25,8 @@ fn variants_are_started_flown_decided_on_and_ended() {
     let cells: Vec<_> = matrix["cells"].as_array().unwrap().iter().map(place).collect();
     assert_eq!(cells, ["slow A", "slow B", "quick A", "quick B"]);
     // 600 ms are told from 20 ms however busy the machine is, and 300 ms lie between.
-    let standings: Vec<_> = matrix["decision"]["variants"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|variant| &variant["standing"])
-        .collect();
+    let standings: Vec<_> =
+        matrix["decision"]["variants"].as_array().unwrap().iter().map(|variant| &variant["standing"]).collect();
     // Unless the machine spoiled a row: such a row accepts nothing.
     let accepted = if matrix["caution"].is_null() { "accepted" } else { "undecided" };
     assert_eq!(standings, ["rejected", accepted], "{matrix:#}");
@@ -50,10 +46,7 @@ fn variants_are_started_flown_decided_on_and_ended() {
     );
     assert!(std::fs::read_to_string(folder.join("server-slow.log")).unwrap().contains("mock --port"));
     let decision = std::fs::read_to_string(folder.join("decision.md")).unwrap();
-    assert!(
-        decision.contains(&format!("{accepted}: quick")) && decision.contains("--ttft 20ms"),
-        "{decision}"
-    );
+    assert!(decision.contains(&format!("{accepted}: quick")) && decision.contains("--ttft 20ms"), "{decision}");
     assert!(decision.contains("rejected: slow"), "{decision}");
     // So few requests make no p99.
     let sign = "too few samples in a run to rely on";
@@ -81,10 +74,7 @@ fn variants_are_started_flown_decided_on_and_ended() {
     let text = String::from_utf8_lossy(&text.get_output().stdout).into_owned();
     assert_eq!(text, std::fs::read_to_string(folder.join("matrix.txt")).unwrap());
     assert!(text.contains(accepted) && text.contains("rejected"), "{text}");
-    desk.skyline(&["report", path, "--objective", "p50 ttft < 1s"])
-        .assert()
-        .code(2)
-        .stderr(contains("row-A"));
+    desk.skyline(&["report", path, "--objective", "p50 ttft < 1s"]).assert().code(2).stderr(contains("row-A"));
     desk.file("t.toml", &two_variants(&desk, port).replace("600ms", "601ms"));
     desk.skyline(&[&["matrix", "t.toml"][..], &quick, &resume].concat())
         .assert()
@@ -112,10 +102,7 @@ fn a_stored_matrix_is_judged_again_from_its_logs() {
     let out = Desk::new().skyline(&report).assert().code(1);
     let again: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let stored = read(&folder.join("matrix.json"));
-    assert_eq!(
-        (&stored["stopped"]["kind"], &again["stopped"]["kind"]),
-        (&"all_flown".into(), &"all_run".into())
-    );
+    assert_eq!((&stored["stopped"]["kind"], &again["stopped"]["kind"]), (&"all_flown".into(), &"all_run".into()));
     assert_eq!(again["decision"]["contract"]["stop_when"], "all_run");
     // That three requests meet `p50 ttft < 100ms` is not taken for known any more.
     assert_eq!(stored["decision"]["variants"][0]["standing"], "accepted");

@@ -19,8 +19,8 @@ fn judged() -> impl Predicate<str> {
 fn a_server_that_cannot_serve_is_told_with_its_last_words_and_the_next_is_flown() {
     let desk = Desk::new();
     let port = free_port();
-    let text = two_variants(&desk, port)
-        .replace("flags = \"--ttft 600ms\"", "serve = \"echo no such model >&2; exit 4\"");
+    let text =
+        two_variants(&desk, port).replace("flags = \"--ttft 600ms\"", "serve = \"echo no such model >&2; exit 4\"");
     desk.file("t.toml", &text);
     desk.skyline(&["matrix", "t.toml", "--allow-invalid", "--no-calibration", "--repeats", "1"])
         .assert()
@@ -66,20 +66,14 @@ objectives = ["max ttft < 300s"]
     let folder = desk.run();
     let row = |matrix: &Value| matrix["cells"][0].clone();
     let lost = read(&folder.join("matrix.json"));
-    assert_eq!(
-        (&row(&lost)["failed_by"], row(&lost)["runs"].as_array().unwrap().len()),
-        (&"server".into(), 1)
-    );
+    assert_eq!((&row(&lost)["failed_by"], row(&lost)["runs"].as_array().unwrap().len()), (&"server".into(), 1));
     assert_eq!(row(&lost)["standing"], "inconclusive", "{lost:#}");
     assert_eq!(lost["decision"]["variants"][0]["standing"], "rejected");
 
     let resume = ["--resume", folder.to_str().unwrap()];
     let _ = desk.skyline(&[&typed[..], &resume].concat()).assert().code(predicate::in_iter([0, 1]));
     let whole = read(&folder.join("matrix.json"));
-    assert_eq!(
-        (row(&whole)["runs"].as_array().unwrap().len(), &whole["cells"][0]["failed"]),
-        (2, &Value::Null)
-    );
+    assert_eq!((row(&whole)["runs"].as_array().unwrap().len(), &whole["cells"][0]["failed"]), (2, &Value::Null));
 }
 
 #[cfg(unix)]
@@ -87,8 +81,7 @@ objectives = ["max ttft < 300s"]
 fn a_server_comes_to_rest_between_two_runs() {
     let desk = Desk::new();
     desk.file("t.toml", "name = \"rest\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\nrepeats = 2\n");
-    let typed =
-        ["matrix", "t.toml", "--engine", "mock", "--allow-invalid", "--no-calibration", "--pause", "3s"];
+    let typed = ["matrix", "t.toml", "--engine", "mock", "--allow-invalid", "--no-calibration", "--pause", "3s"];
     desk.skyline(&typed).assert().code(0);
     let matrix = read(&desk.run().join("matrix.json"));
     let begun = |run: usize| {

@@ -42,15 +42,17 @@ fn mistakes_come_all_at_once_and_before_anything_is_started() {
             .or(contains("1 mistake in t.toml"))
             .and(contains("line 4: `rows[0].rat_per_s` is not a field of a row; did you mean `rate_per_s`?")),
     );
-    file("name = \"t\"\n[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\nworkload = \"nothing.toml\"\n")
-        .stderr(
-            contains("2 rows of `t` cannot be run")
-                .and(contains("row A: `input_tokens` is missing"))
-                .and(contains("row B: cannot read nothing.toml")),
-        );
+    file("name = \"t\"\n[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\nworkload = \"nothing.toml\"\n").stderr(
+        contains("2 rows of `t` cannot be run")
+            .and(contains("row A: `input_tokens` is missing"))
+            .and(contains("row B: cannot read nothing.toml")),
+    );
     file("name = \"t\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n[accept]\nobjectives = [\"p95 ttft of x < 1s\"]\n")
         .stderr(contains("row A: the objective `p95 ttft of x < 1s` does not fit"));
-    desk.file("u.toml", "name = \"t\"\n[server]\nurl = \"http://127.0.0.1:1\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n");
+    desk.file(
+        "u.toml",
+        "name = \"t\"\n[server]\nurl = \"http://127.0.0.1:1\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n",
+    );
     desk.skyline(&["matrix", "u.toml", "--url", "http://127.0.0.1:2"])
         .assert()
         .code(2)
@@ -92,8 +94,7 @@ fn a_row_whose_prompts_no_context_holds_fails_alone() {
     let typed = ["matrix", "t.toml", "--no-calibration", "--allow-invalid"];
     desk.skyline(&typed).assert().stderr(contains("row A: ").and(contains("exceed 512 tokens")));
     let matrix = read(&desk.run().join("matrix.json"));
-    let failed: Vec<bool> =
-        matrix["cells"].as_array().unwrap().iter().map(|cell| cell["failed"].is_string()).collect();
+    let failed: Vec<bool> = matrix["cells"].as_array().unwrap().iter().map(|cell| cell["failed"].is_string()).collect();
     assert_eq!(failed, [true, false, true, false], "{matrix:#}");
 }
 
@@ -172,10 +173,7 @@ requests = 12
         (header["engines"][0]["parameters"].clone(), requests)
     };
     let (plain, hot) = (header("plain").0, header("hot").0);
-    assert_eq!(
-        (&plain["temperature"], &plain["top_k"], &plain["top_p"]),
-        (&0.0.into(), &5.into(), &Value::Null)
-    );
+    assert_eq!((&plain["temperature"], &plain["top_k"], &plain["top_p"]), (&0.0.into(), &5.into(), &Value::Null));
     assert_eq!((&hot["temperature"], &hot["top_k"], &hot["top_p"]), (&0.7.into(), &5.into(), &0.9.into()));
     assert!(hot["extra_body_sha256"].is_string() && plain.get("extra_body_sha256").is_none(), "{hot}");
     let with_penalty = bodies.lock().unwrap().iter().filter(|body| body["repetition_penalty"] == 1.1).count();
@@ -191,11 +189,7 @@ requests = 12
     );
     assert_eq!(matrix["cells"][2]["variables"]["load"], "12 requests");
     // A misspelt parameter is answered with the right one, before anything is sent.
-    let misspelt =
-        std::fs::read_to_string(desk.path().join("t.toml")).unwrap().replace("temperature", "temprature");
+    let misspelt = std::fs::read_to_string(desk.path().join("t.toml")).unwrap().replace("temperature", "temprature");
     desk.file("u.toml", &misspelt);
-    desk.skyline(&["matrix", "u.toml"])
-        .assert()
-        .code(2)
-        .stderr(contains("temprature").and(contains("temperature")));
+    desk.skyline(&["matrix", "u.toml"]).assert().code(2).stderr(contains("temprature").and(contains("temperature")));
 }

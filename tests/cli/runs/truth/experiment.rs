@@ -89,8 +89,7 @@ fn measured(run: &[Value]) -> Vec<Measured> {
 
 fn compare(summary: &Value, measured: &[Measured], truth: &[Value]) -> Vec<Row> {
     let zero = wall_clock(&truth[0]["header"]["clock_zero"]);
-    let by_id: HashMap<&str, &Value> =
-        truth.iter().filter_map(|line| Some((line["id"].as_str()?, line))).collect();
+    let by_id: HashMap<&str, &Value> = truth.iter().filter_map(|line| Some((line["id"].as_str()?, line))).collect();
     let [mut ttft, mut itl, mut e2e] = [const { Vec::new() }; 3];
     for Measured { id, scheduled } in measured {
         let writes = by_id[id.as_str()]["writes"].as_array().unwrap();

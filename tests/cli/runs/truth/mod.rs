@@ -11,10 +11,7 @@ fn reported_percentiles_are_those_of_the_truth() {
     let folder = tempfile::tempdir().unwrap();
     let workload = folder.path().join("truth.toml");
     std::fs::write(&workload, QUICK).unwrap();
-    let load = Load {
-        mock: &["--ttft", "uniform:20ms:120ms", "--itl", "8ms"],
-        bench: &[workload.to_str().unwrap()],
-    };
+    let load = Load { mock: &["--ttft", "uniform:20ms:120ms", "--itl", "8ms"], bench: &[workload.to_str().unwrap()] };
     let rows = fly(&assert_cmd::cargo::cargo_bin("skyline"), folder.path(), load);
     assert_eq!(rows.len(), 9);
     for Row { metric, quantile, reported_ms, true_ms } in rows {

@@ -149,8 +149,7 @@ fn tried(case: &Case) -> (Vec<String>, String) {
         std::fs::remove_dir_all(desk.path().join("results")).unwrap();
     }
     let output = run();
-    let printed =
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let said = in_one_line(&printed);
     let mut wrong = Vec::new();
     let lacks = case.says.iter().filter(|words| !said.contains(&in_one_line(words)));
@@ -180,8 +179,7 @@ fn tried(case: &Case) -> (Vec<String>, String) {
             wrong.push(format!("{pointer} is {found}, not {expected}"));
         }
     }
-    let known =
-        case.absent.iter().filter(|pointer| summary.pointer(pointer).is_some_and(|value| !value.is_null()));
+    let known = case.absent.iter().filter(|pointer| summary.pointer(pointer).is_some_and(|value| !value.is_null()));
     wrong.extend(known.map(|pointer| format!("{pointer} is {}", summary.pointer(pointer).unwrap())));
     for (pointer, (low, high)) in &case.near {
         let found = summary.pointer(pointer).unwrap_or(&Value::Null);
@@ -234,11 +232,7 @@ fn try_all(kinds: &[&str]) {
                         eprintln!("== {}: {wrong:?}\n{printed}", case.name);
                     }
                     if !wrong.is_empty() {
-                        all_wrong.lock().unwrap().push(format!(
-                            "{}: {}\n{printed}",
-                            case.name,
-                            wrong.join("; ")
-                        ));
+                        all_wrong.lock().unwrap().push(format!("{}: {}\n{printed}", case.name, wrong.join("; ")));
                     }
                 }
             });

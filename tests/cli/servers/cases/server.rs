@@ -186,8 +186,7 @@ impl Scripted {
             (None, _) => ("404 Not Found", "application/json", "{}".to_owned()),
         };
         let length = text.len();
-        format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n{text}")
-            .into_bytes()
+        format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n{text}").into_bytes()
     }
 
     /// A page with its counters.
@@ -223,8 +222,7 @@ impl Scripted {
         let place = if of_run { self.of_run.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
         let asked = String::from_utf8_lossy(body);
         self.asked.lock().unwrap().push_str(&asked);
-        let (script, frame) = match (self.refused.iter().find(|(words, ..)| asked.contains(words)), &self.bad)
-        {
+        let (script, frame) = match (self.refused.iter().find(|(words, ..)| asked.contains(words)), &self.bad) {
             (Some((_, script, frame)), _) => (script, frame),
             (None, Some((script, frame))) if of_run && place % self.every == 0 => (script, frame),
             _ => (&self.answer, &self.frame),
@@ -247,8 +245,7 @@ impl Frame {
     /// Sends the steps; false where they end the connection.
     fn send(&self, steps: Vec<Step>, socket: &mut TcpStream) -> std::io::Result<bool> {
         let all = || -> Vec<u8> {
-            let sent =
-                steps.iter().filter_map(|step| if let Step::Send(bytes) = step { Some(bytes) } else { None });
+            let sent = steps.iter().filter_map(|step| if let Step::Send(bytes) = step { Some(bytes) } else { None });
             sent.flatten().copied().collect()
         };
         let (length, whole) = (all().len(), all());
@@ -298,8 +295,7 @@ impl Frame {
         if let Some(head) = &self.head {
             return unescaped(head);
         }
-        let media =
-            if self.media.is_empty() { String::new() } else { format!("content-type: {}\r\n", self.media) };
+        let media = if self.media.is_empty() { String::new() } else { format!("content-type: {}\r\n", self.media) };
         let end = match self.body {
             Framing::Gzip => "content-encoding: gzip\r\ntransfer-encoding: chunked\r\n".to_owned(),
             Framing::Chunked | Framing::Extended | Framing::Bytewise | Framing::Whole => {
@@ -357,9 +353,7 @@ fn next_request(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<(String, V
             let head = String::from_utf8_lossy(&read[..end]).into_owned();
             let length = head
                 .lines()
-                .find_map(|line| {
-                    line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
-                })
+                .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok())
                 .unwrap_or(0);
             if read.len() >= end + 4 + length {
                 let body = read[end + 4..end + 4 + length].to_vec();

@@ -4,11 +4,10 @@ use super::*;
 
 #[test]
 fn reasoning_is_text_by_whichever_name() {
-    let kind =
-        |member: &str| match Grammar::default().event(&delta(&format!(r#"{{"content":"",{member}}}"#), "")) {
-            Ok(Step::Text { kind, .. }) => Some(kind),
-            _ => None,
-        };
+    let kind = |member: &str| match Grammar::default().event(&delta(&format!(r#"{{"content":"",{member}}}"#), "")) {
+        Ok(Step::Text { kind, .. }) => Some(kind),
+        _ => None,
+    };
     for member in [
         r#""thinking":" hm""#,
         r#""thoughts":" hm""#,
@@ -34,13 +33,13 @@ fn reasoning_is_text_by_whichever_name() {
 
 #[test]
 fn usage_is_read_wherever_servers_put_it() {
-    let choice =
-        |usage: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{}},"usage":{usage}}}],"usage":null}}"#);
+    let choice = |usage: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{}},"usage":{usage}}}],"usage":null}}"#);
     for (document, cached) in [
         (choice(r#"{"prompt_tokens":20,"completion_tokens":8,"cached_tokens":16}"#), Some(16)),
         (r#"{"choices":[],"usage":{"input_tokens":20,"output_tokens":8}}"#.to_owned(), None),
         (
-            r#"{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":8,"prompt_cache_hit_tokens":4}}"#.to_owned(),
+            r#"{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":8,"prompt_cache_hit_tokens":4}}"#
+                .to_owned(),
             Some(4),
         ),
         (r#"{"choices":[],"x_groq":{"usage":{"prompt_tokens":20,"completion_tokens":8}}}"#.to_owned(), None),

@@ -11,12 +11,7 @@ fn found(objective: &str, figures: [f64; 10]) -> LimitCrossing {
 fn with_excess(objective: &str, figures: [f64; 10], excess: [f64; 10]) -> LimitCrossing {
     let demand = SearchDemand::from_objective(&objective.parse().unwrap()).unwrap();
     let readings: Vec<_> = (0..LOADS.len())
-        .map(|run| DemandReading {
-            load: LOADS[run],
-            figure: figures[run],
-            requests: 1_000.0,
-            excess: excess[run],
-        })
+        .map(|run| DemandReading { load: LOADS[run], figure: figures[run], requests: 1_000.0, excess: excess[run] })
         .collect();
     course(&demand, &readings)
 }
@@ -93,9 +88,7 @@ fn one_run_that_did_not_keep_up_bounds_nothing() {
 #[test]
 fn what_does_not_cross_has_no_crossing() {
     assert_eq!(found("p99 ttft < 1s", [0.0; 10]), LimitCrossing::Kept);
-    let LimitCrossing::Missed(times) = found("p99 ttft < 1s", [0.5; 10]) else {
-        panic!("it is missed everywhere")
-    };
+    let LimitCrossing::Missed(times) = found("p99 ttft < 1s", [0.5; 10]) else { panic!("it is missed everywhere") };
     assert!((times - 50.0).abs() < 1e-6, "{times}");
     assert_eq!(found("error_rate < 1%", [0.009; 10]), LimitCrossing::Kept);
 }

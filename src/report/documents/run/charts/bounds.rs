@@ -43,8 +43,7 @@ impl Bounds {
     /// That there are more; `None` where all are drawn.
     pub(super) fn hint(&self) -> Option<String> {
         let (drawn, all) = (self.drawn.len(), self.drawn.len() + self.left_out);
-        (self.left_out > 0)
-            .then(|| format!("{drawn} of {all} bounds are drawn, the others are in the tables"))
+        (self.left_out > 0).then(|| format!("{drawn} of {all} bounds are drawn, the others are in the tables"))
     }
 }
 
@@ -104,10 +103,7 @@ mod tests {
     #[test]
     fn a_name_within_another_is_a_name_of_its_own() {
         let of = bounds(
-            vec![
-                class("chatty", &[(Priority::High, ttft(200.0))]),
-                class("chat", &[(Priority::High, ttft(200.0))]),
-            ],
+            vec![class("chatty", &[(Priority::High, ttft(200.0))]), class("chat", &[(Priority::High, ttft(200.0))])],
             &[],
         );
         assert_eq!(of.drawn, [(200.0, "SLO 200 ms: chat; chatty".to_owned())]);

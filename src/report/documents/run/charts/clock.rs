@@ -42,9 +42,8 @@ impl Clock {
         let course = LoadTimeline::new(&log.header.workload, end_s).stretches;
         let bursts = course.into_iter().filter(|stretch| stretch.phase == PhaseOfLoad::Burst);
         let burst = "a burst of the declared load";
-        stretches.extend(
-            bursts.take(MOST_BURSTS).map(|own| (own.from_s, own.until_s, ZoneKind::Marked, burst.to_owned())),
-        );
+        stretches
+            .extend(bursts.take(MOST_BURSTS).map(|own| (own.from_s, own.until_s, ZoneKind::Marked, burst.to_owned())));
         let mut pauses = pauses(log);
         pauses.sort_unstable_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
         stretches.extend(pauses.into_iter().take(MOST_PAUSES).map(|(from, to)| {

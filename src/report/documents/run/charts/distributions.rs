@@ -36,8 +36,7 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Char
     let figure_of = |quantile| format!("{quantile} {} ms", percentile(row.percentile(quantile)));
     let hints = [
         bounds.hint(),
-        (!known(1.0))
-            .then(|| "it ends where requests that were cut off leave no more to be known".to_owned()),
+        (!known(1.0)).then(|| "it ends where requests that were cut off leave no more to be known".to_owned()),
     ];
     let hint = joined(hints.into_iter().flatten(), "; ");
     let through = found.points.iter().map(|(share, ms)| (*ms, share * 100.0)).collect();

@@ -38,12 +38,10 @@ pub(super) fn section(log: &RunLog) -> Option<Section> {
     let sampled = SampledRequests::from_log(log);
     let (first, last) = (sampled.records.first()?, sampled.records.iter().map(|record| record.ended).max()?);
     let span = last.since(first.scheduled);
-    let mut lengths: Vec<_> =
-        sampled.records.iter().map(|record| record.ended.since(record.scheduled)).collect();
+    let mut lengths: Vec<_> = sampled.records.iter().map(|record| record.ended.since(record.scheduled)).collect();
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
-    let origin =
-        if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
+    let origin = if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
     let spans: Vec<(Palette, RowSpan)> =
         sampled.records.iter().enumerate().flat_map(|(row, record)| spans(record, row, origin)).collect();
     let (title, from) = match origin {
@@ -54,8 +52,7 @@ pub(super) fn section(log: &RunLog) -> Option<Section> {
     let mut series: Vec<Series> = PHASES
         .into_iter()
         .filter_map(|(palette, name)| {
-            let of: Vec<RowSpan> =
-                spans.iter().filter(|(other, _)| *other == palette).map(|(_, span)| *span).collect();
+            let of: Vec<RowSpan> = spans.iter().filter(|(other, _)| *other == palette).map(|(_, span)| *span).collect();
             (!of.is_empty()).then(|| Series::new(name, palette, SeriesForm::Spans(of)))
         })
         .collect();
@@ -199,12 +196,7 @@ mod tests {
         let at_once = record(0).sent_at(10, 10, 10).failed(40, reset()).build();
         assert_eq!(drawn(at_once), [(Palette::Second, 40.0)]);
         let broken = record(0).sent_at(10, 10, 12).chunks(&[(20, 1), (30, 1)]).failed(40, reset()).build();
-        let phases = [
-            (Palette::Faint, 12.0),
-            (Palette::Second, 20.0),
-            (Palette::First, 30.0),
-            (Palette::Fourth, 40.0),
-        ];
+        let phases = [(Palette::Faint, 12.0), (Palette::Second, 20.0), (Palette::First, 30.0), (Palette::Fourth, 40.0)];
         assert_eq!(drawn(broken), phases);
     }
 }

@@ -15,10 +15,11 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Option<
         height: bar.count as f64,
         words: format!("{} ms: {}, {} %", length(bar), count(bar.count), share(bar, all)),
     };
-    let percentiles =
-        summary.latency.row(Metric::Itl).into_iter().flat_map(|row| {
-            [Quantile::P50, Quantile::P99].map(|quantile| row.percentile(quantile)).into_iter()
-        });
+    let percentiles = summary
+        .latency
+        .row(Metric::Itl)
+        .into_iter()
+        .flat_map(|row| [Quantile::P50, Quantile::P99].map(|quantile| row.percentile(quantile)).into_iter());
     let rules = percentiles.filter_map(|shown| {
         let ms = shown.figure.exact()?;
         Some(ReferenceLine::Place(ms, format!("{} {}", shown.quantile, cell(ms))))

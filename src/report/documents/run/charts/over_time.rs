@@ -8,12 +8,7 @@ use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, 
 use crate::report::document::{Chart, Section, Table, TableOf, cell};
 use crate::units::{counted, listed};
 
-pub(super) fn section(
-    log: &RunLog,
-    summary: &Summary,
-    timeline: &Timeline,
-    clock: &Clock,
-) -> Option<Section> {
+pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, clock: &Clock) -> Option<Section> {
     if timeline.bins.is_empty() {
         return None;
     }
@@ -26,10 +21,9 @@ pub(super) fn section(
         words: words(&rows, place, bin, timeline),
     });
     let description = format!("The run over time, in bins of {} s", cell(timeline.bin_s));
-    let mut picture =
-        Plot::from_parts(description, clock.axis("time since the run's zero"), panels.collect())
-            .wide()
-            .with_zones(clock.shades());
+    let mut picture = Plot::from_parts(description, clock.axis("time since the run's zero"), panels.collect())
+        .wide()
+        .with_zones(clock.shades());
     picture.slots = slots.collect();
     let doubtful = if pauses(log).is_empty() { "" } else { "; red: this machine stalled" };
     let marked = clock.shades().iter().any(|zone| zone.kind == ZoneKind::Marked);
@@ -65,8 +59,7 @@ fn panel(rows: &[TimelineRow], timeline: &Timeline, clock: &Clock) -> Panel {
             })
             .collect(),
     };
-    let series =
-        |row: &TimelineRow| Series::new(row.name.clone(), row.palette, SeriesForm::Levels(levels(row)));
+    let series = |row: &TimelineRow| Series::new(row.name.clone(), row.palette, SeriesForm::Levels(levels(row)));
     Panel::new(y, rows.iter().map(series).collect())
 }
 

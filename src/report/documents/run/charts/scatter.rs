@@ -20,11 +20,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Option<
     let hint = joined(hint(&scatter).into_iter().chain(bounds.hint()), "; ");
     let series = classes.names(&scatter).into_iter().map(|(palette, class)| {
         let dots = scatter.dots.iter().filter(|dot| classes.palette_of(dot) == palette);
-        Series::new(
-            class,
-            palette,
-            SeriesForm::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()),
-        )
+        Series::new(class, palette, SeriesForm::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()))
     });
     let mut series: Vec<Series> = series.collect();
     Series::raise(&mut series, None);

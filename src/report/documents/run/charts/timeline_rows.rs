@@ -71,8 +71,7 @@ pub(super) fn rows(summary: &Summary, timeline: &Timeline) -> Vec<TimelineRow> {
     let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
     let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
     let requests = "requests/s";
-    let mut rows =
-        vec![timeline_row(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
+    let mut rows = vec![timeline_row(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
     rows.push(if summary.run.load == LoadForm::Closed {
         timeline_row(requests, "sent", Palette::Faint, Steps, rate(|bin| bin.sent as f64))
     } else {
@@ -219,8 +218,7 @@ mod tests {
 
     #[test]
     fn a_reading_every_other_bin_makes_a_line_and_a_missing_one_breaks_it() {
-        let values =
-            |known: &[usize]| (0..20).map(|place| known.contains(&place).then_some(1.0)).collect::<Vec<_>>();
+        let values = |known: &[usize]| (0..20).map(|place| known.contains(&place).then_some(1.0)).collect::<Vec<_>>();
         // Every second bin, once a bin late: up to two lie between; where one is missing, three.
         assert_eq!(between(&values(&[0, 2, 4, 7, 8, 12, 14, 16])), 2);
         assert_eq!(between(&values(&[0, 1, 2, 3])), 0);
@@ -243,9 +241,7 @@ mod tests {
         assert_eq!(timeline.bin_s, 0.01);
         // From 4 ms on both have reported, until 46 ms: the one is at 6 from 6 ms on, the other goes from 10
         // to 14 in 42 ms.
-        assert!(
-            of("running")[..5].iter().all(Option::is_some) && of("running")[5..].iter().all(Option::is_none)
-        );
+        assert!(of("running")[..5].iter().all(Option::is_some) && of("running")[5..].iter().all(Option::is_none));
         assert!((of("running")[2].unwrap() - (6.0 + 10.0 + 4.0 * 21.0 / 42.0)).abs() < 1e-9);
         assert_eq!((of("KV cache")[0], of("power")[3]), (Some(50.0), Some(550.0)));
         assert!(!rows.iter().any(|row| row.name == "waiting"), "what was not reported is not drawn");

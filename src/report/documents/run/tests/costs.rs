@@ -10,8 +10,7 @@ use crate::report::{Extent, Extras, Style};
 
 fn priced(mut log: RunLog, gpus: Option<u32>) -> RunLog {
     let currency = Some("EUR".to_owned());
-    log.header.deployment =
-        DeploymentFacts { gpus, gpu_hour: Some(9.0), currency, ..DeploymentFacts::default() };
+    log.header.deployment = DeploymentFacts { gpus, gpu_hour: Some(9.0), currency, ..DeploymentFacts::default() };
     log
 }
 
@@ -23,16 +22,14 @@ fn text(log: &RunLog, extent: Extent) -> String {
 /// 0.005 a second by two GPUs, and about ten answers of 40 tokens.
 #[test]
 fn a_price_adds_one_line_to_a_screen_and_none_is_there_without_it() {
-    let (plain, screen) =
-        (text(&minute(), Extent::Summary), text(&priced(minute(), Some(2)), Extent::Summary));
+    let (plain, screen) = (text(&minute(), Extent::Summary), text(&priced(minute(), Some(2)), Extent::Summary));
     assert!(!plain.contains("cost") && screen.lines().count() == plain.lines().count() + 1, "{screen}");
     let line = screen.lines().find(|line| line.starts_with("  cost  ")).unwrap();
     assert!(line.contains(" EUR an acceptable answer; 0.0005") && line.ends_with(" an answer"), "{line}");
     assert!(line.chars().count() <= 80, "{line}");
     let unknown = text(&priced(minute(), None), Extent::Summary);
     assert!(unknown.contains("  cost  not known: the number of GPUs is not given (--gpus)\n"), "{unknown}");
-    let full =
-        text(&priced(minute(), Some(2)), Extent::Full).split_whitespace().collect::<Vec<_>>().join(" ");
+    let full = text(&priced(minute(), Some(2)), Extent::Full).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(full.contains("2 GPUs, 9.00 EUR for a GPU hour"), "{full}");
     assert!(full.contains(" an answer; 12.6 for 1M output tokens"), "{full}");
 }

@@ -20,19 +20,15 @@ fn failing_run(message: &str) -> RunLog {
             let built = record(i).class((i % 2) as u16, Priority::High).sent_at(at, at, at + 1);
             match i {
                 39 => built.censored(6_000).build(),
-                i if i % 10 == 3 => {
-                    built.failed(at + 30, Failure::new(FailureKind::HttpStatus(500), message)).build()
-                }
+                i if i % 10 == 3 => built.failed(at + 30, Failure::new(FailureKind::HttpStatus(500), message)).build(),
                 i => built.paced(at + 80 + 7 * (i % 5), 20, 12).build(),
             }
         })
         .collect();
     let mut log = run(3_000, records);
     let promise = Slo { ttft_ms: Some(100.0), ..Slo::default() };
-    log.header.workload.classes = vec![
-        class("chat", &[(Priority::High, promise)]),
-        class("search", &[(Priority::High, Slo::default())]),
-    ];
+    log.header.workload.classes =
+        vec![class("chat", &[(Priority::High, promise)]), class("search", &[(Priority::High, Slo::default())])];
     log.header.plan.window_start = ms(1_000);
     log
 }
@@ -76,10 +72,7 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
     // Every request is a point, each class and what failed by a name of its own; the SLO is a line.
     assert_eq!(page.matches("class=\"speck\"").count(), 40);
     assert!(page.contains("SLO 100 ms: chat") && page.contains("p95 ttft &lt; 1s"));
-    assert!(
-        page.contains(">search</text>")
-            && page.contains("#13 search, 1.650 s: failed after 30.0 ms: http 500")
-    );
+    assert!(page.contains(">search</text>") && page.contains("#13 search, 1.650 s: failed after 30.0 ms: http 500"));
     assert!(page.contains("TTFT &gt; 3,050 ms"), "the one that was cut off");
     assert!(page.contains("12 tokens, ended after "), "what a click on a request keeps");
     // Before the window and after it.
@@ -114,13 +107,11 @@ fn whatever_is_hostile_stays_text() {
 fn empty_and_hopeless_runs_have_pages_too() {
     let nothing = run(1_000, Vec::new());
     assert_page(&page(&nothing));
-    let refused =
-        |i: u64| record(i).sent_at(i, i, i).failed(i, Failure::new(FailureKind::Connect, "refused")).build();
+    let refused = |i: u64| record(i).sent_at(i, i, i).failed(i, Failure::new(FailureKind::Connect, "refused")).build();
     let all_failed = page(&run(1_000, (0..5).map(refused).collect()));
     assert_page(&all_failed);
     assert!(all_failed.contains("refused") && !all_failed.contains("Between tokens"));
-    let mut cut_off =
-        run(1_000, (0..5).map(|i| record(i).sent_at(i, i, i).censored(2_000).build()).collect());
+    let mut cut_off = run(1_000, (0..5).map(|i| record(i).sent_at(i, i, i).censored(2_000).build()).collect());
     cut_off.footer = None;
     assert_page(&page(&cut_off));
     let mut whole = run(1_000, vec![record(0).sent_at(0, 0, 1).whole_answer(400, 10).build()]);
@@ -167,13 +158,8 @@ fn a_percentile_that_is_open_is_told_as_open() {
     });
     let drawn = page(&run(1_000, records.collect()));
     assert_page(&drawn);
-    assert!(
-        drawn.contains(">p99 unknown (some cut off), at the top</text>") && !drawn.contains(">p50 unknown")
-    );
-    assert!(
-        drawn.contains("<td>&gt; 1,000</td>")
-            && drawn.contains("p99 unknown (some cut off), at the top &gt; 990")
-    );
+    assert!(drawn.contains(">p99 unknown (some cut off), at the top</text>") && !drawn.contains(">p50 unknown"));
+    assert!(drawn.contains("<td>&gt; 1,000</td>") && drawn.contains("p99 unknown (some cut off), at the top &gt; 990"));
     assert!(drawn.contains("120 requests with such a latency") && !drawn.contains("about the largest"));
     // Bins of 10 ms: no two of them have the same name.
     assert!(drawn.contains("0.00 to 0.01 s") && drawn.contains("0.09 to 0.10 s"));
@@ -229,12 +215,8 @@ fn met_slos_need_no_cure() {
     };
     let drawn = |slo_attainment, reservation: Option<&str>| {
         let reservation = reservation.map(str::to_owned);
-        let diagnosis = Diagnosis {
-            symptoms: vec![symptom.clone()],
-            slo_attainment,
-            reservation,
-            ..Diagnosis::default()
-        };
+        let diagnosis =
+            Diagnosis { symptoms: vec![symptom.clone()], slo_attainment, reservation, ..Diagnosis::default() };
         run_page(&log, &summary, Extras { diagnosis: Some(&diagnosis) })
     };
     let kept = drawn(Some(1.0), None);

@@ -88,10 +88,7 @@ fn a_run_with_many_objectives_shows_the_worst() {
     let shown: Vec<_> =
         text.lines().filter(|line| line.contains("p95 ttft <") || line.contains("queue_wait")).collect();
     assert!(shown[..3].iter().all(|line| line.starts_with("  ✗ missed: ")), "{text}");
-    assert!(
-        shown[3].starts_with("  ? ") && shown.len() == 4 && text.contains("  … and 5 more (--full)\n"),
-        "{text}"
-    );
+    assert!(shown[3].starts_with("  ? ") && shown.len() == 4 && text.contains("  … and 5 more (--full)\n"), "{text}");
     assert!(text.contains("5 of 9 objectives met"), "{text}");
 }
 
@@ -101,19 +98,14 @@ fn a_run_with_too_many_failures_says_which() {
     let mut log = minute();
     for i in 0..60 {
         let failure = Failure::new(FailureKind::HttpStatus(503), "no capacity left");
-        log.records[i as usize * 10] = record(i * 10)
-            .sent_at(i * 1_000, i * 1_000, i * 1_000 + 1)
-            .failed(i * 1_000 + 200, failure)
-            .build();
+        log.records[i as usize * 10] =
+            record(i * 10).sent_at(i * 1_000, i * 1_000, i * 1_000 + 1).failed(i * 1_000 + 200, failure).build();
     }
     let text = summary(&log, &[]);
     assert!(text.starts_with("OVERLOADED: "), "{text}");
-    let [reason, failures, table] = [
-        "10 % of the requests failed",
-        "! 60 requests failed: 60 http 503, such as: no capacity left",
-        "Latency, ms",
-    ]
-    .map(|part| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}")));
+    let [reason, failures, table] =
+        ["10 % of the requests failed", "! 60 requests failed: 60 http 503, such as: no capacity left", "Latency, ms"]
+            .map(|part| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}")));
     assert!(reason < failures && failures < table, "{text}");
     assert_eq!(text.matches("requests failed:").count(), 1, "{text}");
 }
@@ -127,8 +119,7 @@ fn percentiles_that_were_asked_for_are_the_columns_of_every_form() {
     assert!(text.contains("Latency, ms    p75   p99.5\n"), "{text}");
     assert!(!text.contains("p95") && text.contains("  * too few samples to rely on"), "{text}");
     let full = run_text(&summarise(&log, &[]), Extras::default(), Style::PLAIN, Extent::Full);
-    let titles: Vec<_> =
-        full.lines().find(|line| line.contains("p99.5")).unwrap().split_whitespace().collect();
+    let titles: Vec<_> = full.lines().find(|line| line.contains("p99.5")).unwrap().split_whitespace().collect();
     assert_eq!(titles, ["n", "n", "eff", "mean", "std", "min", "p75", "p99.5", "max"], "{full}");
     let page = run_page(&log, &summarise(&log, &[]), Extras::default());
     assert!(page.contains("<th scope=\"col\">p75</th><th scope=\"col\">p99.5</th>"), "{page}");

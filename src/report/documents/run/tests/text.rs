@@ -51,8 +51,7 @@ fn a_valid_run_names_the_figures_that_a_pause_could_have_moved() {
         log.records[i as usize] = late.usage(112, 40).build();
     }
     let pause = HostStall { from: ms(30_450), length_ns: 500_000_000, longest_step_ns: None, shard: None };
-    log.footer.as_mut().unwrap().client =
-        Some(ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() });
+    log.footer.as_mut().unwrap().client = Some(ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() });
     let page = shown(&log, &[]);
     let line = page.split("  client raised ").nth(1).unwrap().split("\n  c").next().unwrap();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -105,12 +104,10 @@ fn a_censored_run() {
     let failure = Failure::new(FailureKind::TimeoutFirstToken, "no token within 30 s");
     for record in log.records.iter_mut().filter(|record| record.index % 20 == 19) {
         let at = record.index * 100;
-        *record =
-            crate::analysis::test_runs::record(record.index).sent_at(at, at, at + 1).censored(90_000).build();
+        *record = crate::analysis::test_runs::record(record.index).sent_at(at, at, at + 1).censored(90_000).build();
     }
     log.records[3] = record(3).sent_at(300, 300, 301).failed(30_301, failure).build();
-    log.records
-        .push(record(600).phase(Phase::Cooldown).sent_at(60_100, 60_100, 60_101).censored(90_000).build());
+    log.records.push(record(600).phase(Phase::Cooldown).sent_at(60_100, 60_100, 60_101).censored(90_000).build());
     log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
     log.header.workload.classes.push(class("batch", &[(Priority::High, Slo::default())]));
     for record in log.records.iter_mut().filter(|record| record.index % 4 == 0) {
@@ -154,10 +151,7 @@ fn long_run() -> RunLog {
     let subject = "customer_service_questions_with_long_retrieved_passages_and_a_long_name";
     log.header.workload.classes = ["first", "second"]
         .map(|which| {
-            class(
-                &format!("{which}_{subject}"),
-                &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))],
-            )
+            class(&format!("{which}_{subject}"), &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))])
         })
         .to_vec();
     log.header.workload.classes[1].priorities[0].slo.e2e_ms = Some(20_000.0);
@@ -169,9 +163,7 @@ fn no_line_is_wider_than_the_page() {
     for log in [minute(), long_run()] {
         let summary = summarise(&log, &["p99.9 ttft < 500ms".parse().unwrap()]);
         for width in [80, 100, 110, 140] {
-            for line in
-                run_text(&summary, Extras::default(), Style { width, ..Style::PLAIN }, Extent::Full).lines()
-            {
+            for line in run_text(&summary, Extras::default(), Style { width, ..Style::PLAIN }, Extent::Full).lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
@@ -205,12 +197,10 @@ fn columns_come_with_the_width() {
 #[test]
 fn an_open_percentile_says_the_most_that_it_can_be() {
     // 546 requests of 101 … 646 ms, and one that was cut off 2 ms after its moment.
-    let mut records: Vec<_> =
-        (0..546).map(|i| record(i).sent_at(0, 0, 0).paced(i + 101, 10, 11).build()).collect();
+    let mut records: Vec<_> = (0..546).map(|i| record(i).sent_at(0, 0, 0).paced(i + 101, 10, 11).build()).collect();
     records.push(record(546).sent_at(998, 998, 998).censored(1_000).build());
     let page = shown(&run(1_000, records), &[]);
-    let ttft: Vec<_> =
-        page.lines().find(|line| line.contains("  TTFT  ")).unwrap().split_whitespace().collect();
+    let ttft: Vec<_> = page.lines().find(|line| line.contains("  TTFT  ")).unwrap().split_whitespace().collect();
     // At most 101, 374, 592.4 and so on; the largest two and what lies between them exceed.
     assert_eq!(ttft.join(" "), "TTFT 547 1 – – ≤ 101 ≤ 374~ ≤ 592~ ≤ 620~ ≤ 642* > 645* > 646");
     assert!(page.contains("≤ 1 request was cut off before its end"), "{page}");

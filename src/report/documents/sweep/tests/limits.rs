@@ -63,8 +63,7 @@ fn the_interval_of_a_limit_is_shown_where_there_is_one() {
 fn loads_have_their_costs_where_a_price_is_given() {
     let price = |_, log: &mut RunLog| log.header.deployment.gpu_hour = Some(1.8);
     let (priced, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], price);
-    let cost =
-        |sweep: &Sweep| sweep.points[1].figures.metric(Metric::CostPerAnswer).and_then(|figure| figure.mean);
+    let cost = |sweep: &Sweep| sweep.points[1].figures.metric(Metric::CostPerAnswer).and_then(|figure| figure.mean);
     // Two GPUs for 0.001 a second and about eight answers.
     assert!(cost(&priced).is_some_and(|cost| (cost * 8_000.0 - 1.0).abs() < 0.02), "{:?}", cost(&priced));
     let stored = serde_json::to_string(&priced).unwrap();
@@ -79,11 +78,7 @@ fn loads_have_their_costs_where_a_price_is_given() {
 fn what_held_and_what_did_not() {
     let (mut sweep, trial) = swept([300, 350, 450], &["p95 ttft < 500ms"], |_, _| {});
     sweep.sustained = Some(Sustained::from_trial(&trial));
-    assert!(
-        shown(&sweep).contains("✓ 20.0/s was sustained for 1 min: every objective was met"),
-        "{}",
-        shown(&sweep)
-    );
+    assert!(shown(&sweep).contains("✓ 20.0/s was sustained for 1 min: every objective was met"), "{}", shown(&sweep));
     let (mut sweep, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
     sweep.sustained = Some(Sustained::from_trial(&trial));
     assert!(shown(&sweep).contains("✗ 20.0/s was not sustained for 1 min: p95 ttft < 500ms was missed"));
