@@ -4,8 +4,8 @@ use std::f64::consts::{PI, SQRT_2};
 
 use crate::units::count;
 use crate::workload::reading::fields::Fields;
+use crate::workload::reading::spec_kinds;
 use crate::workload::reading::value::{Allowed, SpecValue};
-use crate::workload::reading::{SpecKinds, spec_kinds};
 
 /// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
 /// served today has such a context.

@@ -14,67 +14,101 @@ use crate::workload::class::request_class::RequestClass;
 use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::lengths::positive_total;
-use crate::workload::reading::SpecTable as _;
-use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::mistakes::{Mistakes, SpecError};
-use crate::workload::reading::node::Node;
-use crate::workload::reading::text::{parse_json, parse_toml};
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::{
+    Fields, Given, Mistakes, Node, SpecError, SpecValue, parse_json, parse_toml, spec_table,
+};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Shortest interval between golden prompts under load, seconds.
 const SOONEST_CHECK_S: f64 = 0.05;
 
-/// A workload: which requests arrive, when, for how long.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorkloadSpec {
-    /// Name, used in reports and in the names of result folders: letters, digits, `_` and `-`.
-    pub name: String,
-    /// One or two sentences for `skyline workloads`; empty when the file gives none.
-    pub description: String,
-    /// Seed of every random stream of the schedule; 0 when the file gives none.
-    pub seed: u64,
-    /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
-    /// of them finish. Default: 60, or the end of the slice of a replayed trace.
-    pub horizon_s: f64,
-    /// When given, the run has this many requests, instead of ending at `horizon_s`; the users of a closed loop send so
-    /// many together. All of them count, but for those in a warm-up that is asked for.
-    pub requests: Option<u64>,
-    /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
-    /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
-    /// number of requests in flight settle; 0 where `requests` is given.
-    pub warmup_s: f64,
-    /// Longest uncounted load after the window, while its last requests finish, seconds. Absent: as
-    /// long as they take; where `requests` is given, not at all.
-    pub cooldown_s: Option<f64>,
-    /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
-    pub drain_s: f64,
-    /// When requests arrive: one process that the classes share by weight, or one per class.
-    pub arrival: ArrivalPattern,
-    /// The kinds of request; at least one. In a replayed trace, a request belongs to the class with the name of its
-    /// kind; a request of another kind, or of none, to any class, by their weights.
-    pub classes: Vec<RequestClass>,
-    /// The tenants; empty where requests have none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tenants: Vec<Tenant>,
-    /// The models that requests ask for; absent: the command line's, or the server's first.
-    pub models: Option<ModelMix>,
-    /// How clients behave when an answer is late or refused; absent: they send each request once.
-    pub clients: Option<ClientBehaviour>,
-    /// Golden prompts, asked before the run and under its load; none by default.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<GoldenCheck>,
-    /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
-    /// [`GoldenCheck::DEFAULT_EVERY_S`].
-    pub check_every_s: Option<f64>,
-    /// Hardware that carries this load, such as `l40s`: the embedded mock models it unless the user names another. It
-    /// changes nothing of the plan. Default: `h100`.
-    pub mock_hardware: Option<String>,
-    /// What a run of it is for.
-    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
-    pub purpose: Purpose,
+spec_table! {
+    /// A workload: which requests arrive, when, for how long.
+    pub struct WorkloadSpec = "a workload" with(survey: TraceSurvey<'_>) {
+        /// Name, used in reports and in the names of result folders: letters, digits, `_` and `-`.
+        name: String = required(|value| value.name()),
+        /// One or two sentences for `skyline workloads`; empty when the file gives none.
+        description: String = optional(String::new(), |value| value.text()),
+        /// Seed of every random stream of the schedule; 0 when the file gives none.
+        seed: u64 = optional(0, |value| value.bits()),
+        /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the
+        /// last of them finish. Default: 60, or the end of the slice of a replayed trace.
+        horizon_s: f64 = option(|value| value.number(SECONDS)),
+        /// When given, the run has this many requests, instead of ending at `horizon_s`; the users of a closed loop
+        /// send so many together. All of them count, but for those in a warm-up that is asked for.
+        requests: Option<u64> = option(|value| value.whole(REQUESTS)),
+        /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
+        /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
+        /// number of requests in flight settle; 0 where `requests` is given.
+        warmup_s: f64 = option(|value| value.number(WAIT)),
+        /// Longest uncounted load after the window, while its last requests finish, seconds. Absent: as
+        /// long as they take; where `requests` is given, not at all.
+        cooldown_s: Option<f64> = option(|value| value.number(WAIT)),
+        /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
+        drain_s: f64 = optional(60.0, |value| value.number(WAIT)),
+        /// When requests arrive: one process that the classes share by weight, or one per class.
+        arrival: ArrivalPattern = arrival_or_trace(seed, survey),
+        /// The kinds of request; at least one. In a replayed trace, a request belongs to the class with the name of its
+        /// kind; a request of another kind, or of none, to any class, by their weights.
+        classes: Vec<RequestClass> = classes(&mut arrival),
+        /// The tenants; empty where requests have none.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tenants: Vec<Tenant> = tenants(classes.as_deref(), arrival.as_ref().and_then(ArrivalPattern::trace)),
+        /// The models that requests ask for; absent: the command line's, or the server's first.
+        models: Option<ModelMix> = option(ModelMix::read),
+        /// How clients behave when an answer is late or refused; absent: they send each request once.
+        clients: Option<ClientBehaviour> = option(ClientBehaviour::read),
+        /// Golden prompts, asked before the run and under its load; none by default.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        checks: Vec<GoldenCheck> = checks(),
+        /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run.
+        /// Default: [`GoldenCheck::DEFAULT_EVERY_S`].
+        check_every_s: Option<f64> = option(|value| value.number(WAIT)),
+        /// Hardware that carries this load, such as `l40s`: the embedded mock models it unless the user names another.
+        /// It changes nothing of the plan. Default: `h100`.
+        mock_hardware: Option<String> = option(|value| value.name()),
+        /// What a run of it is for.
+        #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
+        purpose: Purpose = optional(Purpose::default(), |value| value.variant()),
+    }
+    check(fields) {
+        if let Some(Some(every_s)) = check_every_s
+            && every_s > 0.0
+            && every_s < SOONEST_CHECK_S
+        {
+            let sentence = format!(
+                "is {every_s}, and checks that often would be a load of their own; at least {SOONEST_CHECK_S}, or 0 \
+                 for none under load"
+            );
+            fields.complain_of("check_every_s", &sentence);
+        }
+        if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
+            fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
+        }
+        let (requests, arrival) = (Some(requests?), Some(arrival?));
+        let (horizon_s, warmup_s) = window(fields, horizon_s?, requests?, warmup_s?, arrival.as_ref()?).unzip();
+    }
+}
+
+/// Horizon and warm-up of a run, with the usual ones where they are not given.
+fn window(
+    fields: &Fields<'_>,
+    horizon_s: Option<f64>,
+    requests: Option<u64>,
+    warmup_s: Option<f64>,
+    arrival: &ArrivalPattern,
+) -> Option<(f64, f64)> {
+    let whole = horizon_s.is_none() && requests.is_none();
+    let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
+    let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
+    let window = RunLength { horizon_s, requests, arrival };
+    let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
+    let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
+    if let Some((field, sentence)) = window.mistake(warmup_s).filter(|_| known) {
+        fields.complain_of(field, &sentence);
+    }
+    Some((horizon_s, warmup_s))
 }
 
 /// What a run is for: what its verdict judges.
@@ -132,83 +166,6 @@ impl WorkloadSpec {
         }
     }
 
-    fn read(value: SpecValue<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
-        value.table("a workload", |fields| {
-            let name = fields.required("name", |value| value.name());
-            let description = fields.optional("description", String::new(), |value| value.text());
-            let seed = fields.optional("seed", 0, |value| value.bits());
-            let horizon_s = fields.option("horizon_s", |value| value.number(SECONDS));
-            let requests = fields.option("requests", |value| value.whole(REQUESTS));
-            let warmup_s = fields.option("warmup_s", |value| value.number(WAIT));
-            let cooldown_s = fields.option("cooldown_s", |value| value.number(WAIT));
-            let drain_s = fields.optional("drain_s", 60.0, |value| value.number(WAIT));
-            let common = read_common(fields, seed, survey);
-            let trace = match &common {
-                Ok(arrival) => arrival.as_ref().and_then(ArrivalPattern::trace),
-                Err(trace) => trace.as_deref(),
-            };
-            let (classes, own): (Option<Vec<RequestClass>>, Option<Vec<_>>) =
-                read_classes(fields, trace).map(|read| read.into_iter().unzip()).unzip();
-            let arrival = common.ok().and_then(|common| {
-                arrival_of(fields, common, classes.as_deref().unwrap_or_default(), own.unwrap_or_default())
-            });
-            let classes = classes.and_then(|classes| {
-                let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
-                positive_total(fields, "classes", &shares).map(|()| classes)
-            });
-            let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
-            let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
-            let models = fields.option("models", ModelMix::read);
-            let clients = fields.option("clients", ClientBehaviour::read);
-            let checks = GoldenCheck::read_all(fields);
-            let check_every_s = fields.option("check_every_s", |value| value.number(WAIT));
-            let mock_hardware = fields.option("mock_hardware", |value| value.name());
-            if let Some(Some(every_s)) = check_every_s
-                && every_s > 0.0
-                && every_s < SOONEST_CHECK_S
-            {
-                let sentence = format!(
-                    "is {every_s}, and checks that often would be a load of their own; at least {SOONEST_CHECK_S}, or \
-                     0 for none under load"
-                );
-                fields.complain_of("check_every_s", &sentence);
-            }
-            if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
-                fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
-            }
-            let purpose = fields.optional("purpose", Purpose::default(), |value| value.variant());
-            let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
-            let whole = horizon_s.is_none() && requests.is_none();
-            let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
-            let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
-            let window = RunLength { horizon_s, requests, arrival: &arrival };
-            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
-            let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
-            if let Some((field, sentence)) = window.mistake(warmup_s).filter(|_| known) {
-                fields.complain_of(field, &sentence);
-            }
-            Some(Self {
-                name: name?,
-                description: description?,
-                seed: seed?,
-                horizon_s,
-                requests,
-                warmup_s,
-                cooldown_s: cooldown_s?,
-                drain_s: drain_s?,
-                arrival,
-                classes: classes?,
-                tenants: tenants?,
-                models: models?,
-                clients: clients?,
-                checks: checks?,
-                check_every_s: check_every_s?,
-                purpose: purpose?,
-                mock_hardware: mock_hardware?,
-            })
-        })
-    }
-
     /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
     pub fn slo_of(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
@@ -225,82 +182,102 @@ impl WorkloadSpec {
     }
 }
 
-/// Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of the spec
-/// depends on its content. After a mistake the error is a placeholder, where a trace was meant, for the rest of the
-/// spec.
-fn read_common(
-    fields: &mut Fields<'_>,
-    seed: Option<u64>,
-    survey: TraceSurvey<'_>,
-) -> Result<Option<ArrivalPattern>, Option<Box<Trace>>> {
-    let trace = match fields.given("trace", Trace::read) {
-        Given::Absent => None,
-        Given::Right(trace) => Some(trace),
-        Given::Wrong => return Err(Some(Box::default())),
-    };
-    let given = fields.option("arrival", |value| {
-        if trace.is_some() {
-            return value.reject("is given with `trace`, which says when requests arrive; leave one of them out");
+impl Fields<'_> {
+    /// Reads the arrivals that all classes share, or the trace, whose file is read at once: the rest of the spec
+    /// depends on its content. Without either no class has a process yet. After a mistake in a trace one that was not
+    /// read stands in, for the rest of the spec.
+    fn arrival_or_trace(
+        &mut self,
+        name: &'static str,
+        seed: Option<u64>,
+        survey: TraceSurvey<'_>,
+    ) -> Option<ArrivalPattern> {
+        let trace = match self.given("trace", Trace::read) {
+            Given::Absent => None,
+            Given::Right(trace) => Some(Box::new(trace)),
+            Given::Wrong => return Some(ArrivalPattern::Trace(Box::default())),
+        };
+        let given = self.option(name, |value| match &trace {
+            Some(_) => value.reject("is given with `trace`, which says when requests arrive; leave one of them out"),
+            None => ArrivalPattern::read_of_workload(value),
+        });
+        let (field, arrival) = match (trace, given) {
+            (None, given) => (name, given?),
+            (Some(trace), None) => return Some(ArrivalPattern::Trace(trace)),
+            (Some(trace), Some(_)) => ("trace", Some(ArrivalPattern::Trace(trace))),
+        };
+        let mut arrival = arrival.unwrap_or(ArrivalPattern::ByClass { classes: Vec::new() });
+        if let (ArrivalPattern::Trace(trace), Some(seed)) = (&mut arrival, seed) {
+            // The rest of the spec is still read, for its own mistakes.
+            trace.found = survey(trace, seed)
+                .map_err(|cause| self.complain_of(field, &format!("cannot be replayed: {cause}")))
+                .ok();
         }
-        ArrivalPattern::read_of_workload(value)
-    });
-    let given = given.ok_or_else(|| trace.clone().map(Box::new))?;
-    let (field, mut arrival) = match trace {
-        None => ("arrival", given),
-        Some(trace) => ("trace", Some(ArrivalPattern::Trace(Box::new(trace)))),
-    };
-    if let Some(ArrivalPattern::Trace(trace)) = &mut arrival {
-        let seed = seed.ok_or_else(|| Some(trace.clone()))?;
-        // The rest of the spec is still read, for its own mistakes.
-        trace.found = survey(trace, seed)
-            .map_err(|cause| fields.complain_of(field, &format!("cannot be replayed: {cause}")))
-            .ok();
+        Some(arrival)
     }
-    Ok(arrival)
-}
 
-/// The process that all classes share, or one per class.
-///
-/// All classes have their own or none has: a weight divides one process, and beside a class with its own rate it
-/// would divide something else.
-fn arrival_of(
-    fields: &mut Fields<'_>,
-    common: Option<ArrivalPattern>,
-    classes: &[RequestClass],
-    own: Vec<Option<ArrivalPattern>>,
-) -> Option<ArrivalPattern> {
-    let arrival = if own.iter().all(Option::is_none) {
-        match common {
-            Some(common) => common,
-            None => fields.required("arrival", ArrivalPattern::read_of_workload)?,
+    /// Reads the classes, and gives `arrival` the processes of those that have their own. A workload with a trace may
+    /// leave them out and then has one per kind of request in the trace.
+    fn classes(&mut self, name: &'static str, arrival: &mut Option<ArrivalPattern>) -> Option<Vec<RequestClass>> {
+        let mut own = Vec::new();
+        let trace = arrival.as_ref().and_then(ArrivalPattern::trace);
+        let read = |value: SpecValue<'_>| value.named_list("class", |value| RequestClass::read(value, trace, &mut own));
+        let classes = match trace {
+            None => self.required(name, read),
+            // The kinds are known only after the trace was read.
+            Some(trace) => self.given(name, read).or(trace.found.is_some().then(|| RequestClass::of_trace(trace))),
+        };
+        if classes.is_none() {
+            own.clear();
         }
-    } else {
-        if common.is_some() {
-            let sentence = "is given, and classes have arrivals of their own; keep one, or one for each class";
-            return fields.reject_of("arrival", sentence);
-        }
-        ArrivalPattern::ByClass {
-            classes: own.into_iter().collect::<Option<_>>().or_else(|| {
+        *arrival =
+            arrival.take().and_then(|common| self.arrival_of(common, classes.as_deref().unwrap_or_default(), own));
+        let classes = classes?;
+        let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
+        positive_total(self, name, &shares).map(|()| classes)
+    }
+
+    /// The process that all classes share, or one per class.
+    ///
+    /// All classes have their own or none has: a weight divides one process, and beside a class with its own rate it
+    /// would divide something else.
+    fn arrival_of(
+        &mut self,
+        common: ArrivalPattern,
+        classes: &[RequestClass],
+        own: Vec<Option<ArrivalPattern>>,
+    ) -> Option<ArrivalPattern> {
+        let is_given = !matches!(&common, ArrivalPattern::ByClass { classes } if classes.is_empty());
+        let arrival = if own.iter().all(Option::is_none) {
+            if is_given { common } else { self.required("arrival", ArrivalPattern::read_of_workload)? }
+        } else {
+            if is_given {
+                let sentence = "is given, and classes have arrivals of their own; keep one, or one for each class";
+                return self.reject_of("arrival", sentence);
+            }
+            let Some(classes) = own.into_iter().collect() else {
                 let sentence =
                     "have arrivals of their own or share the workload's, all of them; give one to each or none";
-                fields.reject_of("classes", sentence)
-            })?,
+                return self.reject_of("classes", sentence);
+            };
+            ArrivalPattern::ByClass { classes }
+        };
+        let ArrivalPattern::ByClass { classes: processes } = &arrival else { return Some(arrival) };
+        if !classes.is_empty() && processes.len() != classes.len() {
+            let (processes, classes) = (processes.len(), classes.len());
+            let sentence = format!("has {processes} processes for {classes} classes; give one for each");
+            return self.reject_of("arrival", &sentence);
         }
-    };
-    let ArrivalPattern::ByClass { classes: processes } = &arrival else { return Some(arrival) };
-    if !classes.is_empty() && processes.len() != classes.len() {
-        let (processes, classes) = (processes.len(), classes.len());
-        let sentence = format!("has {processes} processes for {classes} classes; give one for each");
-        return fields.reject_of("arrival", &sentence);
+        if let Some(class) = classes.iter().find(|class| class.weight.to_bits() != 1.0_f64.to_bits()) {
+            let sentence = format!(
+                "have arrivals of their own, whose rates say how many requests each has; leave out the weight of \
+                 \"{}\"",
+                class.name
+            );
+            return self.reject_of("classes", &sentence);
+        }
+        Some(arrival)
     }
-    if let Some(class) = classes.iter().find(|class| class.weight.to_bits() != 1.0_f64.to_bits()) {
-        let sentence = format!(
-            "have arrivals of their own, whose rates say how many requests each has; leave out the weight of \"{}\"",
-            class.name
-        );
-        return fields.reject_of("classes", &sentence);
-    }
-    Some(arrival)
 }
 
 /// Without a reader for traces: uses what is stored about one.
@@ -309,31 +286,6 @@ pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String>
         .found
         .clone()
         .ok_or_else(|| format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
-}
-
-/// A class and its own arrival process, if any.
-type ReadClass = (RequestClass, Option<ArrivalPattern>);
-
-/// Reads the classes. A workload with a trace may leave them out and then has one per kind of request in the trace.
-fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
-    let read = |value: SpecValue<'_>| read_list(value, trace);
-    match trace {
-        None => fields.required("classes", read),
-        Some(trace) => {
-            // The kinds are known only after the trace was read.
-            let usual = trace.found.is_some().then(|| RequestClass::of_trace(trace));
-            let usual = usual.map(|classes| classes.into_iter().map(|class| (class, None)).collect());
-            fields.given("classes", read).or(usual)
-        }
-    }
-}
-
-fn read_list(value: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
-    let mut seen = Vec::new();
-    value.list(|value| {
-        value.own_name("class", &mut seen);
-        RequestClass::read(value, trace)
-    })
 }
 
 /// Uses the reader of files too, so a stored spec obeys the same rules.

@@ -18,7 +18,7 @@ impl WorkloadSpec {
         for class in &mut spec.classes {
             match &mut class.prompt {
                 // Skyline's own.
-                prompt if *prompt == PromptSource::everyday() => {}
+                prompt if *prompt == PromptSource::default() => {}
                 PromptSource::Templates { templates: texts } | PromptSource::Retrieval { questions: texts } => {
                     texts.iter_mut().for_each(hash);
                 }

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-
 use super::axes::{self, TuneAxis, TuneCandidate};
 use crate::analysis::Objective;
 use crate::experiment::matrix::{Settings, VariantServer, file, objectives, read_whole};
-use crate::workload::reading::{Fields, Mistakes, Node, parse_toml};
+use crate::workload::reading::{Fields, Mistakes, Node, parse_toml, spec_table};
 use crate::workload::{SpecError, WorkloadSpec};
 
 /// The text of the file inside the program.
@@ -15,22 +13,43 @@ const EXAMPLE: &str = include_str!("../../../workloads/experiments/tune_seqs.tom
 /// What the file inside the program is called.
 const EXAMPLE_NAME: &str = "tune_seqs";
 
-/// What is asked of a tuning.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TuneSpec {
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub description: String,
-    /// The requests; the rate is that of the first run, per accelerator.
-    pub requests: Settings,
-    /// What a variant must meet at a load: at least one.
-    pub objectives: Vec<Objective>,
-    /// What is common to all variants.
-    pub server: VariantServer,
-    /// The flags that differ.
-    pub axes: Vec<TuneAxis>,
+spec_table! {
+    /// What is asked of a tuning.
+    pub struct TuneSpec = "a tuning" {
+        /// Its name.
+        name: String = required(|place| place.name()),
+        /// What it is for.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        description: String = optional(String::new(), |place| place.text()),
+        /// The requests; the rate is that of the first run, per accelerator.
+        requests: Settings = required(|place| place.table("the requests", requests)),
+        /// What a variant must meet at a load: at least one.
+        objectives: Vec<Objective> = required(objectives),
+        /// What is common to all variants.
+        server: VariantServer = optional(VariantServer::default(), VariantServer::read),
+        /// The flags that differ.
+        axes: Vec<TuneAxis> = required(axes::read),
+    }
+    then(check)
+}
+
+fn check(fields: &Fields<'_>, tuning: &TuneSpec) -> Option<()> {
+    // Throughput says which load is served, and not whether it is served well.
+    let odd = |one: &&Objective| one.most_over().is_none() && !one.comparison.is_upper();
+    if let Some(odd) = tuning.objectives.iter().find(odd) {
+        let said =
+            format!("has `{odd}`, which no load decides; use percentiles of latencies, such as `p95 ttft < 500ms`");
+        return fields.reject_of("objectives", &said);
+    }
+    if tuning.server.serve.is_some() && tuning.server.url.is_none() {
+        return fields.reject_of("server", "has a `serve` command and no `url`; say where it will serve");
+    }
+    let commands = [&tuning.server.serve, &tuning.server.start];
+    if commands.into_iter().flatten().any(|command| !command.contains("{flags}")) {
+        let said = "has a command without `{flags}`, so that all variants would be one; write {flags} where they go";
+        return fields.reject_of("server", said);
+    }
+    Some(())
 }
 
 impl TuneSpec {
@@ -64,47 +83,7 @@ impl TuneSpec {
     }
 
     fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
-        read_whole(node, origin, |root| root.table("a tuning", Self::read))
-    }
-
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name", |place| place.name());
-        let description = fields.optional("description", String::new(), |place| place.text());
-        let objectives = fields
-            .required("objectives", |place| Some(place.list(objectives)?.into_iter().flatten().collect::<Vec<_>>()));
-        let server =
-            fields.optional("server", VariantServer::default(), |place| place.table("the server", VariantServer::read));
-        let axes = fields.required("axes", axes::read);
-        let requests = fields.required("requests", |place| place.table("the requests", requests));
-        let spec = Self {
-            name: name?,
-            description: description?,
-            requests: requests?,
-            objectives: objectives?,
-            server: server?,
-            axes: axes?,
-        };
-        spec.check(fields)
-    }
-
-    fn check(self, fields: &Fields<'_>) -> Option<Self> {
-        // Throughput says which load is served, and not whether it is served well.
-        let odd = |one: &&Objective| one.most_over().is_none() && !one.comparison.is_upper();
-        if let Some(odd) = self.objectives.iter().find(odd) {
-            let said =
-                format!("has `{odd}`, which no load decides; use percentiles of latencies, such as `p95 ttft < 500ms`");
-            return fields.reject_of("objectives", &said);
-        }
-        if self.server.serve.is_some() && self.server.url.is_none() {
-            return fields.reject_of("server", "has a `serve` command and no `url`; say where it will serve");
-        }
-        let commands = [&self.server.serve, &self.server.start];
-        if commands.into_iter().flatten().any(|command| !command.contains("{flags}")) {
-            let said =
-                "has a command without `{flags}`, so that all variants would be one; write {flags} where they go";
-            return fields.reject_of("server", said);
-        }
-        Some(self)
+        read_whole(node, origin, Self::read)
     }
 
     /// Every combination of the values of its axes.
@@ -131,7 +110,7 @@ impl TuneSpec {
 
 /// The requests of a tuning: settings of a row without those that the search chooses.
 fn requests(fields: &mut Fields<'_>) -> Option<Settings> {
-    let read = Settings::read(fields)?;
+    let read = Settings::read_fields(fields)?;
     let chosen =
         [("users", read.users.is_some()), ("repeats", read.repeats.is_some()), ("horizon_s", read.horizon_s.is_some())];
     for (name, _) in chosen.iter().filter(|(_, given)| *given) {
@@ -173,7 +152,7 @@ mod tests {
         assert_eq!((last.name.as_str(), last.gpus), ("256-2-off-fp8", 2));
         let served = last.variant(&spec.server);
         assert_eq!(
-            served.server.filled(served.server.serve.as_deref().unwrap()),
+            served.server.with_flags(served.server.serve.as_deref().unwrap()),
             "exec vllm serve m --port 9 --max-num-seqs 256 --tensor-parallel-size 2 --no-enable-prefix-caching \
              --quantization fp8"
         );

@@ -278,7 +278,7 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     Some(TuneDecision {
         best: of.name.clone(),
         flags: of.flags.clone(),
-        command: server.serve.as_ref().or(server.start.as_ref()).map(|command| server.filled(command)),
+        command: server.serve.as_ref().or(server.start.as_ref()).map(|command| server.with_flags(command)),
         per_gpu,
         met_per_gpu: highest.map(|trial| trial.per_gpu),
         low: interval.as_ref().ok().map(|(low, _)| *low),

@@ -64,11 +64,11 @@ impl<'a> Serving<'a> {
     pub(crate) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
-            printer.words(&format!("starting variant {name}: {}", settings.filled(command)));
+            printer.words(&format!("starting variant {name}: {}", settings.with_flags(command)));
             self.run("start", command, Some(self.interrupts)).map_err(Stop::of_server)?;
         }
         if let Some(command) = &settings.serve {
-            let command = settings.filled(command);
+            let command = settings.with_flags(command);
             printer.words(&format!("starting variant {name}: {command}"));
             let output = Output::to(logs.folder().join(format!("server-{name}.log")));
             self.process = Some(ServerProcess::start(&command, &self.variables, output)?);
@@ -128,7 +128,7 @@ impl<'a> Serving<'a> {
     fn run(&mut self, name: &str, command: &str, interrupts: Option<&Interrupts>) -> Result<(), Stop> {
         let settings = &self.variant.server;
         let limit = settings.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64);
-        let hook = Hook { name, line: Line::Filed(&settings.filled(command)), limit, screen: self.screen };
+        let hook = Hook { name, line: Line::Filed(&settings.with_flags(command)), limit, screen: self.screen };
         hook.run(&self.variables, &mut self.output, interrupts)
     }
 }

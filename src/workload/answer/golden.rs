@@ -8,8 +8,8 @@ use super::json_schema::JsonSchema;
 use super::text_hash::hashed;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::fields::Fields;
+use crate::workload::reading::spec_table;
 use crate::workload::reading::value::{Allowed, SpecValue};
-use crate::workload::reading::{SpecTable as _, spec_table};
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
@@ -172,15 +172,14 @@ impl GoldenCheck {
         }
         slices
     }
+}
 
+impl Fields<'_> {
     /// Reads the checks of a workload; an empty list when it gives none.
-    pub(in crate::workload) fn read_all(fields: &mut Fields<'_>) -> Option<Vec<Self>> {
-        let mut seen = Vec::new();
-        fields.optional("checks", Vec::new(), |value| {
-            value.list_or_none(|value| {
-                value.own_name("check", &mut seen);
-                Self::read(value)
-            })
+    pub(in crate::workload) fn checks(&mut self, name: &'static str) -> Option<Vec<GoldenCheck>> {
+        self.optional(name, Vec::new(), |value| match value.is_empty_list() {
+            true => Some(Vec::new()),
+            false => value.named_list("check", GoldenCheck::read),
         })
     }
 }

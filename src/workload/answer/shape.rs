@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json_schema::JsonSchema;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
-use crate::workload::reading::{SpecTable as _, spec_kinds, spec_table};
+use crate::workload::reading::{spec_kinds, spec_table};
 
 spec_kinds! {
     /// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is

@@ -4,8 +4,8 @@ use super::clients::{CV, Client, GapFamily, GapForm, RateSpread};
 use super::stages::{RATE_OR_NONE, RateStage, RateState, SECONDS_OR_NONE, Spike};
 use super::think_time::ThinkTime;
 use crate::workload::reading::fields::Fields;
+use crate::workload::reading::spec_kinds;
 use crate::workload::reading::value::{Allowed, RATE, SECONDS, SpecValue, USERS};
-use crate::workload::reading::{SpecKinds, SpecTable, spec_kinds};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 

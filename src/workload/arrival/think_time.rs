@@ -1,8 +1,8 @@
 //! Think times: how long users wait before they go on.
 
 use crate::random::normal_cdf;
+use crate::workload::reading::spec_kinds;
 use crate::workload::reading::value::{Allowed, LONGEST_S, SpecValue};
-use crate::workload::reading::{SpecKinds, spec_kinds};
 
 /// A think time, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);

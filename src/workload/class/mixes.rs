@@ -1,90 +1,44 @@
 //! What each request draws beside its class: its tenant and its model.
 
-use serde::Serialize;
-
 use super::request_class::RequestClass;
 use super::slo::Slo;
 use crate::workload::lengths::{SKEW, one_each, read_weight, zipf};
-use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::SpecValue;
-use crate::workload::reading::{SpecTable as _, spec_table};
+use crate::workload::reading::{Fields, SpecValue, spec_table};
 use crate::workload::trace::source::Trace;
 
 /// Most tenants, and most models; each has its own line in reports.
 const MOST: usize = 1_000;
 
-/// A sender of requests. The tenant of each request is drawn by the weights of the tenants that send its class.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tenant {
-    /// Name shown in reports, unique in its workload.
-    pub name: String,
-    /// Share of the requests of each class that it sends, relative to the other tenants' weights; 1 when the file
-    /// gives none.
-    pub weight: f64,
-    /// SLO of its requests, as a whole in place of the SLO of their class and priority; absent: that one applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slo: Option<Slo>,
-    /// Names of the classes that it sends; empty: all. A class that only one tenant sends has its own rate, lengths
-    /// and prompts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<String>,
+spec_table! {
+    /// A sender of requests. The tenant of each request is drawn by the weights of the tenants that send its class.
+    pub struct Tenant = "a tenant" with(known: Option<&[RequestClass]>) {
+        /// Name shown in reports, unique in its workload.
+        name: String = required(|value| value.name()),
+        /// Share of the requests of each class that it sends, relative to the other tenants' weights; 1 when the file
+        /// gives none.
+        weight: f64 = optional(1.0, read_weight),
+        /// SLO of its requests, as a whole in place of the SLO of their class and priority; absent: that one applies.
+        slo: Option<Slo> = option(Slo::read),
+        /// Names of the classes that it sends; empty: all. A class that only one tenant sends has its own rate, lengths
+        /// and prompts.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        classes: Vec<String> = optional(Vec::new(), |value| value.list(|value| class_name(value, known))),
+    }
+}
+
+/// Reads the name of one of the classes, if they are known.
+fn class_name(value: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<String> {
+    let name = value.text()?;
+    match known {
+        Some(known) if known.iter().all(|class| class.name != name) => {
+            let names: Vec<_> = known.iter().map(|class| class.name.as_str()).collect();
+            value.refuse(&format!("the name of a class: one of {}", names.join(", ")))
+        }
+        _ => Some(name),
+    }
 }
 
 impl Tenant {
-    /// Reads a workload's tenants. Their classes must be among `classes`; a trace may name any of them, whatever its
-    /// weight.
-    pub(crate) fn read_all(
-        fields: &mut Fields<'_>,
-        classes: Option<&[RequestClass]>,
-        trace: Option<&Trace>,
-    ) -> Option<Vec<Self>> {
-        let mut seen = Vec::new();
-        let tenants = fields.optional("tenants", Vec::new(), |value| {
-            value.list(|value| {
-                value.own_name("tenant", &mut seen);
-                Self::read(value, classes)
-            })
-        })?;
-        if tenants.len() > MOST {
-            return fields.reject_of("tenants", &format!("has {} tenants; {MOST} at most", tenants.len()));
-        }
-        let unsent = classes?.iter().find(|class| {
-            (class.weight > 0.0 || trace.is_some())
-                && !tenants.iter().any(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
-        });
-        match unsent.filter(|_| !tenants.is_empty()) {
-            Some(class) => {
-                let sentence = format!(
-                    "has none with a weight above 0 that sends the class \"{}\"; name it in the `classes` of one",
-                    class.name
-                );
-                fields.reject_of("tenants", &sentence)
-            }
-            None => Some(tenants),
-        }
-    }
-
-    fn read(value: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
-        value.table("a tenant", |fields| {
-            let name = fields.required("name", |value| value.name());
-            let weight = fields.optional("weight", 1.0, read_weight);
-            let slo = fields.option("slo", Slo::read);
-            let classes = fields.optional("classes", Vec::new(), |value| {
-                value.list(|value| {
-                    let name = value.text()?;
-                    match known {
-                        Some(known) if known.iter().all(|class| class.name != name) => {
-                            let names: Vec<_> = known.iter().map(|class| class.name.as_str()).collect();
-                            value.refuse(&format!("the name of a class: one of {}", names.join(", ")))
-                        }
-                        _ => Some(name),
-                    }
-                })
-            });
-            Some(Self { name: name?, weight: weight?, slo: slo?, classes: classes? })
-        })
-    }
-
     /// Whether it can send requests of this class.
     pub fn sends(&self, class: &str) -> bool {
         self.classes.is_empty() || self.classes.iter().any(|name| name == class)
@@ -121,6 +75,35 @@ fn distinct_names(value: SpecValue<'_>) -> Option<Vec<String>> {
 }
 
 impl Fields<'_> {
+    /// Reads a workload's tenants. Their classes must be among `classes`; a trace may name any of them, whatever its
+    /// weight.
+    pub(in crate::workload) fn tenants(
+        &mut self,
+        name: &'static str,
+        classes: Option<&[RequestClass]>,
+        trace: Option<&Trace>,
+    ) -> Option<Vec<Tenant>> {
+        let read = |value: SpecValue<'_>| value.named_list("tenant", |value| Tenant::read(value, classes));
+        let tenants = self.optional(name, Vec::new(), read)?;
+        if tenants.len() > MOST {
+            return self.reject_of(name, &format!("has {} tenants; {MOST} at most", tenants.len()));
+        }
+        let unsent = classes?.iter().find(|class| {
+            (class.weight > 0.0 || trace.is_some())
+                && !tenants.iter().any(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
+        });
+        match unsent.filter(|_| !tenants.is_empty()) {
+            Some(class) => {
+                let sentence = format!(
+                    "has none with a weight above 0 that sends the class \"{}\"; name it in the `classes` of one",
+                    class.name
+                );
+                self.reject_of(name, &sentence)
+            }
+            None => Some(tenants),
+        }
+    }
+
     /// Reads one weight for each of so many `names`, given as such or by the exponent of [`zipf`].
     fn weights_or_zipf(&mut self, name: &'static str, names: Option<usize>) -> Option<Vec<f64>> {
         let weights = self.option(name, |value| value.list(read_weight));

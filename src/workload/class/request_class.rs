@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::slo::{Priority, Slo};
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
@@ -11,118 +9,91 @@ use crate::workload::lengths::{Distribution, positive_total, read_weight};
 use crate::workload::metadata::read_tags;
 use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
-use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::value::SpecValue;
-use crate::workload::reading::{SpecKinds as _, SpecTable as _};
+use crate::workload::reading::{Fields, Given, SpecValue, spec_table};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
-/// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RequestClass {
-    /// Name shown in reports, unique in its workload.
-    pub name: String,
-    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and when classes
-    /// have their own arrival processes.
-    pub weight: f64,
-    /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class with
-    /// a dataset, whose prompts have their own lengths, and in a workload with a trace.
-    #[serde(skip_serializing_if = "Distribution::is_from_file")]
-    pub input_tokens: Distribution,
-    /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a trace
-    /// has none.
-    #[serde(skip_serializing_if = "Distribution::is_from_file")]
-    pub output_tokens: Distribution,
-    /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
-    pub shared_prefix: Option<SharedPrefixes>,
-    /// How its requests continue as conversations; absent: each request stands alone.
-    pub conversation: Option<Conversation>,
-    /// What the prompts say; a few everyday questions by default.
-    pub prompt: PromptSource,
-    /// Images sent with the prompts; none when absent.
-    pub images: Option<Images>,
-    /// Required answer format, which leaves the length unforced; absent: text of the requested length.
-    pub answer: Option<AnswerShape>,
-    /// Priorities with their shares; never empty (one `medium` share when the file gives none).
-    pub priorities: Vec<PriorityShare>,
-    /// Tags of its requests, such as a team or a product: they say of which group a request is, and change
-    /// nothing of it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub metadata: BTreeMap<String, String>,
+spec_table! {
+    /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
+    pub struct RequestClass = "a class" with(trace: Option<&Trace>, own: &mut Vec<Option<ArrivalPattern>>) {
+        /// Name shown in reports, unique in its workload.
+        name: String = required(|value| value.name()),
+        /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and when classes
+        /// have their own arrival processes.
+        weight: f64 = weight_and_arrival(trace, own),
+        /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class
+        /// with a dataset, whose prompts have their own lengths, and in a workload with a trace.
+        #[serde(skip_serializing_if = "Distribution::is_from_file")]
+        input_tokens: Distribution = lengths(trace.map(Trace::mean_input_tokens)),
+        /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a
+        /// trace has none.
+        #[serde(skip_serializing_if = "Distribution::is_from_file")]
+        output_tokens: Distribution = lengths(trace.map(Trace::mean_output_tokens)),
+        /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
+        shared_prefix: Option<SharedPrefixes> =
+            option(without(trace, "what prompts have in common", SharedPrefixes::read)),
+        /// How its requests continue as conversations; absent: each request stands alone.
+        conversation: Option<Conversation> = option(without(trace, "when every request leaves", Conversation::read)),
+        /// What the prompts say; a few everyday questions by default.
+        prompt: PromptSource = optional(PromptSource::default(), PromptSource::read),
+        /// Images sent with the prompts; none when absent.
+        images: Option<Images> = option(Images::read),
+        /// Required answer format, which leaves the length unforced; absent: text of the requested length.
+        answer: Option<AnswerShape> = option(AnswerShape::read),
+        /// Priorities with their shares; never empty (one `medium` share when the file gives none).
+        priorities: Vec<PriorityShare> = slo_and_priorities(),
+        /// Tags of its requests, such as a team or a product: they say of which group a request is, and change
+        /// nothing of it.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tags),
+    }
+    check(fields) {
+        if let (Some(prompt), Some(trace)) = (&prompt, trace) {
+            fit_trace(fields, prompt, trace);
+        }
+        let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
+        if let (Some(_), Given::Right(_)) = (&dataset, &input_tokens) {
+            let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
+            fields.complain_of("input_tokens", sentence);
+        }
+        if let (Some(_), None) = (&prompt, &dataset) {
+            for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
+                if let Given::Absent = length {
+                    fields.miss(name);
+                }
+            }
+        }
+        let (of_prompts, of_answers) = dataset.map(row_lengths).unzip();
+        let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
+        // What is wrong with another field hides none of these mistakes.
+        let readable = Self {
+            shared_prefix: shared_prefix.clone().flatten(),
+            conversation: conversation.clone().flatten(),
+            prompt: prompt.clone().unwrap_or_default(),
+            images: images.clone().flatten(),
+            answer: answer.clone().flatten(),
+            metadata: metadata.clone().unwrap_or_default(),
+            ..Self::alike("", 1.0, Distribution::default(), Distribution::default())
+        };
+        for (field, sentence) in readable.misfits() {
+            fields.complain_of(field, &sentence);
+        }
+    }
 }
 
-/// A share of a class's requests that has one priority and one SLO.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PriorityShare {
-    /// The priority.
-    pub priority: Priority,
-    /// Share of the class's requests, relative to the other shares' weights; 1 when the file gives none.
-    pub weight: f64,
-    /// SLO of this share's requests: its own `slo` as a whole, else the SLO of its class.
-    pub slo: Slo,
+spec_table! {
+    /// A share of a class's requests that has one priority and one SLO.
+    pub struct PriorityShare = "a priority share" with(class_slo: Slo) {
+        /// The priority.
+        priority: Priority = required(|value| value.variant()),
+        /// Share of the class's requests, relative to the other shares' weights; 1 when the file gives none.
+        weight: f64 = optional(1.0, read_weight),
+        /// SLO of this share's requests: its own `slo` as a whole, else the SLO of its class.
+        slo: Slo = optional(class_slo, Slo::read),
+    }
 }
 
 impl RequestClass {
-    /// Reads a class, with its own arrival process if it has one; `trace` is the trace that the workload replays, if
-    /// any.
-    pub(crate) fn read(value: SpecValue<'_>, trace: Option<&Trace>) -> Option<(Self, Option<ArrivalPattern>)> {
-        value.table("a class", |fields| {
-            let name = fields.need("name", |value| value.name());
-            let weight = fields.or("weight", 1.0, read_weight);
-            let when = "when requests arrive";
-            let arrival = fields.maybe("arrival", without(trace, when, ArrivalPattern::read_of_class));
-            let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
-            let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
-            let common = "what prompts have in common";
-            let shared_prefix = fields.maybe("shared_prefix", without(trace, common, SharedPrefixes::read));
-            let when = "when every request leaves";
-            let conversation = fields.maybe("conversation", without(trace, when, Conversation::read));
-            let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
-            let images = fields.maybe("images", Images::read);
-            if let (Some(prompt), Some(trace)) = (&prompt, trace) {
-                fit_trace(fields, prompt, trace);
-            }
-            let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
-            if let (Some(_), Given::Right(_)) = (&dataset, &input_tokens) {
-                let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
-                fields.complain_of("input_tokens", sentence);
-            }
-            if let (Some(_), None) = (&prompt, &dataset) {
-                for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
-                    if let Given::Absent = length {
-                        fields.miss(name);
-                    }
-                }
-            }
-            let (of_prompts, of_answers) = dataset.map(row_lengths).unzip();
-            let input_tokens = fields.or_stand_in(input_tokens.or(of_prompts));
-            let output_tokens = fields.or_stand_in(output_tokens.or(of_answers));
-            let answer = fields.maybe("answer", AnswerShape::read);
-            let slo = fields.or("slo", Slo::default(), Slo::read);
-            let priorities = priorities(fields, slo);
-            let priorities = fields.or_stand_in(priorities);
-            let metadata = fields.or("metadata", BTreeMap::new(), read_tags);
-            let class = Self {
-                name,
-                weight,
-                input_tokens,
-                output_tokens,
-                shared_prefix,
-                conversation,
-                prompt: prompt?,
-                images,
-                answer,
-                priorities,
-                metadata,
-            };
-            for (field, sentence) in class.misfits() {
-                fields.complain_of(field, &sentence);
-            }
-            Some((class, arrival))
-        })
-    }
-
     /// The fields that do not go with others, each with a sentence that says so.
     pub(in crate::workload) fn misfits(&self) -> impl Iterator<Item = (&'static str, String)> {
         let broken = MISFITS.into_iter().filter(|(_, is_out_of_place, _)| is_out_of_place(self));
@@ -193,20 +164,28 @@ fn row_lengths(dataset: &Dataset) -> (Distribution, Distribution) {
 }
 
 impl RequestClass {
-    /// The classes of a workload that gives none: one for each kind of request in its trace, else one for all.
-    pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
-        let class = |name: &str, weight| Self {
+    /// A class of everyday questions of these lengths, each of which stands alone.
+    pub(crate) fn alike(name: &str, weight: f64, input_tokens: Distribution, output_tokens: Distribution) -> Self {
+        Self {
             name: name.to_owned(),
             weight,
-            input_tokens: Distribution::Trace { mean: trace.mean_input_tokens() },
-            output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
+            input_tokens,
+            output_tokens,
             shared_prefix: None,
             conversation: None,
-            prompt: PromptSource::everyday(),
+            prompt: PromptSource::default(),
             images: None,
             answer: None,
-            priorities: vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: Slo::default() }],
+            priorities: PriorityShare::alone(Slo::default()),
             metadata: BTreeMap::new(),
+        }
+    }
+
+    /// The classes of a workload that gives none: one for each kind of request in its trace, else one for all.
+    pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
+        let class = |name: &str, weight| {
+            let [input, output] = [trace.mean_input_tokens(), trace.mean_output_tokens()];
+            Self::alike(name, weight, Distribution::Trace { mean: input }, Distribution::Trace { mean: output })
         };
         let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
         if kinds.is_empty() {
@@ -236,17 +215,6 @@ fn without<T>(
     }
 }
 
-/// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
-fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
-    let Some(mean) = traced else { return fields.given(name, Distribution::read_or_constant) };
-    let given = fields
-        .given(name, |value| value.reject("is given with a trace, which says how long requests are; leave it out"));
-    match given {
-        Given::Absent => Given::Right(Distribution::Trace { mean }),
-        given => given,
-    }
-}
-
 /// Refuses prompts that contradict the trace.
 fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     match prompt {
@@ -266,32 +234,56 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     }
 }
 
-/// The priority shares of a class whose own SLO is `class_slo`.
-fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PriorityShare>> {
-    let alone = vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: class_slo }];
-    let mut seen = Vec::new();
-    let shares = fields.optional("priorities", alone, |value| {
-        value.list(|value| {
-            let share = PriorityShare::read(value, class_slo)?;
-            if seen.contains(&share.priority) {
-                value.complain(&format!("has the priority \"{}\" a second time; join the two shares", share.priority));
-            }
-            seen.push(share.priority);
-            Some(share)
-        })
-    })?;
-    let share_weights: Vec<f64> = shares.iter().map(|share| share.weight).collect();
-    positive_total(fields, "priorities", &share_weights)?;
-    Some(shares)
+impl Fields<'_> {
+    /// Reads the weight of a class, and its own arrival process if it has one.
+    fn weight_and_arrival(
+        &mut self,
+        name: &'static str,
+        trace: Option<&Trace>,
+        own: &mut Vec<Option<ArrivalPattern>>,
+    ) -> Option<f64> {
+        let weight = self.optional(name, 1.0, read_weight);
+        let arrival = self.option("arrival", without(trace, "when requests arrive", ArrivalPattern::read_of_class))?;
+        own.push(arrival);
+        weight
+    }
+
+    /// Reads the lengths of a class: its own, or those of the trace, whose mean is `traced`.
+    fn lengths(&mut self, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
+        let Some(mean) = traced else { return self.given(name, Distribution::read_or_constant) };
+        let given = self
+            .given(name, |value| value.reject("is given with a trace, which says how long requests are; leave it out"));
+        match given {
+            Given::Absent => Given::Right(Distribution::Trace { mean }),
+            given => given,
+        }
+    }
+
+    /// Reads the priority shares of a class, and the SLO of those that have none of their own.
+    fn slo_and_priorities(&mut self, name: &'static str) -> Option<Vec<PriorityShare>> {
+        let slo = self.optional("slo", Slo::default(), Slo::read);
+        let class_slo = slo.unwrap_or_default();
+        let mut seen = Vec::new();
+        let shares = self.optional(name, PriorityShare::alone(class_slo), |value| {
+            value.list(|value| {
+                let share = PriorityShare::read(value, class_slo)?;
+                if seen.contains(&share.priority) {
+                    let priority = share.priority;
+                    value.complain(&format!("has the priority \"{priority}\" a second time; join the two shares"));
+                }
+                seen.push(share.priority);
+                Some(share)
+            })
+        })?;
+        let weights: Vec<f64> = shares.iter().map(|share| share.weight).collect();
+        positive_total(self, name, &weights)?;
+        slo.map(|_| shares)
+    }
 }
 
 impl PriorityShare {
-    fn read(value: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
-        value.table("a priority share", |fields| {
-            let priority = fields.required("priority", |value| value.variant());
-            let weight = fields.optional("weight", 1.0, read_weight);
-            let slo = fields.optional("slo", class_slo, Slo::read);
-            Some(Self { priority: priority?, weight: weight?, slo: slo? })
-        })
+    /// The shares of a class that gives none, with this SLO.
+    fn alone(slo: Slo) -> Vec<Self> {
+        vec![Self { priority: Priority::default(), weight: 1.0, slo }]
     }
 }

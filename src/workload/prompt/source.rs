@@ -7,7 +7,7 @@ use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::{Distribution, SKEW, TOKEN_LIMIT};
 use crate::workload::reading::value::Allowed;
-use crate::workload::reading::{SpecTable as _, spec_kinds, spec_table};
+use crate::workload::reading::{spec_kinds, spec_table};
 
 /// Sizes of vocabularies: the largest known one has about 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
@@ -50,9 +50,11 @@ impl PromptSource {
     pub const fn is_verbatim(&self) -> bool {
         matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
+}
 
-    /// Default templates: everyday questions to a chat server.
-    pub(crate) fn everyday() -> Self {
+impl Default for PromptSource {
+    /// Everyday questions to a chat server.
+    fn default() -> Self {
         let templates = [
             "Explain in simple terms how a refrigerator keeps food cold.",
             "Write a polite message that moves Thursday's meeting to next week.",
@@ -138,8 +140,6 @@ impl ImageFindings {
         !self.sha256.trim().is_empty()
     }
 }
-
-impl Images {}
 
 /// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;

@@ -24,8 +24,6 @@ pub(crate) struct Fields<'n> {
     missing: Vec<&'static str>,
     /// Whether unknown fields are not reported, because nothing says which are allowed.
     accepts_any: bool,
-    /// Whether a stand-in was returned for a field that is missing or cannot be read.
-    is_spoiled: bool,
 }
 
 /// An optional field.
@@ -48,35 +46,6 @@ impl<T> Given<T> {
 }
 
 impl<'n> Fields<'n> {
-    /// Reads a required field. Where it is missing or wrong, returns a stand-in and spoils the table.
-    pub(crate) fn need<T: Default>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> T {
-        let value = self.required(name, read);
-        self.or_stand_in(value)
-    }
-
-    /// Reads an optional field that has a default. Where it is wrong, returns a stand-in and spoils the table.
-    pub(crate) fn or<T: Default>(&mut self, name: &'static str, default: T, read: impl ReadsValue<T>) -> T {
-        let value = self.optional(name, default, read);
-        self.or_stand_in(value)
-    }
-
-    /// Reads an optional field. Where it is wrong, spoils the table.
-    pub(crate) fn maybe<T>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> Option<T> {
-        let value = self.option(name, read);
-        self.or_stand_in(value)
-    }
-
-    /// The value; where there is none, a stand-in, and the table is spoiled.
-    pub(crate) fn or_stand_in<T: Default>(&mut self, value: Option<T>) -> T {
-        self.is_spoiled |= value.is_none();
-        value.unwrap_or_default()
-    }
-
-    /// Whether a field holds a stand-in, so that nothing can be said about the table as a whole.
-    pub(crate) const fn is_spoiled(&self) -> bool {
-        self.is_spoiled
-    }
-
     /// Reads a required field.
     pub(crate) fn required<T>(&mut self, name: &'static str, read: impl ReadsValue<T>) -> Option<T> {
         let given = self.given(name, read);
@@ -107,6 +76,11 @@ impl<'n> Fields<'n> {
     /// The text of a field as it is given; reports nothing.
     pub(crate) fn text(&self, name: &str) -> Option<&'n str> {
         self.table.field(name)
+    }
+
+    /// Reads what has fields of this same table.
+    pub(crate) fn flat<T>(&mut self, _: &str, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        read(self)
     }
 
     /// Reports a missing field.
@@ -205,8 +179,8 @@ impl SpecValue<'_> {
         };
         let what = what.to_owned();
         let (known, missing) = (Vec::new(), Vec::new());
-        let mut fields = Fields { table: *self, what, entries, known, missing, accepts_any: false, is_spoiled: false };
-        let read = read(&mut fields).filter(|_| !fields.is_spoiled);
+        let mut fields = Fields { table: *self, what, entries, known, missing, accepts_any: false };
+        let read = read(&mut fields);
         fields.finish();
         read
     }

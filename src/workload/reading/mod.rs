@@ -8,13 +8,13 @@ pub(super) mod mistakes;
 pub(super) mod node;
 pub(crate) mod table;
 pub(super) mod text;
-pub(super) mod value;
+pub(crate) mod value;
 mod written;
 
 pub(crate) use fields::{Fields, Given};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
-pub(crate) use table::{SpecKinds, SpecTable, spec_kinds, spec_table};
+pub(crate) use table::{spec_kinds, spec_table};
 pub(crate) use text::{exact_json, parse_json, parse_toml};
 pub(crate) use value::{Allowed, SpecValue};
 pub(crate) use written::is_usual;

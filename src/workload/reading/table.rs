@@ -1,52 +1,27 @@
 //! Declares the tables of a spec: each field once, with its type, its words, how it is read and its usual value.
 
-use super::fields::Fields;
-use super::value::SpecValue;
-
-/// A table whose fields are always the same.
-pub(crate) trait SpecTable: Sized {
-    /// Its name in messages, with its article.
-    const NAME: &'static str;
-
-    /// Reads its fields.
-    fn read_fields(fields: &mut Fields<'_>) -> Option<Self>;
-
-    /// Reads the table.
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table(Self::NAME, Self::read_fields)
-    }
-}
-
-/// A table whose field `kind` decides its other fields.
-pub(crate) trait SpecKinds: Sized + 'static {
-    /// Its name in messages, after its kind.
-    const NOUN: &'static str;
-    /// The kinds, each with what reads its fields.
-    const KINDS: &'static [(&'static str, fn(&mut Fields<'_>) -> Option<Self>)];
-    /// The kinds, each with the fields that it declares.
-    #[cfg(test)]
-    const FIELDS: &'static [(&'static str, &'static [&'static str])];
-
-    /// Reads the table.
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.tagged(Self::NOUN, Self::KINDS)
-    }
-}
-
-/// Declares a struct as a table of a spec. Behind each field stands the method of [`Fields`] that reads it, with its
-/// usual value and its reader; `check` sees every field as an `Option` and may end the reading with `?`. With
-/// `default` in front the usual values are the type's default.
+/// Declares a struct as a table of a spec. Behind each field stands the method of [`Fields`](super::fields::Fields)
+/// that reads it, with its usual value and its reader.
+///
+/// `with` names what the readers know beside the table. `check` sees every field as it was read, may give another
+/// `Option` in its place, and may end the reading with `?`; `then` sees the whole, if nothing is wrong. With `default`
+/// in front the usual values are the type's default; with `filling`, whose fields are all optional, `filled` takes
+/// missing ones from another.
 macro_rules! spec_table {
     (default $($table:tt)*) => {
         $crate::workload::reading::table::spec_table! { $($table)* }
         $crate::workload::reading::table::usual! { $($table)* }
     };
+    (filling $($table:tt)*) => {
+        $crate::workload::reading::table::spec_table! { $($table)* }
+        $crate::workload::reading::table::filling! { $($table)* }
+    };
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident = $what:literal {
+        $vis:vis struct $name:ident = $what:literal $(with($($known:ident: $given:ty),*))? {
             $($(#[$doc:meta])* $field:ident: $type:ty = $how:ident($($arg:expr),*)),* $(,)?
         }
-        $(check($fields:ident) $check:block)?
+        $(check($fields:ident) { $($check:tt)* })?
         $(then($then:path))?
     ) => {
         #[serde_with::skip_serializing_none]
@@ -54,18 +29,47 @@ macro_rules! spec_table {
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         $vis struct $name { $($(#[$doc])* pub $field: $type),* }
 
-        impl $crate::workload::reading::table::SpecTable for $name {
-            const NAME: &'static str = $what;
-
-            fn read_fields(fields: &mut $crate::workload::reading::fields::Fields<'_>) -> Option<Self> {
-                $(#[allow(unused_mut)] let mut $field: Option<$type> = fields.$how(stringify!($field), $($arg),*);)*
-                $({
-                    let $fields = &*fields;
-                    $check
-                })?
+        #[allow(dead_code, reason = "some tables stand alone, some in others")]
+        impl $name {
+            /// Reads its fields.
+            pub(crate) fn read_fields(
+                fields: &mut $crate::workload::reading::fields::Fields<'_>,
+                $($($known: $given),*)?
+            ) -> Option<Self> {
+                $(#[allow(unused_mut)] let mut $field = fields.$how(stringify!($field), $($arg),*);)*
+                $(
+                    let $fields = &mut *fields;
+                    $($check)*
+                )?
                 let read = Self { $($field: $field?),* };
                 $($then(&*fields, &read)?;)?
                 Some(read)
+            }
+
+            /// Reads the table.
+            pub(crate) fn read(
+                value: $crate::workload::reading::value::SpecValue<'_>,
+                $($($known: $given),*)?
+            ) -> Option<Self> {
+                value.table($what, |fields| Self::read_fields(fields, $($($known),*)?))
+            }
+        }
+    };
+}
+
+/// Fills the missing fields of a table whose fields are all optional.
+macro_rules! filling {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident = $what:literal {
+            $($(#[$doc:meta])* $field:ident: $type:ty = $how:ident($($arg:expr),*)),* $(,)?
+        }
+        $($rest:tt)*
+    ) => {
+        impl $name {
+            /// The same with what `usual` has for missing fields.
+            fn filled(self, usual: Self) -> Self {
+                Self { $($field: self.$field.or(usual.$field)),* }
             }
         }
     };
@@ -127,13 +131,15 @@ macro_rules! spec_kinds {
             $($($(#[$ndoc])* #[serde(rename = $nkind)] $never { $($(#[$nfdoc])* $nfield: $ntype),* },)*)?
         }
 
-        impl $crate::workload::reading::table::SpecKinds for $name {
+        impl $name {
+            /// Its name in messages, after its kind.
             const NOUN: &'static str = $noun;
+            /// Its kinds, each with what reads its fields.
             const KINDS: &'static [(&'static str, fn(&mut $crate::workload::reading::fields::Fields<'_>) -> Option<Self>)] = &[
                 $(($kind, |fields| {
                     $($(
                         #[allow(unused_mut)]
-                        let mut $field: Option<$type> = fields.$how(stringify!($field), $($arg),*);
+                        let mut $field = fields.$how(stringify!($field), $($arg),*);
                     )*)?
                     $({
                         let $fields = &*fields;
@@ -146,12 +152,18 @@ macro_rules! spec_kinds {
                 }),)*
                 $($(($alias, $read_alias),)*)?
             ];
+            /// Its kinds, each with the fields that it declares.
             #[cfg(test)]
-            const FIELDS: &'static [(&'static str, &'static [&'static str])] =
+            #[allow(dead_code, reason = "the guide has the fields of some")]
+            pub(crate) const FIELDS: &'static [(&'static str, &'static [&'static str])] =
                 &[$(($kind, &[$($(stringify!($field)),*)?])),*];
-        }
 
-        impl $name {
+            /// Reads the table.
+            #[allow(dead_code, reason = "some are read with fewer kinds")]
+            pub(crate) fn read(value: $crate::workload::reading::value::SpecValue<'_>) -> Option<Self> {
+                value.tagged(Self::NOUN, Self::KINDS)
+            }
+
             /// Its kind in specs.
             pub const fn kind(&self) -> &'static str {
                 match self {
@@ -163,4 +175,4 @@ macro_rules! spec_kinds {
     };
 }
 
-pub(crate) use {spec_kinds, spec_table, usual};
+pub(crate) use {filling, spec_kinds, spec_table, usual};

@@ -150,14 +150,18 @@ impl<'n> SpecValue<'n> {
         self.refuse(&format!("1 to {LONGEST} letters a–z, digits, `_` and `-`"))
     }
 
-    /// Reports a table whose `name` is among those `seen`, then adds it to them, whatever else is wrong with the
-    /// table.
-    pub(crate) fn own_name(&self, noun: &str, seen: &mut Vec<String>) {
-        let Some(name) = self.field("name") else { return };
-        if seen.iter().any(|before| before == name) {
-            self.complain(&format!("has the name \"{name}\" of a {noun} before it; give it its own"));
-        }
-        seen.push(name.to_owned());
+    /// Reads a list of tables of this noun, each with a `name` of its own, whatever else is wrong with it.
+    pub(crate) fn named_list<T>(&self, noun: &str, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+        let mut seen = Vec::new();
+        self.list(|value| {
+            if let Some(name) = value.field("name").map(str::to_owned) {
+                if seen.contains(&name) {
+                    value.complain(&format!("has the name \"{name}\" of a {noun} before it; give it its own"));
+                }
+                seen.push(name);
+            }
+            read(value)
+        })
     }
 
     /// The text of a field, if this is a table that has one; reports nothing.
@@ -215,12 +219,14 @@ impl<'n> SpecValue<'n> {
         read.into_iter().collect()
     }
 
+    /// Whether this is a list without items.
+    pub(crate) fn is_empty_list(&self) -> bool {
+        matches!(&self.node.value, NodeValue::List(items) if items.is_empty())
+    }
+
     /// Reads a list that may be empty, each item by `read`.
     pub(crate) fn list_or_none<T>(&self, read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
-        match &self.node.value {
-            NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
-            _ => self.list(read),
-        }
+        if self.is_empty_list() { Some(Vec::new()) } else { self.list(read) }
     }
 
     fn digits(&self) -> Option<&str> {

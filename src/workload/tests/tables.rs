@@ -6,7 +6,7 @@ use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::clients::change::ClientChange;
 use crate::workload::overrides::{DatasetChange, Overrides};
 use crate::workload::prompt::dataset::{DatasetFormat, RowFilter};
-use crate::workload::reading::{SpecKinds as _, exact_json};
+use crate::workload::reading::exact_json;
 use crate::workload::spec::WorkloadSpec;
 use crate::workload::tests::{LEAST, said_of};
 use crate::workload::trace::source::Trace;

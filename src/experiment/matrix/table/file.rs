@@ -92,16 +92,16 @@ impl Experiments {
         place.table("a table of experiments", |fields| {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
-            let defaults = fields
-                .optional("defaults", Settings::default(), |place| place.table("the defaults of rows", Settings::read));
-            let common = fields
-                .optional("server", VariantServer::default(), |place| place.table("the server", VariantServer::read));
+            let defaults = fields.optional("defaults", Settings::default(), |place| {
+                place.table("the defaults of rows", Settings::read_fields)
+            });
+            let common = fields.optional("server", VariantServer::default(), VariantServer::read);
             let variants = read_variants(fields, common.as_ref());
             let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
             let hypotheses = fields.optional("hypotheses", Vec::new(), |place| place.list(Expected::read));
-            let accept = fields.optional("accept", None, |place| Accept::read(place).map(Some));
-            let currency = fields.maybe("currency", |place| place.nonblank());
-            let rehearsal = fields.or("rehearsal", false, |place| place.flag());
+            let accept = fields.option("accept", Accept::read);
+            let currency = fields.option("currency", |place| place.nonblank());
+            let rehearsal = fields.optional("rehearsal", false, |place| place.flag());
             let mut rows = rows?;
             hypotheses?.iter().try_for_each(|expected| expected.give(&mut rows, fields))?;
             let experiments = Self {
@@ -110,8 +110,8 @@ impl Experiments {
                 variants: variants?,
                 rows,
                 accept: accept?,
-                currency,
-                rehearsal,
+                currency: currency?,
+                rehearsal: rehearsal?,
             };
             experiments.check(fields)?;
             Some(experiments)
@@ -281,14 +281,9 @@ fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clon
 
 /// The variants; without any, a single one with the settings of `[server]`.
 fn read_variants(fields: &mut Fields<'_>, common: Option<&VariantServer>) -> Option<Vec<Variant>> {
-    let mut seen = Vec::new();
     let usual = VariantServer::default();
-    let given = fields.given("variants", |place| {
-        place.list(|place| {
-            place.own_name("variant", &mut seen);
-            Variant::read(place, common.unwrap_or(&usual))
-        })
-    });
+    let read = |place: SpecValue<'_>| Variant::read(place, common.unwrap_or(&usual));
+    let given = fields.given("variants", |place| place.named_list("variant", read));
     let alone = || Variant { name: Variant::ALONE.to_owned(), server: common.cloned().unwrap_or_default() };
     let variants = given.or(Some(vec![alone()]))?;
     if variants.iter().any(|variant| variant.server.serve.is_some() && variant.server.url.is_none()) {
@@ -305,13 +300,7 @@ fn read_rows(
 ) -> Option<Vec<MatrixRow>> {
     let usual = Settings::default();
     let defaults = defaults.unwrap_or(&usual);
-    let mut seen = Vec::new();
-    let rows = fields.given("rows", |place| {
-        place.list(|place| {
-            place.own_name("row", &mut seen);
-            MatrixRow::read(place, defaults)
-        })
-    });
+    let rows = fields.given("rows", |place| place.named_list("row", |place| MatrixRow::read(place, defaults)));
     let grid = fields.given("grid", |place| Axes::Grid.read(place, defaults));
     let one = fields.given("one_at_a_time", |place| Axes::OneAtATime.read(place, defaults));
     let is_there = |given: &Given<Vec<MatrixRow>>| !matches!(given, Given::Absent);

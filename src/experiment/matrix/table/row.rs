@@ -1,49 +1,33 @@
 //! The rows of the table: given one by one, or made from axes; each a question, a hypothesis, and settings.
 
-use serde::Serialize;
-
 use super::claim::{Claim, ClaimKind, Reference};
 use super::sampling;
 use super::settings::{RATE, Settings, USERS, tokens};
 use crate::analysis::Objective;
-use crate::workload::reading::{Fields, SpecValue};
+use crate::workload::reading::{Fields, SpecValue, spec_table};
 
-/// A row.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MatrixRow {
-    /// Its name, unique in the table.
-    pub name: String,
-    /// The question that it answers.
-    pub question: Option<String>,
-    /// What was expected, in words, before it ran.
-    pub hypothesis: Option<String>,
-    /// The hypothesis as claims that can be tested.
-    pub expect: Vec<Claim>,
-    /// The variants under which it runs, by name; absent: all.
-    pub variants: Option<Vec<String>>,
-    /// Settings, defaults included.
-    pub settings: Settings,
+spec_table! {
+    /// A row.
+    pub struct MatrixRow = "a row" with(defaults: &Settings) {
+        /// Its name, unique in the table.
+        name: String = required(|place| place.name()),
+        /// The question that it answers.
+        question: Option<String> = option(|place| place.nonblank()),
+        /// What was expected, in words, before it ran.
+        hypothesis: Option<String> = option(|place| place.nonblank()),
+        /// The hypothesis as claims that can be tested.
+        expect: Vec<Claim> = optional(Vec::new(), |place| place.list_or_none(Claim::read)),
+        /// The variants under which it runs, by name; absent: all.
+        variants: Option<Vec<String>> = option(|place| place.list(|place| place.name())),
+        /// Settings, those of the defaults for missing ones.
+        settings: Settings = flat(|fields| Some(Settings::read_fields(fields)?.over(defaults))),
+    }
 }
 
 impl MatrixRow {
     /// A row with settings alone.
     pub(super) fn made(name: String, settings: Settings) -> Self {
         Self { name, question: None, hypothesis: None, expect: Vec::new(), variants: None, settings }
-    }
-
-    /// Reads one; missing settings are those of `defaults`.
-    pub(super) fn read(place: SpecValue<'_>, defaults: &Settings) -> Option<Self> {
-        place.table("a row", |fields| {
-            Some(Self {
-                name: fields.need("name", |place| place.name()),
-                question: fields.maybe("question", |place| place.nonblank()),
-                hypothesis: fields.maybe("hypothesis", |place| place.nonblank()),
-                expect: fields.or("expect", Vec::new(), |place| place.list_or_none(Claim::read)),
-                variants: fields.maybe("variants", |place| place.list(|place| place.name())),
-                settings: Settings::read(fields)?.over(defaults),
-            })
-        })
     }
 
     /// The objectives among its claims.
@@ -97,36 +81,26 @@ impl MatrixRow {
     }
 }
 
-/// A question and a hypothesis for every row whose name matches.
-#[derive(Clone, Debug)]
-pub(super) struct Expected {
-    /// Names, in which a `*` stands for anything.
-    rows: Vec<String>,
-    question: Option<String>,
-    hypothesis: Option<String>,
-    expect: Vec<Claim>,
+spec_table! {
+    /// A question and a hypothesis for every row whose name matches.
+    pub(super) struct Expected = "a hypothesis" {
+        /// Names, in which a `*` stands for anything.
+        rows: Vec<String> = required(|place| place.list(|place| place.nonblank())),
+        question: Option<String> = option(|place| place.nonblank()),
+        hypothesis: Option<String> = option(|place| place.nonblank()),
+        expect: Vec<Claim> = optional(Vec::new(), |place| place.list_or_none(Claim::read)),
+    }
+    then(telling)
+}
+
+fn telling(fields: &Fields<'_>, said: &Expected) -> Option<()> {
+    if said.question.is_none() && said.hypothesis.is_none() && said.expect.is_empty() {
+        return fields.reject("says nothing of its rows; give a question, a hypothesis or what to expect");
+    }
+    Some(())
 }
 
 impl Expected {
-    /// Reads one.
-    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a hypothesis", |fields| {
-            let read = Self {
-                rows: fields.need("rows", |place| place.list(|place| place.nonblank())),
-                question: fields.maybe("question", |place| place.nonblank()),
-                hypothesis: fields.maybe("hypothesis", |place| place.nonblank()),
-                expect: fields.or("expect", Vec::new(), |place| place.list_or_none(Claim::read)),
-            };
-            if fields.is_spoiled() {
-                return None;
-            }
-            if read.question.is_none() && read.hypothesis.is_none() && read.expect.is_empty() {
-                return fields.reject("says nothing of its rows; give a question, a hypothesis or what to expect");
-            }
-            Some(read)
-        })
-    }
-
     /// Gives it to the matching `rows`. A claim that names another row does not apply to that row itself.
     pub(super) fn give(&self, rows: &mut [MatrixRow], fields: &Fields<'_>) -> Option<()> {
         for pattern in &self.rows {

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
@@ -12,7 +11,7 @@ use super::sampling;
 use crate::engine::Sampling;
 use crate::units::{count, counted, three_digits};
 use crate::workload::TOKEN_LIMIT;
-use crate::workload::reading::{Allowed, Fields, SpecValue};
+use crate::workload::reading::{Allowed, SpecValue, spec_table};
 
 /// Tokens of a prompt, an answer or a prefix.
 const TOKENS: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
@@ -27,54 +26,65 @@ const WAIT: Allowed = Allowed::from(0.0, 1_000_000.0);
 /// Runs of a row.
 const REPEATS: Allowed = Allowed::from(1.0, 1_000.0);
 
-/// The fields of a row. What is absent is as in the file's `[defaults]`, else as in the workload.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    /// Name of a workload of the library, or path of a workload file. Absent: one class of requests, all alike.
-    pub workload: Option<String>,
-    /// Tokens of every prompt, a shared prefix included.
-    pub input_tokens: Option<u32>,
-    /// Tokens of every answer.
-    pub output_tokens: Option<u32>,
-    /// Tokens at the beginning of a prompt that prompts can have in common.
-    pub prefix_tokens: Option<u32>,
-    /// Whether they have, and whether the server knows them.
-    pub prefix_reuse: Option<PrefixReuse>,
-    /// Mean requests per second, whatever the server does.
-    pub rate_per_s: Option<f64>,
-    /// Users in their place: users who each wait for their answers.
-    pub users: Option<u64>,
-    /// How arrivals are spaced.
-    pub arrival: Option<Spacing>,
-    /// Requests, with `all_at_once`: how many requests there are.
-    pub requests: Option<u64>,
-    /// Sampling temperature; 0 takes the likeliest token. Absent: as on the command line.
-    pub temperature: Option<f64>,
-    /// Share of the probability that nucleus sampling draws from.
-    pub top_p: Option<f64>,
-    /// Number of the likeliest tokens that sampling draws from.
-    pub top_k: Option<i64>,
-    /// Seed of the server's draws.
-    pub sampling_seed: Option<i64>,
-    /// JSON object merged into every body, over that of the command line.
-    pub extra_body: Option<Map<String, Value>>,
-    /// Most requests in flight; waiting for a place counts in latency. Absent: no cap.
-    pub max_concurrency: Option<u64>,
-    /// Length of each run, warm-up included, seconds; 60 by default.
-    pub horizon_s: Option<f64>,
-    /// Seconds at its beginning that are not counted.
-    pub warmup_s: Option<f64>,
-    /// Seconds after it in which answers are awaited.
-    pub drain_s: Option<f64>,
-    /// Seed of the first run.
-    pub seed: Option<u64>,
-    /// Runs of the row, each with a seed of its own; 1 by default.
-    pub repeats: Option<u64>,
+spec_table! {
+    filling
+    /// The fields of a row. What is absent is as in the file's `[defaults]`, else as in the workload.
+    #[derive(Default)]
+    pub struct Settings = "the settings of a row" {
+        /// Name of a workload of the library, or path of a workload file. Absent: one class of requests, all alike.
+        workload: Option<String> = option(|place| place.nonblank()),
+        /// Tokens of every prompt, a shared prefix included.
+        input_tokens: Option<u32> = option(tokens),
+        /// Tokens of every answer.
+        output_tokens: Option<u32> = option(tokens),
+        /// Tokens at the beginning of a prompt that prompts can have in common.
+        prefix_tokens: Option<u32> = option(tokens),
+        /// Whether they have, and whether the server knows them.
+        prefix_reuse: Option<PrefixReuse> = option(|place| place.variant()),
+        /// Mean requests per second, whatever the server does.
+        rate_per_s: Option<f64> = option(|place| place.number(RATE)),
+        /// Users in their place: users who each wait for their answers.
+        users: Option<u64> = option(|place| place.whole(USERS)),
+        /// How arrivals are spaced.
+        arrival: Option<Spacing> = option(|place| place.variant()),
+        /// Requests, with `all_at_once`: how many requests there are.
+        requests: Option<u64> = option(|place| place.whole(USERS)),
+        /// Sampling temperature; 0 takes the likeliest token. Absent: as on the command line.
+        temperature: Option<f64> = option(sampling::temperature),
+        /// Share of the probability that nucleus sampling draws from.
+        top_p: Option<f64> = option(sampling::top_p),
+        /// Number of the likeliest tokens that sampling draws from.
+        top_k: Option<i64> = option(sampling::top_k),
+        /// Seed of the server's draws.
+        sampling_seed: Option<i64> = option(sampling::seed),
+        /// JSON object merged into every body, over that of the command line.
+        extra_body: Option<Map<String, Value>> = option(sampling::extra_body),
+        /// Most requests in flight; waiting for a place counts in latency. Absent: no cap.
+        max_concurrency: Option<u64> = option(|place| place.whole(USERS)),
+        /// Length of each run, warm-up included, seconds; 60 by default.
+        horizon_s: Option<f64> = option(|place| place.number(SECONDS)),
+        /// Seconds at its beginning that are not counted.
+        warmup_s: Option<f64> = option(|place| place.number(WAIT)),
+        /// Seconds after it in which answers are awaited.
+        drain_s: Option<f64> = option(|place| place.number(WAIT)),
+        /// Seed of the first run.
+        seed: Option<u64> = option(|place| place.bits()),
+        /// Runs of the row, each with a seed of its own; 1 by default.
+        repeats: Option<u64> = option(|place| place.whole(REPEATS)),
+    }
+    check(fields) {
+        if rate_per_s?.is_some() && users?.is_some() {
+            return fields.reject_of("users", "is given with `rate_per_s`; one of them says what load there is");
+        }
+        if arrival? == Some(Spacing::AllAtOnce) && (rate_per_s?.is_some() || users?.is_some()) {
+            return fields
+                .reject_of("arrival", "is `all_at_once`, which has no rate and no users; say how many `requests`");
+        }
+    }
 }
 
 /// What prompts have in common, and what the server knows of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PrefixReuse {
@@ -87,7 +97,7 @@ pub enum PrefixReuse {
 }
 
 /// How arrivals are spaced around their mean rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Spacing {
@@ -100,41 +110,6 @@ pub enum Spacing {
 }
 
 impl Settings {
-    /// Takes its fields from a table.
-    pub(in crate::experiment) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let settings = Self {
-            workload: fields.maybe("workload", |place| place.nonblank()),
-            input_tokens: fields.maybe("input_tokens", tokens),
-            output_tokens: fields.maybe("output_tokens", tokens),
-            prefix_tokens: fields.maybe("prefix_tokens", tokens),
-            prefix_reuse: fields.maybe("prefix_reuse", |place| place.variant()),
-            rate_per_s: fields.maybe("rate_per_s", |place| place.number(RATE)),
-            users: fields.maybe("users", |place| place.whole(USERS)),
-            arrival: fields.maybe("arrival", |place| place.variant()),
-            requests: fields.maybe("requests", |place| place.whole(USERS)),
-            temperature: fields.maybe("temperature", sampling::temperature),
-            top_p: fields.maybe("top_p", sampling::top_p),
-            top_k: fields.maybe("top_k", sampling::top_k),
-            sampling_seed: fields.maybe("sampling_seed", sampling::seed),
-            extra_body: fields.maybe("extra_body", sampling::extra_body),
-            max_concurrency: fields.maybe("max_concurrency", |place| place.whole(USERS)),
-            horizon_s: fields.maybe("horizon_s", |place| place.number(SECONDS)),
-            warmup_s: fields.maybe("warmup_s", |place| place.number(WAIT)),
-            drain_s: fields.maybe("drain_s", |place| place.number(WAIT)),
-            seed: fields.maybe("seed", |place| place.bits()),
-            repeats: fields.maybe("repeats", |place| place.whole(REPEATS)),
-        };
-        if settings.rate_per_s.is_some() && settings.users.is_some() {
-            return fields.reject_of("users", "is given with `rate_per_s`; one of them says what load there is");
-        }
-        let at_once = settings.arrival == Some(Spacing::AllAtOnce);
-        if at_once && (settings.rate_per_s.is_some() || settings.users.is_some()) {
-            return fields
-                .reject_of("arrival", "is `all_at_once`, which has no rate and no users; say how many `requests`");
-        }
-        Some(settings)
-    }
-
     /// These settings, with those of `defaults` for missing ones. Users replace a rate and its spacing, and a rate
     /// that of users; a workload that is not that of the defaults has lengths, prefixes and arrivals of its own.
     #[must_use]
@@ -167,7 +142,7 @@ impl Settings {
         if self.rate_per_s.is_some() || self.arrival.is_some() {
             defaults.users = None;
         }
-        filled(&self, &defaults)
+        self.filled(defaults)
     }
 
     /// Lets the relative path of a workload file begin at `folder`.
@@ -288,17 +263,6 @@ impl Settings {
 /// A number of tokens.
 pub(super) fn tokens(place: SpecValue<'_>) -> Option<u32> {
     place.whole(TOKENS)
-}
-
-/// The settings of `own`, with those of `usual` for missing ones, which are left out where they are written.
-pub(super) fn filled<S: Serialize + DeserializeOwned + Default>(own: &S, usual: &S) -> S {
-    // Names and finite numbers can be written as JSON, and are read from it as they were.
-    let written = |settings: &S| serde_json::to_value(settings).unwrap_or_default();
-    let (mut all, own) = (written(usual), written(own));
-    if let (Value::Object(all), Value::Object(own)) = (&mut all, own) {
-        all.extend(own);
-    }
-    serde_json::from_value(all).unwrap_or_default()
 }
 
 /// A variable of the experiment.

@@ -98,7 +98,7 @@ pub(super) fn servers(matrix: &Matrix) -> impl Iterator<Item = Section> {
 /// Adds what a variant is served with.
 fn server(section: Section, variant: &Variant, currency: Option<&str>) -> Section {
     let server = &variant.server;
-    let filled = |command: &Option<String>| command.as_ref().map(|command| server.filled(command));
+    let filled = |command: &Option<String>| command.as_ref().map(|command| server.with_flags(command));
     let settings = [
         ("at", server.url.as_deref().map(without_secrets)),
         ("flags", server.flags.clone()),
