@@ -5,13 +5,12 @@ mod data;
 mod document;
 pub mod documents;
 mod export;
+mod figures;
 mod interchange;
 pub mod render;
 mod run_report;
 #[cfg(test)]
 mod sample_runs;
-mod sides;
-mod unit;
 
 pub(crate) use data::{JSON_SCHEMAS, fitted_json, foreign_json, json, json_with};
 pub use document::Document;

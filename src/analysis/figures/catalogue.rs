@@ -8,8 +8,9 @@ use std::fmt;
 
 use strum::VariantArray as _;
 
-use super::info::{Direction, FigureInfo, FigureKind, FigureUnit, Samples};
+use super::info::{Direction, FigureInfo, FigureKind, Samples};
 use super::rows::CATALOGUE;
+use super::unit::Unit;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
@@ -143,13 +144,13 @@ impl Metric {
     }
 
     /// Its kind.
-    pub const fn kind(self) -> FigureKind {
+    pub fn kind(self) -> FigureKind {
         match self.info().unit {
-            FigureUnit::Milliseconds => FigureKind::Latency,
-            FigureUnit::RequestsPerSecond | FigureUnit::TokensPerSecond => FigureKind::Rate,
-            FigureUnit::Share => FigureKind::Share,
-            FigureUnit::Requests | FigureUnit::Tokens => FigureKind::Count,
-            FigureUnit::Money | FigureUnit::Joules => FigureKind::Cost,
+            Unit::MILLISECONDS => FigureKind::Latency,
+            Unit::REQUESTS_PER_SECOND | Unit::TOKENS_PER_SECOND => FigureKind::Rate,
+            Unit::SHARE => FigureKind::Share,
+            Unit::MONEY | Unit::JOULES => FigureKind::Cost,
+            _ => FigureKind::Count,
         }
     }
 
@@ -159,7 +160,7 @@ impl Metric {
     }
 
     /// Whether it counts requests that failed.
-    pub const fn counts_failures(self) -> bool {
+    pub fn counts_failures(self) -> bool {
         matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
     }
 

@@ -59,7 +59,7 @@ fn chapter() -> String {
             };
             let field = if info.field == info.key { String::new() } else { format!(", in files `{}`", info.field) };
             let parts = if info.of_parts { "✓" } else { "" };
-            let (key, meaning, formula, unit) = (info.key, info.meaning, info.formula, info.unit.sign());
+            let (key, meaning, formula, unit) = (info.key, info.meaning, info.formula, info.unit.sign);
             let _ = writeln!(text, "| `{key}`{field} | {meaning}{better} | {formula} | {unit} | {parts} |");
         }
     }

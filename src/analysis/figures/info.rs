@@ -1,6 +1,6 @@
 //! What the catalogue says of a figure: its names, unit, direction, formula and source.
 
-use crate::units::{percent, three_digits};
+use super::unit::Unit;
 
 /// What a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct FigureInfo {
     /// Its name in headings.
     pub title: &'static str,
     /// The unit of its values.
-    pub unit: FigureUnit,
+    pub unit: Unit,
     /// Which way it is better.
     pub better: Direction,
     /// What one sample of it belongs to.
@@ -38,27 +38,6 @@ pub struct Elsewhere {
     pub name: &'static str,
     /// Its formula.
     pub formula: &'static str,
-}
-
-/// The unit of a figure's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FigureUnit {
-    /// Milliseconds.
-    Milliseconds,
-    /// Requests per second.
-    RequestsPerSecond,
-    /// Tokens per second.
-    TokensPerSecond,
-    /// Requests.
-    Requests,
-    /// Tokens.
-    Tokens,
-    /// A share between 0 and 1.
-    Share,
-    /// An amount in the currency of the price of a GPU hour.
-    Money,
-    /// Joules.
-    Joules,
 }
 
 /// Which way a figure is better.
@@ -110,40 +89,13 @@ impl FigureKind {
     }
 }
 
-impl FigureUnit {
-    /// The unit as files have it.
-    pub const fn sign(self) -> &'static str {
-        match self {
-            Self::Milliseconds => "ms",
-            Self::RequestsPerSecond => "requests/s",
-            Self::TokensPerSecond => "tokens/s",
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::Share => "share",
-            Self::Money => "currency",
-            Self::Joules => "J",
-        }
-    }
-
-    /// A value for people: `137 ms`, `5.2/s`, `98 %`.
-    pub fn show(self, value: f64) -> String {
-        match self {
-            Self::Milliseconds => format!("{} ms", three_digits(value)),
-            Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
-            Self::Requests | Self::Tokens | Self::Money => three_digits(value),
-            Self::Joules => format!("{} J", three_digits(value)),
-            Self::Share => percent(value),
-        }
-    }
-}
-
 /// A latency of a request.
 pub(super) const fn latency(key: &'static str, title: &'static str, formula: &'static str) -> FigureInfo {
     FigureInfo {
         key,
         field: key,
         title,
-        unit: FigureUnit::Milliseconds,
+        unit: Unit::MILLISECONDS,
         better: Direction::Less,
         samples: Samples::PerRequest,
         of_parts: false,
@@ -155,12 +107,7 @@ pub(super) const fn latency(key: &'static str, title: &'static str, formula: &'s
 }
 
 /// A rate of the run.
-pub(super) const fn rate(
-    key: &'static str,
-    title: &'static str,
-    unit: FigureUnit,
-    formula: &'static str,
-) -> FigureInfo {
+pub(super) const fn rate(key: &'static str, title: &'static str, unit: Unit, formula: &'static str) -> FigureInfo {
     let better = Direction::More;
     FigureInfo { unit, better, samples: Samples::PerRun, ..latency(key, title, formula) }
 }
@@ -172,10 +119,10 @@ pub(super) const fn share(
     better: Direction,
     formula: &'static str,
 ) -> FigureInfo {
-    FigureInfo { better, ..rate(key, title, FigureUnit::Share, formula) }
+    FigureInfo { better, ..rate(key, title, Unit::SHARE, formula) }
 }
 
 /// What is used up for each of something: its key, its title, what it is, and its formula.
-pub(super) const fn cost(unit: FigureUnit, [key, title, meaning, formula]: [&'static str; 4]) -> FigureInfo {
+pub(super) const fn cost(unit: Unit, [key, title, meaning, formula]: [&'static str; 4]) -> FigureInfo {
     FigureInfo { better: Direction::Less, meaning, ..rate(key, title, unit, formula) }
 }

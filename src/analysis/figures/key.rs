@@ -186,7 +186,7 @@ impl FigureKey {
     }
 
     /// Its kind.
-    pub const fn kind(&self) -> FigureKind {
+    pub fn kind(&self) -> FigureKind {
         self.metric.kind()
     }
 
@@ -204,7 +204,7 @@ impl FigureKey {
     }
 
     /// The most that it can be.
-    pub const fn most(&self) -> f64 {
+    pub fn most(&self) -> f64 {
         match self.kind() {
             FigureKind::Share => 1.0,
             FigureKind::Latency | FigureKind::Rate | FigureKind::Count | FigureKind::Cost => f64::INFINITY,

@@ -9,3 +9,4 @@ pub(super) mod part;
 pub(super) mod percentile;
 pub(super) mod quantile;
 pub(super) mod rows;
+pub(super) mod unit;

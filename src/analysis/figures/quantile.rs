@@ -108,9 +108,10 @@ impl fmt::Display for Quantile {
 }
 
 /// A reservation about a percentile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SampleWarning {
     /// Under the floor: the figure should not be relied on.
     TooFewSamples,
@@ -119,9 +120,10 @@ pub enum SampleWarning {
 }
 
 /// Why a figure has no useful 95 % interval, or no end of it on one side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Unresolvable {
     /// The window is too short against the time for which the server remembers, or has too few requests to
     /// tell it: what it does at other times may be missing.

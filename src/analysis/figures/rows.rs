@@ -1,6 +1,7 @@
 //! The rows of the catalogue: each figure's name, unit, formula and source.
 
-use super::info::{Direction, Elsewhere, FigureInfo, FigureUnit, Samples, cost, latency, rate, share};
+use super::info::{Direction, Elsewhere, FigureInfo, Samples, cost, latency, rate, share};
+use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
 pub(super) const CATALOGUE: [FigureInfo; 35] = [
@@ -81,29 +82,29 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ..rate(
             "goodput",
             "goodput",
-            FigureUnit::RequestsPerSecond,
+            Unit::REQUESTS_PER_SECOND,
             "requests scheduled in the window that met their SLO / window",
         )
     },
     FigureInfo {
         field: "completed_requests_per_s",
         meaning: "requests whose answer was complete in the window",
-        ..rate("request_rate", "requests", FigureUnit::RequestsPerSecond, "answers completed in the window / window")
+        ..rate("request_rate", "requests", Unit::REQUESTS_PER_SECOND, "answers completed in the window / window")
     },
     FigureInfo {
         meaning: "prompt tokens of the requests whose first token arrived in the window and that did not fail",
-        ..rate("input_tokens_per_s", "input tokens", FigureUnit::TokensPerSecond, "prompt tokens / window")
+        ..rate("input_tokens_per_s", "input tokens", Unit::TOKENS_PER_SECOND, "prompt tokens / window")
     },
     FigureInfo {
         meaning: "answer tokens that arrived in the window, of answers that did not fail",
-        ..rate("output_tokens_per_s", "output tokens", FigureUnit::TokensPerSecond, "answer tokens / window")
+        ..rate("output_tokens_per_s", "output tokens", Unit::TOKENS_PER_SECOND, "answer tokens / window")
     },
     FigureInfo {
         meaning: "answer tokens that arrived in the window, of all answers",
         ..rate(
             "arrived_output_tokens_per_s",
             "output tokens that arrived",
-            FigureUnit::TokensPerSecond,
+            Unit::TOKENS_PER_SECOND,
             "answer tokens / window, failed answers included",
         )
     },
@@ -113,7 +114,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ..rate(
             "output_tokens_per_s_per_gpu",
             "output tokens/s per GPU",
-            FigureUnit::TokensPerSecond,
+            Unit::TOKENS_PER_SECOND,
             "answer tokens / window / GPUs",
         )
     },
@@ -124,7 +125,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
             name: "output_token_throughput_per_user",
             formula: "1 / inter_token_latency, of each request",
         }],
-        ..rate("tokens_per_s_per_user", "tokens/s per user", FigureUnit::TokensPerSecond, "1 s / median TPOT")
+        ..rate("tokens_per_s_per_user", "tokens/s per user", Unit::TOKENS_PER_SECOND, "1 s / median TPOT")
     },
     FigureInfo {
         meaning: "answer tokens per second of a request from its scheduled moment to its last token: half are at least \
@@ -137,7 +138,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ..rate(
             "tokens_per_s_per_request",
             "tokens/s per request",
-            FigureUnit::TokensPerSecond,
+            Unit::TOKENS_PER_SECOND,
             "1 / p50 over requests of e2e / N",
         )
     },
@@ -146,18 +147,18 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ..rate(
             "p5_tokens_per_s_per_request",
             "p5 tokens/s per request",
-            FigureUnit::TokensPerSecond,
+            Unit::TOKENS_PER_SECOND,
             "1 / p95 over requests of e2e / N",
         )
     },
     FigureInfo {
         meaning: "answer tokens of a complete answer, on average",
-        ..rate("output_tokens_per_answer", "tokens per answer", FigureUnit::Tokens, "answer tokens / complete answers")
+        ..rate("output_tokens_per_answer", "tokens per answer", Unit::TOKENS, "answer tokens / complete answers")
     },
     FigureInfo {
         better: Direction::Less,
         meaning: "requests waiting or in flight, on average over the window",
-        ..rate("in_flight", "in flight", FigureUnit::Requests, "time of all requests in flight / window")
+        ..rate("in_flight", "in flight", Unit::REQUESTS, "time of all requests in flight / window")
     },
     FigureInfo {
         of_parts: true,
@@ -192,10 +193,10 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         better: Direction::Less,
         meaning: "attempts per request, of clients that retry or hedge; absent where each request is sent once",
         source: "Google, Site Reliability Engineering (2016), chapter 22: retries amplify an overload",
-        ..rate("amplification", "attempts per request", FigureUnit::Requests, "attempts / requests")
+        ..rate("amplification", "attempts per request", Unit::REQUESTS, "attempts / requests")
     },
     cost(
-        FigureUnit::Money,
+        Unit::MONEY,
         [
             "cost_per_million_output_tokens",
             "cost of 1M output tokens",
@@ -205,7 +206,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ],
     ),
     cost(
-        FigureUnit::Money,
+        Unit::MONEY,
         [
             "cost_per_answer",
             "cost of an answer",
@@ -215,7 +216,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ],
     ),
     cost(
-        FigureUnit::Money,
+        Unit::MONEY,
         [
             "cost_per_acceptable_answer",
             "cost of an acceptable answer",
@@ -225,7 +226,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ],
     ),
     cost(
-        FigureUnit::Joules,
+        Unit::JOULES,
         [
             "energy_per_million_output_tokens",
             "energy of 1M output tokens",
@@ -234,7 +235,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ],
     ),
     cost(
-        FigureUnit::Joules,
+        Unit::JOULES,
         [
             "energy_per_answer",
             "energy of an answer",
@@ -244,7 +245,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         ],
     ),
     cost(
-        FigureUnit::Joules,
+        Unit::JOULES,
         [
             "energy_per_acceptable_answer",
             "energy of an acceptable answer",

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::info::FigureUnit;
 use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::unit::Unit;
 use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::observed::Observed;
@@ -79,7 +79,7 @@ impl Costs {
 
     /// One of the figures of the catalogue.
     pub(in crate::analysis) fn figure(&self, metric: Metric) -> Option<Figure> {
-        let units = if metric.info().unit == FigureUnit::Money { self.money? } else { self.joules? };
+        let units = if metric.info().unit == Unit::MONEY { self.money? } else { self.joules? };
         let exact = match metric {
             Metric::CostPerMillionOutputTokens | Metric::EnergyPerMillionOutputTokens => {
                 units.per_million_output_tokens

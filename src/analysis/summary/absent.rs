@@ -1,7 +1,8 @@
 //! Why a run lacks a figure, and which option gives it.
 
 use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::info::{FigureKind, FigureUnit};
+use crate::analysis::figures::info::FigureKind;
+use crate::analysis::figures::unit::Unit;
 use crate::analysis::summary::run::Summary;
 use crate::record::DeploymentFacts;
 
@@ -14,7 +15,7 @@ const SHARE: &str = "one of several generators sees a share of the answers (skyl
 impl Metric {
     /// What the figure needs of the deployment that is not given, with the option that gives it.
     pub(crate) fn lacks(self, facts: &DeploymentFacts) -> Option<&'static str> {
-        let is_money = self.info().unit == FigureUnit::Money;
+        let is_money = self.info().unit == Unit::MONEY;
         match (facts.gpu_hour, facts.gpus) {
             (None, _) if is_money => Some(NO_PRICE),
             (_, None) if is_money || self == Self::OutputTokensPerGpu => Some(NO_GPUS),
@@ -29,10 +30,8 @@ impl Summary {
         let energy = self.server.as_ref().and_then(|server| server.energy);
         let of_costs = match metric.info().unit {
             _ if metric.kind() == FigureKind::Cost && self.run.shard.is_some() => Some(SHARE),
-            FigureUnit::Joules if energy.is_none() => Some(NO_POWER),
-            FigureUnit::Joules if !energy.is_some_and(|energy| energy.is_of(self.run.deployment.gpus)) => {
-                Some(OTHER_DEVICES)
-            }
+            Unit::JOULES if energy.is_none() => Some(NO_POWER),
+            Unit::JOULES if !energy.is_some_and(|energy| energy.is_of(self.run.deployment.gpus)) => Some(OTHER_DEVICES),
             _ => metric.lacks(&self.run.deployment),
         };
         of_costs.or_else(|| self.delivery.why_absent(metric))

@@ -90,7 +90,7 @@ pub(crate) fn schema(
     let described = |key: FigureKey| {
         let mut figure = of.clone();
         let statistic = key.statistic.map_or(String::new(), |statistic| format!("{statistic}: "));
-        let (meaning, unit) = (key.metric.info().meaning, key.metric.info().unit.sign());
+        let (meaning, unit) = (key.metric.info().meaning, key.metric.info().unit.sign);
         figure.insert("description".to_owned(), format!("{statistic}{meaning} ({unit}).").into());
         (key.field(), figure.to_value())
     };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::change::{Change, ChangeBasis, Pairing};
 use super::side::ComparedSide;
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureUnit, Status, VerdictOutcome};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Status, Unit, VerdictOutcome};
 use crate::experiment::difference::DifferenceScale;
 use crate::units::counted;
 
@@ -112,7 +112,7 @@ impl Gate {
             return self.unmeasured(DISTRUSTED);
         }
         let Margin { figure, share, .. } = self.margin();
-        if figure.metric.info().unit == FigureUnit::Money && baseline.currency() != other.currency() {
+        if figure.metric.info().unit == Unit::MONEY && baseline.currency() != other.currency() {
             return self.unmeasured("prices are in different currencies");
         }
         let requests = pairing.requests(figure, baseline, other);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::side::ComparedSide;
-use crate::analysis::{FigureKey, FigureUnit, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKey, Metric, Quantile, Statistic, Unit};
 
 /// The compared figures.
 static SUBJECTS: [FigureKey; 20] = [
@@ -39,7 +39,7 @@ pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     let has_one_currency = sides.windows(2).all(|pair| pair[0].currency() == pair[1].currency());
     let mut keys = SUBJECTS.to_vec();
     keys.retain(|key| match key.metric.info().unit {
-        FigureUnit::Money => has_one_currency,
+        Unit::MONEY => has_one_currency,
         // Of one GPU it is the rate itself.
         _ => key.metric != Metric::OutputTokensPerGpu || is_shared,
     });

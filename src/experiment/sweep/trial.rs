@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Load;
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{
-    FigureKey, FigureSet, FigureUnit, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
+    FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary, Unit,
 };
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
@@ -282,8 +282,8 @@ fn figures_of(run: &Summary) -> FigureSet {
     // Costs are there where what they take is given, attempts where clients may send again.
     let is_known = |key: &FigureKey| match key.metric.info().unit {
         _ if key.metric == Metric::Amplification => run.attempts.is_some(),
-        FigureUnit::Money => run.run.deployment.gpu_hour.is_some(),
-        FigureUnit::Joules => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
+        Unit::MONEY => run.run.deployment.gpu_hour.is_some(),
+        Unit::JOULES => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
         _ => true,
     };
     let figures = FigureSet::new(followed().filter(is_known), &[run]);
@@ -322,9 +322,10 @@ pub struct SweepPoint {
 
 /// Whether a load meets the objectives, from all of its runs (after RFC 9971, section 6: lower bound, upper bound,
 /// undecided).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum LoadClass {
     /// It does: a lower bound of the highest load.
     Passed,

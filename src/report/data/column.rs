@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::analysis::Unit;
 use crate::clock::Timestamp;
-use crate::report::unit::Unit;
 
 /// A column of a table whose rows are `R`. Every format of the table has the same columns under the same names.
 pub(super) struct DataColumn<R> {
@@ -62,6 +62,15 @@ pub(super) fn at<R>(
     new(name, Unit::SECONDS, meaning, ReadAs::Number(Box::new(seconds)))
 }
 
+/// A number without a unit, or with one that another column names.
+pub(super) fn number<R>(
+    name: &'static str,
+    meaning: &'static str,
+    read: impl Fn(&R) -> Option<f64> + 'static,
+) -> DataColumn<R> {
+    new(name, Unit::NONE, meaning, ReadAs::Number(Box::new(read)))
+}
+
 /// A length of time.
 pub(super) fn ms<R>(
     name: impl Into<Cow<'static, str>>,
@@ -82,4 +91,9 @@ pub(super) fn per_second<R>(
 
 pub(super) fn flag<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<bool>) -> DataColumn<R> {
     new(name, Unit::NONE, meaning, ReadAs::Flag(read))
+}
+
+/// The name of a variant.
+pub(super) fn name<'r>(of: impl Into<&'static str>) -> Option<Cow<'r, str>> {
+    Some(Cow::Borrowed(of.into()))
 }

@@ -16,7 +16,8 @@ pub(in crate::report) fn requests_csv(report: RunReport<'_>, out: Out<'_>) -> io
     write(&RequestRow::columns_of(report.log), rows, out)
 }
 
-fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {
+/// Writes a table: its columns' names, then a line a row.
+pub(super) fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {
     let mut writer = Writer::from_writer(out);
     writer.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
     let mut field = Vec::new();
@@ -38,7 +39,7 @@ fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'
 
 /// A text as a spreadsheet shows it and does nothing else with it: on one line, and with an apostrophe before
 /// what it would take for a formula (OWASP, *CSV Injection*), in full-width signs too. It may be a server's.
-pub(super) fn text(text: Cow<'_, str>) -> Cow<'_, str> {
+fn text(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         text
     } else {

@@ -1,99 +1,76 @@
 //! The points of a sweep and the rounds of an A/B experiment as tidy tables.
 
+use std::borrow::Cow;
 use std::io;
 
-use csv::Writer;
-use serde::Serialize;
-
-use super::csv::text;
-use crate::analysis::{FigureKind, SampleWarning};
-use crate::experiment::{AbTest, Load, LoadClass, Sweep};
+use super::column::{DataColumn, name, number, text, whole};
+use super::csv::write;
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind};
+use crate::experiment::{AbMetric, AbPair, AbTest, Load, Sweep, SweepPoint};
 use crate::report::run_report::Out;
 
 /// A figure of a load.
-#[derive(Serialize)]
-struct PointRow {
-    /// `rate_per_s` or `users`.
-    load_kind: &'static str,
-    load: f64,
-    /// Whether the load meets the objectives.
-    class: LoadClass,
-    metric: String,
-    /// Mean over the load's runs.
-    value: Option<f64>,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    /// Runs that have the figure.
-    runs: u64,
-    std: Option<f64>,
-    interval_low: Option<f64>,
-    interval_high: Option<f64>,
-    mark: Option<SampleWarning>,
-}
+type PointRow<'a> = (&'a SweepPoint, &'a FigureKey, &'a AcrossRuns);
 
 /// `points.csv`: a row a figure and load of a sweep, from low to high.
 pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<()> {
-    let mut writer = Writer::from_writer(out);
-    for point in &sweep.points {
-        let load_kind = match point.load {
-            Load::Rate(_) => "rate_per_s",
-            Load::Users(_) => "users",
-        };
-        for (key, across) in point.figures.iter() {
-            let open = |bound: Option<f64>| bound.filter(|_| across.mean.is_none());
-            writer.serialize(PointRow {
-                load_kind,
-                load: point.load.amount(),
-                class: point.class,
-                metric: key.field(),
-                value: across.mean,
-                at_least: open(across.mean_at_least),
-                at_most: open(across.mean_at_most),
-                runs: across.values.iter().flatten().count() as u64,
-                std: across.std,
-                interval_low: across.interval_low,
-                interval_high: across.interval_high,
-                mark: across.mark,
-            })?;
-        }
-    }
-    writer.flush()
+    let rows = sweep.points.iter().flat_map(|point| point.figures.iter().map(move |(key, of)| (point, key, of)));
+    write(&point_columns(), rows, out)
 }
 
-/// A metric in a round.
-#[derive(Serialize)]
-struct RoundRow<'a> {
-    round: u64,
-    /// `decides` by the metrics that were chosen before the first round, `explored`.
-    role: &'static str,
-    /// Name of the class; empty: all requests.
-    class: &'a str,
-    metric: &'a str,
-    unit: &'static str,
-    a: Option<f64>,
-    b: Option<f64>,
+fn point_columns<'a>() -> Vec<DataColumn<PointRow<'a>>> {
+    let open = |of: &AcrossRuns, bound: Option<f64>| bound.filter(|_| of.mean.is_none());
+    vec![
+        text("load_kind", "rate_per_s or users", |(point, ..): &PointRow<'_>| {
+            Some(if matches!(point.load, Load::Rate(_)) { "rate_per_s" } else { "users" }.into())
+        }),
+        number("load", "The load", |(point, ..): &PointRow<'_>| Some(point.load.amount())),
+        text("class", "Whether the load meets the objectives", |(point, ..): &PointRow<'_>| name(point.class)),
+        text("metric", "Name of the figure", |(_, key, _): &PointRow<'_>| Some(key.field().into())),
+        number("value", "Mean over the load's runs", |(.., of): &PointRow<'_>| of.mean),
+        number("at_least", "The least that it can be", move |(.., of): &PointRow<'_>| open(of, of.mean_at_least)),
+        number("at_most", "The most that it can be", move |(.., of): &PointRow<'_>| open(of, of.mean_at_most)),
+        whole("runs", "Runs that have the figure", |(.., of)| Some(of.values.iter().flatten().count() as u64)),
+        number("std", "Standard deviation over the runs", |(.., of): &PointRow<'_>| of.std),
+        number("interval_low", "Lower end of its 95 % interval", |(.., of): &PointRow<'_>| of.interval_low),
+        number("interval_high", "Upper end", |(.., of): &PointRow<'_>| of.interval_high),
+        text("mark", "A reservation", |(.., of): &PointRow<'_>| name(of.mark?)),
+    ]
 }
+
+/// A metric in a round: its role, its class (empty: all requests), the metric, and its figures of both sides.
+type RoundRow<'a> = (&'static str, &'a str, &'a AbMetric, AbPair);
 
 /// `rounds.csv`: a row a metric and round of an A/B experiment that counts.
 pub(in crate::report) fn rounds_csv(test: &AbTest, out: Out<'_>) -> io::Result<()> {
-    let mut writer = Writer::from_writer(out);
-    let whole = [("decides", &test.metrics), ("explored", &test.explored)];
-    let of_classes = test.classes.iter().map(|class| ("decides", text(class.class.as_str().into()), &class.metrics));
-    let all = whole.into_iter().map(|(role, metrics)| (role, "".into(), metrics)).chain(of_classes);
-    for (role, class, metrics) in all {
-        for metric in metrics {
-            let name = text(metric.metric.as_str().into());
-            let unit = match metric.unit {
+    let whole = [("decides", "", &test.metrics), ("explored", "", &test.explored)];
+    let of_classes = test.classes.iter().map(|class| ("decides", class.class.as_str(), &class.metrics));
+    let metrics = whole.into_iter().chain(of_classes);
+    let rows = metrics.flat_map(|(role, class, metrics)| {
+        metrics.iter().flat_map(move |metric| metric.figures.iter().map(move |pair| (role, class, metric, *pair)))
+    });
+    write(&round_columns(), rows, out)
+}
+
+fn round_columns<'a>() -> Vec<DataColumn<RoundRow<'a>>> {
+    vec![
+        whole("round", "Number of the round", |(.., pair)| Some(pair.round)),
+        text(
+            "role",
+            "decides of the metrics that were chosen before the first round, explored",
+            |row: &RoundRow<'_>| Some(row.0.into()),
+        ),
+        text("class", "Name of the class; empty: all requests", |row: &RoundRow<'_>| Some(Cow::Borrowed(row.1))),
+        text("metric", "Name of the metric", |(_, _, metric, _): &RoundRow<'_>| Some(Cow::Borrowed(&*metric.metric))),
+        text("unit", "Its unit; empty where it has none", |(_, _, metric, _): &RoundRow<'_>| {
+            Some(Cow::Borrowed(match metric.unit {
                 FigureKind::Latency => "ms",
                 FigureKind::Rate => "1/s",
                 FigureKind::Share => "share",
                 FigureKind::Count | FigureKind::Cost => "",
-            };
-            for pair in &metric.figures {
-                let (round, a, b) = (pair.round, pair.a, pair.b);
-                writer.serialize(RoundRow { round, role, class: &class, metric: &name, unit, a, b })?;
-            }
-        }
-    }
-    writer.flush()
+            }))
+        }),
+        number("a", "Its figure of A", |(.., pair): &RoundRow<'_>| pair.a),
+        number("b", "Its figure of B", |(.., pair): &RoundRow<'_>| pair.b),
+    ]
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use super::column::{DataColumn, at, flag, ms, per_second, text, tokens, whole};
+use super::column::{DataColumn, at, flag, ms, name, per_second, text, tokens, whole};
 use crate::analysis::{Metric, RequestLatency, StreamDelivery, tokens_per_s};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog};
@@ -230,11 +230,6 @@ fn longest_gap(row: &RequestRow<'_>) -> Option<f64> {
     let later = chunks.iter().skip(1);
     let gaps = chunks.iter().zip(later).map(|(before, after)| after.at.since(before.at));
     gaps.max().map(millis)
-}
-
-/// The name of a variant.
-fn name<'r>(of: impl Into<&'static str>) -> Option<Cow<'r, str>> {
-    Some(Cow::Borrowed(of.into()))
 }
 
 /// A chunk of an answer.

@@ -3,7 +3,7 @@
 use crate::analysis::{DeviceSummary, GaugeSummary, reason_in_words};
 use crate::record::Gauge;
 use crate::report::document::{Table, TableOf};
-use crate::report::sides::together;
+use crate::report::figures::together;
 use crate::units::{counted, listed, percent, three_digits};
 
 pub(super) const GIB: f64 = 1_073_741_824.0;

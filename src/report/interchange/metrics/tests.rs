@@ -113,7 +113,7 @@ fn both_sides_for_prometheus() {
 #[test]
 fn every_figure_of_the_catalogue_has_a_series() {
     let others = Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency);
-    let names: Vec<String> = others.map(|&metric| series_name(metric)).collect();
+    let names: Vec<String> = others.map(|metric| series_name(metric.name())).collect();
     assert!(
         ["completed_requests", "output_tokens_by_gpu", "tokens_by_user", "error", "check_pass"]
             .iter()

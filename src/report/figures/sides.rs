@@ -1,31 +1,17 @@
-//! The figures of the server, of its devices and of this client one by one, for tables and series.
+//! The figures of the server, of its devices and of this client.
 
+use super::run::RunFigure;
 use crate::analysis::{
-    BucketQuantile, ClientLoad, DelaySummary, DeviceSummary, Figure, GaugeSummary, SampleWarning, ServerSide, Summary,
-    TimeBeside,
+    BucketQuantile, ClientLoad, DelaySummary, DeviceSummary, Figure, GaugeSummary, ServerSide, Summary, TimeBeside,
+    Unit,
 };
 use crate::record::{Counter, Gauge, ServerTime};
-use crate::report::unit::Unit;
 
-/// A figure of one of the two sides.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct SideFigure {
-    /// What was measured, such as `server_ttft`.
-    pub(super) metric: &'static str,
-    /// What it is, in a few words without a full stop.
-    pub(super) meaning: &'static str,
-    /// `total`, `share`, `mean`, `max`, `p50` or `p99`.
-    pub(super) statistic: &'static str,
-    pub(super) unit: Unit,
-    pub(super) value: Figure,
-    /// Samples that it rests on, where they are counted.
-    pub(super) n: Option<u64>,
-    /// Its reservation.
-    pub(super) mark: Option<SampleWarning>,
-}
+/// A figure of one of the two sides, where it is reported.
+type SideFigure = Option<RunFigure<'static>>;
 
 /// All that is known of both sides; what nobody reports is not there.
-pub(super) fn side_figures(summary: &Summary) -> Vec<SideFigure> {
+pub(super) fn sides(summary: &Summary) -> Vec<RunFigure<'static>> {
     let server = summary.server.iter().flat_map(server);
     server.chain(summary.client.iter().flat_map(client)).flatten().collect()
 }
@@ -33,13 +19,13 @@ pub(super) fn side_figures(summary: &Summary) -> Vec<SideFigure> {
 /// What is measured, what it is, and its unit.
 type Measured = (&'static str, &'static str, Unit);
 
-fn exactly(of: Measured, statistic: &'static str, value: Option<f64>) -> Option<SideFigure> {
-    let ((metric, meaning, unit), value) = (of, Figure::Exact(value?));
-    Some(SideFigure { metric, meaning, statistic, unit, value, n: None, mark: None })
+fn exactly(of: Measured, statistic: &'static str, value: Option<f64>) -> SideFigure {
+    let (metric, meaning, unit) = of;
+    Some(RunFigure::new(metric, meaning, unit, Some(Figure::Exact(value?))).statistic(statistic))
 }
 
 /// Mean and largest of a value over the window.
-fn mean_and_max(of: Measured, gauge: Option<GaugeSummary>) -> [Option<SideFigure>; 2] {
+fn mean_and_max(of: Measured, gauge: Option<GaugeSummary>) -> [SideFigure; 2] {
     let (mean, max) = (gauge.map(|gauge| gauge.mean), gauge.map(|gauge| gauge.max));
     [exactly(of, "mean", mean), exactly(of, "max", max)]
 }
@@ -71,7 +57,7 @@ const TIMES: [(ServerTime, &str, &str); 6] = [
     (ServerTime::E2e, "server_e2e", "Time to the last token by the server, from arrival"),
 ];
 
-fn server(server: &ServerSide) -> Vec<Option<SideFigure>> {
+fn server(server: &ServerSide) -> Vec<SideFigure> {
     let gauges = GAUGES.into_iter().flat_map(|(gauge, of)| mean_and_max(of, server.gauge(gauge)));
     let totals = COUNTERS.into_iter().map(|(counter, of)| exactly(of, "total", server.rise(counter)));
     let mut figures: Vec<_> = gauges.chain(totals).collect();
@@ -92,12 +78,7 @@ fn server(server: &ServerSide) -> Vec<Option<SideFigure>> {
 }
 
 /// Mean, median and p99 of one of the server's times, the percentiles as far as its buckets tell.
-fn times(
-    server: &ServerSide,
-    time: ServerTime,
-    metric: &'static str,
-    meaning: &'static str,
-) -> [Option<SideFigure>; 3] {
+fn times(server: &ServerSide, time: ServerTime, metric: &'static str, meaning: &'static str) -> [SideFigure; 3] {
     let times = server.times.get(&time);
     let n = times.map(|times| times.count.round() as u64);
     let mean = times.map(|times| Figure::Exact(times.mean_ms));
@@ -109,12 +90,13 @@ fn times(
     let p99 = times.and_then(|times| times.p99).map(within);
     let p99_mark = times.and_then(|times| times.p99_mark);
     [("mean", mean, None), ("p50", p50, None), ("p99", p99, p99_mark)].map(|(statistic, value, mark)| {
-        Some(SideFigure { metric, meaning, statistic, unit: Unit::MILLISECONDS, value: value?, n, mark })
+        let figure = RunFigure::new(metric, meaning, Unit::MILLISECONDS, Some(value?));
+        Some(RunFigure { n, mark, ..figure.statistic(statistic) })
     })
 }
 
 /// What of the client's times lies outside of the server: the network, proxies, both kernels.
-fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>) -> [Option<SideFigure>; 2] {
+fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>) -> [SideFigure; 2] {
     [
         exactly((metric, meaning, Unit::MILLISECONDS), "mean", time.map(|time| time.outside_ms)),
         exactly((metric, meaning, Unit::SHARE), "share", time.map(|time| time.outside_share)),
@@ -141,7 +123,7 @@ const SLOWED: &str =
     "Longest time in which one reason (heat, the power supply, the hardware) lowered a device's clocks";
 
 /// All devices together: means over them, the largest of any, the power of all.
-fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {
+fn devices(server: &ServerSide) -> Vec<SideFigure> {
     let devices = server.devices.as_slice();
     let whole = devices.iter().filter(|device| device.part_of.is_none()).count();
     let of_devices = ("devices", "Devices that report metrics", Unit::DEVICES);
@@ -160,7 +142,7 @@ fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {
 }
 
 /// Mean of a value over those devices that report it, and the smallest and the largest of any; `None` where none does.
-pub(super) fn together(devices: &[DeviceSummary], gauge: OfDevice) -> Option<GaugeSummary> {
+pub(in crate::report) fn together(devices: &[DeviceSummary], gauge: OfDevice) -> Option<GaugeSummary> {
     let report: Vec<_> = devices.iter().filter_map(gauge).collect();
     let GaugeSummary { last, covered_s, .. } = *report.last()?;
     let mean = report.iter().map(|gauge| gauge.mean).sum::<f64>() / report.len() as f64;
@@ -169,7 +151,7 @@ pub(super) fn together(devices: &[DeviceSummary], gauge: OfDevice) -> Option<Gau
     Some(GaugeSummary { mean, min, max, last, covered_s })
 }
 
-fn client(client: &ClientLoad) -> Vec<Option<SideFigure>> {
+fn client(client: &ClientLoad) -> Vec<SideFigure> {
     let cores = ("client_cpu_cores", "CPU cores that the client used", Unit::CORES);
     let busy = "Time in which the client's read loop was busy";
     let memory = ("client_memory", "Memory that the client used", Unit::BYTES);
@@ -192,7 +174,7 @@ fn client(client: &ClientLoad) -> Vec<Option<SideFigure>> {
         let Some(DelaySummary { n, p50_ms, p99_ms, max_ms }) = delay else { continue };
         figures.extend([("p50", p50_ms), ("p99", p99_ms), ("max", max_ms)].map(|(statistic, ms)| {
             let figure = exactly((metric, meaning, Unit::MILLISECONDS), statistic, Some(ms))?;
-            Some(SideFigure { n: Some(n), ..figure })
+            Some(RunFigure { n: Some(n), ..figure })
         }));
     }
     figures
@@ -232,8 +214,9 @@ mod tests {
     #[test]
     fn both_sides_are_there_figure_by_figure() {
         let log = counted();
-        let figures = side_figures(&summarise(&log, &[]));
-        let report: BTreeMap<_, _> = figures.iter().map(|figure| ((figure.metric, figure.statistic), figure)).collect();
+        let figures = sides(&summarise(&log, &[]));
+        let report: BTreeMap<_, _> =
+            figures.iter().map(|figure| ((figure.metric, &*figure.statistic), figure)).collect();
         assert_eq!(report.len(), figures.len(), "no name is there twice");
         let minute = Timestamp::from_secs_f64(60.0);
         let firsts = log.records.iter().filter_map(|record| Some((record.chunks.first_at()?, record.sent?)));
@@ -276,33 +259,33 @@ mod tests {
             (("client_read_delay", "p99"), 0.5),
         ];
         for (name, value) in expected {
-            let Figure::Exact(found) = report[&name].value else { panic!("{name:?} is not exact") };
+            let Some(Figure::Exact(found)) = report[&name].value else { panic!("{name:?} is not exact") };
             assert!((found - value).abs() < 1e-9 * value.abs().max(1.0), "{name:?}: {found} is not {value}");
         }
         // A server's percentile is known to lie in a bucket.
         let ttft = report[&("server_ttft", "p99")];
-        assert_eq!((ttft.value, ttft.n), (Figure::Between { low: 250.0, high: 500.0 }, Some(590)));
+        assert_eq!((ttft.value, ttft.n), (Some(Figure::Between { low: 250.0, high: 500.0 }), Some(590)));
     }
 
     #[test]
     fn what_nobody_reports_is_not_there() {
-        assert!(side_figures(&summarise(&run(1_000, Vec::new()), &[])).is_empty());
+        assert!(sides(&summarise(&run(1_000, Vec::new()), &[])).is_empty());
     }
 
     #[test]
     fn the_guide_lists_them() {
         let mut lines: Vec<String> = Vec::new();
-        for of_metric in side_figures(&summarise(&counted(), &[])).chunk_by(|a, b| a.metric == b.metric) {
+        for of_metric in sides(&summarise(&counted(), &[])).chunk_by(|a, b| a.metric == b.metric) {
             let mut units: Vec<_> = of_metric.iter().map(|figure| figure.unit.sign).collect();
             units.dedup();
-            let statistics: Vec<_> = of_metric.iter().map(|figure| figure.statistic).collect();
+            let statistics: Vec<_> = of_metric.iter().map(|figure| &*figure.statistic).collect();
             let (metric, meaning) = (of_metric[0].metric, of_metric[0].meaning);
             let (statistics, units) = (statistics.join(", "), units.join(", "));
             lines.push(format!("| `{metric}` | {statistics} | {units} | {meaning} |"));
         }
         let list = lines.join("\n");
         assert!(
-            include_str!("../guide/formats.md").contains(&list),
+            include_str!("../../guide/formats.md").contains(&list),
             "src/guide/formats.md does not have this list:\n{list}"
         );
     }
