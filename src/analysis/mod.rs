@@ -35,18 +35,16 @@ pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary, LateStampSummary};
 pub use client::pauses::HostStallImpact;
-pub use figures::catalogue::Metric;
-pub use figures::info::{Direction, Elsewhere, FigureInfo, FigureKind, Samples};
-pub use figures::key::{FigureKey, FigureKeyError, Statistic};
-pub use figures::part::PartName;
-pub use figures::percentile::{Figure, Sample};
-pub use figures::quantile::{Quantile, SampleWarning, Unresolvable};
-pub use figures::unit::Unit;
-pub use judgements::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
-pub use judgements::finding::{Finding, FindingKind};
-pub use judgements::item::{Checklist, ChecklistItem, ChecklistRule};
+pub use figures::{
+    Direction, Elsewhere, Figure, FigureInfo, FigureKey, FigureKeyError, FigureKind, Metric, PartName, Quantile,
+    Sample, SampleWarning, Samples, Statistic, Unit, Unresolvable,
+};
+pub use judgements::{
+    Check, CheckOutcome, Checklist, ChecklistItem, ChecklistRule, Finding, FindingKind, Reason, Rule, Verdict,
+    VerdictOutcome,
+};
 pub use latency::aliases::Alias;
-pub use latency::curve::{GapBar, GapHistogram, LatencyCurve};
+pub use latency::curve::{GapBar, LatencyCurve, TokenGaps};
 pub use latency::gaps::Stalls;
 pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
@@ -63,22 +61,13 @@ pub use parts::fairness::Fairness;
 pub use parts::part::Part;
 pub use parts::phases::PhaseLoad;
 pub use parts::tags::TagValues;
-pub use requests::answers::answers_end;
-pub use requests::delivery::StreamDelivery;
-pub use requests::form::LoadForm;
-pub use requests::latency::RequestLatency;
-pub use requests::observed::of_request;
-pub use requests::oddities::OddAnswers;
-pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
-pub use requests::quality::{
-    AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, SlicePasses,
+pub use requests::{
+    AnswerForms, Balance, CheckExample, CheckPasses, ClassForms, Dot, FailureCount, Failures, FormFault, Lengths,
+    LoadForm, MadePrompts, OddAnswers, Passes, Quality, RequestCounts, RequestLatency, RequestSpeed, RequestState,
+    SampledRequests, Scatter, SlicePasses, StreamDelivery, TakenImages, TakenPrompts, TokenAccount, answers_end,
+    of_request,
 };
-pub use requests::sampled::{Dot, RequestState, SampledRequests, Scatter};
-pub(crate) use requests::slo_outcome::SloOutcome;
-pub use requests::speed::RequestSpeed;
-pub(crate) use requests::speed::tokens_per_s;
-pub use requests::taken::{TakenImages, TakenPrompts};
-pub use requests::tokens::{Balance, Lengths, MadePrompts, TokenAccount};
+pub(crate) use requests::{SloOutcome, tokens_per_s};
 pub use server::costs::{Costs, UnitCosts};
 pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};
 pub use server::histogram::{BothAccounts, BucketQuantile, CountBeside, TimeBeside, TimeSummary};

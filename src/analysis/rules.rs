@@ -1,7 +1,6 @@
 //! Tables of rules: what a rule is named, what it looks at, what it says and advises, and what silences it.
 
-use super::judgements::check::Rule;
-use super::judgements::finding::FindingKind;
+use super::judgements::{FindingKind, Rule};
 use super::summary::run::Summary;
 use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::Purpose;

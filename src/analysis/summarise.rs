@@ -1,9 +1,8 @@
 //! Turns the records of a run into its summary.
 
 use super::checklist::evidence::Evidence;
-use super::judgements::finding::Finding;
-use super::judgements::item::Checklist;
-use super::requests::observed::Observed;
+use super::judgements::{Checklist, Finding};
+use super::requests::Observed;
 use super::slo::objective::Objective;
 use super::summary::run::Summary;
 use super::verdict::judge::judge;

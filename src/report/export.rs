@@ -87,7 +87,7 @@ impl<W> ExportFile<W> {
 
 /// A run with all that its log says.
 fn whole(report: RunReport<'_>) -> Document {
-    documents::run(report.summary, report.extras, Some(report.log))
+    documents::run(report.summary, report.diagnosis, Some(report.log))
 }
 
 fn text(document: &Document) -> String {
@@ -106,7 +106,7 @@ impl Export {
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text(Extent::Summary)),
             run: &[ExportFile::text("summary.txt", |report, out| {
-                put(out, text(&documents::run(report.summary, report.extras, None)))
+                put(out, text(&documents::run(report.summary, report.diagnosis, None)))
             })],
             sweep: &[ExportFile::text("sweep.txt", |sweep, out| put(out, text(&documents::sweep(sweep))))],
             ab: &[ExportFile::text("ab.txt", |test, out| put(out, text(&documents::ab(test))))],
@@ -115,7 +115,9 @@ impl Export {
             name: "json",
             what: "for programs, on standard output",
             place: UsualPlace::Shown(Format::Json),
-            run: &[ExportFile::text("summary.json", |report, out| put(out, json_with(report.summary, report.extras)?))],
+            run: &[ExportFile::text("summary.json", |report, out| {
+                put(out, json_with(report.summary, report.diagnosis)?)
+            })],
             sweep: &[ExportFile::text("sweep.json", |sweep, out| put(out, json(sweep)?))],
             ab: &[ExportFile::text("ab.json", |test, out| put(out, json(test)?))],
         },
@@ -246,7 +248,7 @@ mod tests {
     }
 
     fn json_of(log: &crate::record::RunLog) -> String {
-        crate::report::sample_runs::report(log, &[], |report| json_with(report.summary, report.extras)).unwrap()
+        crate::report::sample_runs::report(log, &[], |report| json_with(report.summary, report.diagnosis)).unwrap()
     }
 
     #[test]

@@ -17,5 +17,4 @@ pub use document::Document;
 pub(crate) use export::{Content, Export, ExportFile, Format, UsualPlace, WriteOf, WriteRun};
 pub(crate) use interchange::otlp_json;
 pub use render::{Colour, Extent, Style, printable};
-pub use run_report::Extras;
 pub(crate) use run_report::{Out, RunReport};

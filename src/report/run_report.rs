@@ -1,8 +1,6 @@
-//! What every writer of a run gets: its log, its summary, and what else there is to say.
+//! What every writer of a run gets: its log, its summary and its diagnosis.
 
 use std::io::Write;
-
-use serde::Serialize;
 
 use crate::analysis::Summary;
 use crate::experiment::Diagnosis;
@@ -18,17 +16,8 @@ pub(crate) struct RunReport<'a> {
     pub(crate) log: &'a RunLog,
     /// What analysis found in it.
     pub(crate) summary: &'a Summary,
-    /// What is said besides.
-    pub(crate) extras: Extras<'a>,
-}
-
-/// What is said about a run besides its own summary.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Extras<'a> {
     /// The regime in which the server seems to be.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnosis: Option<&'a Diagnosis>,
+    pub(crate) diagnosis: Option<&'a Diagnosis>,
 }
 
 #[cfg(test)]
@@ -54,10 +43,10 @@ mod tests {
                 String::from_utf8(vllm).unwrap(),
                 shared["scenario"]["stack"][0]["standardized"].to_string(),
             ];
-            let summary = json_with(report.summary, Extras::default()).unwrap();
+            let summary = json_with(report.summary, None).unwrap();
             (
-                render::text(&documents::run(report.summary, Extras::default(), None), Style::PLAIN, Extent::Full),
-                render::html(&documents::run(report.summary, Extras::default(), Some(log))),
+                render::text(&documents::run(report.summary, None, None), Style::PLAIN, Extent::Full),
+                render::html(&documents::run(report.summary, None, Some(log))),
                 serde_json::from_str(&summary).unwrap(),
                 others,
             )

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Extras, RunReport};
+use super::RunReport;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::clock::Timestamp;
@@ -20,7 +20,7 @@ pub(super) const HOSTILE: &str = "a|b\\|c `x` ``` *d* _e_ <script>alert(1)</scri
 pub(super) fn report<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(RunReport<'_>) -> T) -> T {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let summary = summarise(log, &objectives);
-    write(RunReport { log, summary: &summary, extras: Extras::default() })
+    write(RunReport { log, summary: &summary, diagnosis: None })
 }
 
 /// An SLO of this TTFT in milliseconds, and of a TPOT of 50.

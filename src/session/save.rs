@@ -15,9 +15,9 @@ pub(crate) const PAGE: &str = "report.html";
 
 /// Writes the summary and the page of a run beside its log.
 pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
-    let RunReport { log, summary, extras } = report;
-    text(&folder.join(SUMMARY), &report::json_with(summary, extras).map_err(Stop::impossible)?)?;
-    let page = render::html(&documents::run(summary, extras, Some(log)));
+    let RunReport { log, summary, diagnosis } = report;
+    text(&folder.join(SUMMARY), &report::json_with(summary, diagnosis).map_err(Stop::impossible)?)?;
+    let page = render::html(&documents::run(summary, diagnosis, Some(log)));
     text(&folder.join(PAGE), &page)
 }
 

@@ -9,7 +9,7 @@ use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{Diagnosis, Repeats};
 use crate::generator::check_plan;
 use crate::record::{RunEnding, RunFooter, RunLog};
-use crate::report::{Extras, RunReport};
+use crate::report::RunReport;
 use crate::session::console::Stop;
 
 /// A run with what is computed from its log.
@@ -41,8 +41,8 @@ impl JudgedRun {
 
     /// Its report.
     pub(crate) fn report(&self) -> RunReport<'_> {
-        let extras = Extras { diagnosis: Some(&self.diagnosis) };
-        RunReport { log: &self.log, summary: &self.summary, extras }
+        let diagnosis = Some(&self.diagnosis);
+        RunReport { log: &self.log, summary: &self.summary, diagnosis }
     }
 }
 

@@ -7,7 +7,7 @@ use skyline::analysis::{CheckOutcome, Rule, VerdictOutcome};
 use skyline::experiment::{Limit, Prediction, Regime, predict};
 use skyline::generator::{Schedule, survey};
 use skyline::record::RunLog;
-use skyline::report::{Extent, Extras, Style, documents, render};
+use skyline::report::{Extent, Style, documents, render};
 use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::{Trace, WorkloadSpec};
 
@@ -74,7 +74,7 @@ fn a_hundred_requests_at_once_are_a_valid_run_with_rates_until_the_last_answer()
     assert!(found.bottleneck.evidence.mean_batch.unwrap() > 30.0, "all steps: {:?}", found.bottleneck);
     assert!(!found.diagnosis.names(Regime::Overload), "{:#?}", found.diagnosis);
 
-    let document = documents::run(summary, Extras::default(), Some(&log));
+    let document = documents::run(summary, None, Some(&log));
     let text = render::text(&document, Style { width: 200, ..Style::PLAIN }, Extent::Full);
     for part in [
         "as in a trace, 100 requests within 1.00 ms · window 1.00 ms, answers counted for 25.5 s",

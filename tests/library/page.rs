@@ -8,7 +8,7 @@ use skyline::clock::Timestamp;
 use skyline::experiment::Diagnosis;
 use skyline::random::RandomStream;
 use skyline::record::{Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk};
-use skyline::report::{Extras, documents, render};
+use skyline::report::{documents, render};
 
 fn stored(schema: u32) -> RunLog {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"));
@@ -20,7 +20,7 @@ fn runs_of_every_schema_have_a_page() {
     for schema in 1..=RunHeader::SCHEMA {
         let log = stored(schema);
         let summary = summarise(&log, &[]);
-        let page = render::html(&documents::run(&summary, Extras::default(), Some(&log)));
+        let page = render::html(&documents::run(&summary, None, Some(&log)));
         assert!(page.contains(&log.header.plan.hash) && page.contains("TTFT of each request"), "{schema}");
         assert!(page.len() < 400_000, "{schema}: {} bytes", page.len());
     }
@@ -119,7 +119,7 @@ fn a_million_requests_have_a_small_page_soon() {
     assert_eq!(summary.requests.completed, REQUESTS - CUT_OFF - failed);
 
     let begun = Instant::now();
-    let page = render::html(&documents::run(&summary, Extras { diagnosis: Some(&diagnosis) }, Some(&log)));
+    let page = render::html(&documents::run(&summary, Some(&diagnosis), Some(&log)));
     let took = begun.elapsed();
     eprintln!("{} bytes in {took:?}, after {summarised:?} of summary and diagnosis", page.len());
     assert!(page.contains(" of 1,000,000 requests: some evenly"));

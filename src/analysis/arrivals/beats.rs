@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::law::within;
-use crate::analysis::judgements::check::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::judgements::{Check, CheckOutcome, Measure, Rule};
 use crate::clock::Timestamp;
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;

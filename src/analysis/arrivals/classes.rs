@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::process::checks;
 use super::sequence::ArrivalSequence;
-use crate::analysis::judgements::check::Check;
+use crate::analysis::judgements::Check;
 use crate::arrivals::{Arrivals, LatentStates};
 use crate::clock::Timestamp;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
@@ -103,7 +103,7 @@ fn on_time(until: Timestamp, arrivals: usize) -> Duration {
 mod tests {
     use super::super::figures::ArrivalFigures;
     use super::*;
-    use crate::analysis::judgements::check::CheckOutcome;
+    use crate::analysis::judgements::CheckOutcome;
     use crate::analysis::test_runs::by_class;
 
     /// The plan of a workload until 60 s.

@@ -2,7 +2,7 @@
 
 use super::law::{GapLaw, adjective, deviation_of, judged, process_name, within};
 use super::sequence::{ArrivalFit, ArrivalSequence};
-use crate::analysis::judgements::check::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::judgements::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000,

@@ -7,7 +7,7 @@ use super::classes::{ClassArrivals, Departure, sequences};
 use super::law::{broken, not_tested};
 use super::process::checks;
 use super::sequence::ArrivalSequence;
-use crate::analysis::judgements::check::{Check, Rule};
+use crate::analysis::judgements::{Check, Rule};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;

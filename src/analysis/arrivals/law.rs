@@ -1,6 +1,6 @@
 //! The declared law of arrivals, how it is tested, and what a test leaves behind.
 
-use crate::analysis::judgements::check::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::judgements::{Check, CheckOutcome, Measure, Rule};
 use crate::workload::{ArrivalPattern, GapForm};
 
 /// How the gaps of a process are tested.

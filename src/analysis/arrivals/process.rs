@@ -4,7 +4,7 @@ use super::beats::cured;
 use super::facet::Facet;
 use super::law::{GapLaw, adjective, not_tested, within};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
-use crate::analysis::judgements::check::{Check, Measure, Rule};
+use crate::analysis::judgements::{Check, Measure, Rule};
 use crate::analysis::statistics::chi_squared_quantile;
 use crate::units::{counted, three_digits};
 use crate::workload::ArrivalPattern;

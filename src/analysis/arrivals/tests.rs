@@ -2,7 +2,7 @@
 
 use super::figures::ArrivalFigures;
 use super::sequence::ArrivalSequence;
-use crate::analysis::judgements::check::{Check, CheckOutcome, Rule};
+use crate::analysis::judgements::{Check, CheckOutcome, Rule};
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::arrivals::LatentStates;

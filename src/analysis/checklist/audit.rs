@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::limits::cannot_conclude;
 use super::sentence::strongest;
-use crate::analysis::judgements::item::Checklist;
+use crate::analysis::judgements::Checklist;
 
 /// What a result bears.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::VerdictOutcome;
-use crate::analysis::judgements::item::ChecklistRule;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::figures::{Metric, Quantile};
+use crate::analysis::judgements::{ChecklistRule, VerdictOutcome};
+use crate::analysis::requests::LoadForm;
 use crate::units::{counted, three_digits};
 use crate::workload::{LengthCounts, LengthSpread};
 

@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, ResultSource};
 use super::{reporting, traffic};
-use crate::analysis::judgements::item::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
+use crate::analysis::judgements::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
 use crate::analysis::rules::RuleRow;
 use crate::analysis::rules::Suppressor::{self, Mock};
 use crate::analysis::slo::judgement::Status;

@@ -2,10 +2,9 @@
 
 use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
 use super::traffic::{WINDOW_S, in_words};
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::VerdictOutcome;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::figures::{Metric, Quantile};
+use crate::analysis::judgements::VerdictOutcome;
+use crate::analysis::requests::LoadForm;
 use crate::analysis::rules::{RuleFact, RuleRow, facts};
 
 /// Share of failed requests above which the others are a selection.

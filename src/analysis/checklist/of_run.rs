@@ -4,11 +4,9 @@ use super::evidence::{
     ArrivalEvidence, ArrivalShape, CountsGpus, Evidence, LatencyEvidence, LengthRange, PercentileEvidence,
     ResultSource, WarmUpEvidence, requests_per_s,
 };
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::key::FigureKey;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::item::ChecklistRule;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::figures::{FigureKey, Metric, Quantile};
+use crate::analysis::judgements::ChecklistRule;
+use crate::analysis::requests::LoadForm;
 use crate::analysis::server::prefix_cache::MeasuredHits;
 use crate::analysis::server::settings::may_be_emptied;
 use crate::analysis::summary::reproduction::FactSource;

@@ -2,9 +2,8 @@
 
 use super::evidence::{CountsGpus, Evidence};
 use super::limits::FAILED;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::item::{Found, met, not_met, not_reported};
+use crate::analysis::figures::{Metric, Quantile};
+use crate::analysis::judgements::{Found, met, not_met, not_reported};
 use crate::units::{count, counted, percent, three_digits};
 
 /// Fewest runs whose spread says something.

@@ -2,9 +2,9 @@
 //! they hold for.
 
 use super::evidence::{ArrivalShape, Evidence, LatencyEvidence, PercentileEvidence, ResultSource};
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::VerdictOutcome;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::figures::Quantile;
+use crate::analysis::judgements::VerdictOutcome;
+use crate::analysis::requests::LoadForm;
 use crate::units::{count, counted, seconds, three_digits};
 
 /// The percentiles that a sentence may be about, the strongest first.

@@ -7,11 +7,9 @@ use super::evidence::{
     ArrivalEvidence, ArrivalShape, Evidence, LatencyEvidence, LengthRange, PercentileEvidence, ResultSource,
     WarmUpEvidence,
 };
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::VerdictOutcome;
-use crate::analysis::judgements::item::{Checklist, ChecklistRule};
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::figures::{Metric, Quantile};
+use crate::analysis::judgements::{Checklist, ChecklistRule, VerdictOutcome};
+use crate::analysis::requests::LoadForm;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};

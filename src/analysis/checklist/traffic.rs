@@ -1,9 +1,9 @@
 //! Rules about the traffic: what was asked, when it came, and for how long.
 
 use super::evidence::{ArrivalShape, Evidence, LengthRange, ResultSource};
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::item::{Found, met, not_met, not_reported};
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::figures::Quantile;
+use crate::analysis::judgements::{Found, met, not_met, not_reported};
+use crate::analysis::requests::LoadForm;
 use crate::units::{count, counted, seconds, three_digits};
 
 /// Lengths whose p95 is less than this many times their median hardly vary.

@@ -5,14 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::load::{ClientLoad, TIMER_MS};
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Quantile, SampleWarning};
-use crate::analysis::judgements::check::Rule;
+use crate::analysis::figures::{Figure, Metric, Quantile, Sample, SampleWarning};
+use crate::analysis::judgements::Rule;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::LatencyTable;
-use crate::analysis::requests::form::LoadForm;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::{LoadForm, Observed};
 use crate::record::{RequestRecord, StampSource};
 use crate::units::{millis, percent, three_digits};
 
@@ -219,8 +216,7 @@ mod tests {
     //! Runs whose client was late by what is known.
 
     use super::*;
-    use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, VerdictOutcome};
-    use crate::analysis::judgements::finding::FindingKind;
+    use crate::analysis::judgements::{Check, CheckOutcome, FindingKind, Rule, VerdictOutcome};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{record, run};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::requests::delivery::StreamDelivery;
+use crate::analysis::requests::StreamDelivery;
 use crate::record::{Calibration, Delays, RunLog, StampSource};
 use crate::units::{count, millis, three_digits};
 

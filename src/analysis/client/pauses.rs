@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::analysis::latency::table::LatencyTable;
-use crate::analysis::requests::observed::{Observed, measure};
+use crate::analysis::requests::{Observed, measure};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, Records, RequestRecord, Shard, TokenChunk};
 use crate::units::{count, counted, percent, seconds};
@@ -182,9 +182,8 @@ mod tests {
 
     use super::*;
     use crate::analysis::client::effects::ClientEffect;
-    use crate::analysis::figures::catalogue::Metric;
-    use crate::analysis::figures::quantile::Quantile;
-    use crate::analysis::judgements::check::{Check, CheckOutcome, Rule};
+    use crate::analysis::figures::{Metric, Quantile};
+    use crate::analysis::judgements::{Check, CheckOutcome, Rule};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{ms, record, run};

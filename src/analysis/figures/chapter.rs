@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind, Samples};
 use crate::analysis::latency::aliases::Alias;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::analysis::test_runs::run;
 
 const INTRODUCTION: &str = "\

@@ -1,12 +1,22 @@
 //! Figures and their names: values with their bounds, statistics, keys, parts of a run.
 
-pub(super) mod catalogue;
+mod catalogue;
 #[cfg(test)]
 mod chapter;
-pub(super) mod info;
-pub(super) mod key;
-pub(super) mod part;
-pub(super) mod percentile;
-pub(super) mod quantile;
-pub(super) mod rows;
-pub(super) mod unit;
+mod info;
+mod key;
+mod part;
+mod percentile;
+mod quantile;
+mod rows;
+mod unit;
+
+pub use catalogue::Metric;
+pub use info::{Direction, Elsewhere, FigureInfo, FigureKind, Samples};
+pub use key::{FigureKey, FigureKeyError, Statistic};
+pub use part::PartName;
+pub(crate) use percentile::Tally;
+pub use percentile::{Figure, Sample};
+pub use quantile::{Quantile, SampleWarning, Unresolvable};
+pub(in crate::analysis) use rows::TOOLS;
+pub use unit::Unit;

@@ -145,7 +145,12 @@ impl Sample {
     /// for an empty sample.
     pub fn share_at_most(&self, value: f64) -> f64 {
         let all = self.len();
-        if all == 0 { 0.0 } else { (self.exact.at_most(value) + at_most(&self.least, value)) as f64 / all as f64 }
+        if all == 0 { 0.0 } else { self.count_at_most(value) as f64 / all as f64 }
+    }
+
+    /// Number of samples that are at most `value`, each censored one at its bound.
+    pub(crate) fn count_at_most(&self, value: f64) -> u64 {
+        self.exact.at_most(value) + at_most(&self.least, value)
     }
 
     /// Arithmetic mean; `None` when there is no sample or one is censored.
@@ -174,7 +179,7 @@ impl Sample {
     }
 
     /// The sample of rank `rank`, counted from 0.
-    fn order_statistic(&self, rank: u64) -> Option<Figure> {
+    pub(crate) fn order_statistic(&self, rank: u64) -> Option<Figure> {
         Some(Figure::within(self.at(&self.least, rank)?, self.at(&self.most, rank)))
     }
 

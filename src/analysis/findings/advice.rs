@@ -2,8 +2,7 @@
 
 use super::row::FindingRow;
 use super::{answers, load, server, tokens};
-use crate::analysis::judgements::check::Verdict;
-use crate::analysis::judgements::finding::{Finding, FindingKind as Kind};
+use crate::analysis::judgements::{Finding, FindingKind as Kind, Verdict};
 use crate::analysis::rules::Suppressor::{Advice, OnScreen};
 use crate::analysis::summary::run::Summary;
 
@@ -50,7 +49,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::findings::row::{GONE, GREW};
-    use crate::analysis::judgements::check::Rule;
+    use crate::analysis::judgements::Rule;
     use crate::analysis::rules::Suppressor::{self, Reason, Smoke};
     use crate::guide::Topic;
 

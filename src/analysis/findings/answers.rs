@@ -1,8 +1,8 @@
 //! Advice on answers: what they say, their form, and the SLOs that they are judged by.
 
 use super::row::{FindingRow, when};
-use crate::analysis::judgements::finding::FindingKind as Kind;
-use crate::analysis::requests::quality::{ClassForms, FormFault};
+use crate::analysis::judgements::FindingKind as Kind;
+use crate::analysis::requests::{ClassForms, FormFault};
 use crate::analysis::rules::Suppressor::{Advice, Smoke};
 use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::summary::run::Summary;

@@ -86,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::analysis::judgements::finding::FindingKind;
+    use crate::analysis::judgements::FindingKind;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{exporter, ms, record, run};
     use crate::record::{DeviceReading, Gauge, Reading, RunLog};

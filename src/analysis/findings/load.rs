@@ -2,11 +2,8 @@
 
 use super::row::{FindingRow, GONE, GREW, when};
 use super::uneven;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::Rule;
-use crate::analysis::judgements::finding::FindingKind as Kind;
+use crate::analysis::figures::{Figure, Metric, Quantile};
+use crate::analysis::judgements::{FindingKind as Kind, Rule};
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
 use crate::analysis::rules::{RuleFact, Suppressor, facts, filled};

@@ -1,7 +1,6 @@
 //! A row of the table of advice.
 
-use crate::analysis::judgements::check::Rule;
-use crate::analysis::judgements::finding::FindingKind;
+use crate::analysis::judgements::{FindingKind, Rule};
 use crate::analysis::rules::Suppressor::{self, Reason};
 use crate::analysis::rules::{RuleFact, RuleRow};
 use crate::analysis::summary::run::Summary;

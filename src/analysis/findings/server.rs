@@ -3,8 +3,7 @@
 use super::devices;
 use super::row::{FindingRow, GONE, GREW, when};
 use crate::analysis::client::load::ClientLoad;
-use crate::analysis::judgements::check::Rule;
-use crate::analysis::judgements::finding::FindingKind as Kind;
+use crate::analysis::judgements::{FindingKind as Kind, Rule};
 use crate::analysis::rules::Suppressor::{Advice, Reason, Smoke};
 use crate::analysis::rules::{RuleFact, Suppressor, facts};
 use crate::analysis::server::pages::WentBack;

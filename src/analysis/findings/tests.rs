@@ -2,7 +2,7 @@
 
 mod cases;
 
-use crate::analysis::judgements::finding::FindingKind;
+use crate::analysis::judgements::FindingKind;
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{class, record, run};

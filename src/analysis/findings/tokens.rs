@@ -1,11 +1,8 @@
 //! Advice on tokens: their lengths, who counts them, how they come, and what a cache saves of them.
 
 use super::row::{FindingRow, when};
-use crate::analysis::judgements::check::Rule;
-use crate::analysis::judgements::finding::FindingKind as Kind;
-use crate::analysis::requests::delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED};
-use crate::analysis::requests::oddities::OddAnswers;
-use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, TokenAccount};
+use crate::analysis::judgements::{FindingKind as Kind, Rule};
+use crate::analysis::requests::{GATHERED_BAR, IMPOSSIBLE_CURE, OddAnswers, TOGETHER_BAR, TokenAccount, UNGATHERED};
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
 use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::server::settings::{counts_chunks, forces_length};

@@ -1,5 +1,11 @@
 //! Results of rules on a run: checks with their verdict, advice, and items of the checklist.
 
-pub(super) mod check;
-pub(super) mod finding;
-pub(super) mod item;
+mod check;
+mod finding;
+mod item;
+
+pub(crate) use check::Measure;
+pub use check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
+pub use finding::{Finding, FindingKind};
+pub use item::{Checklist, ChecklistItem, ChecklistRule};
+pub(in crate::analysis) use item::{Found, met, not_met, not_reported};

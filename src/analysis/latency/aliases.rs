@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::rows::TOOLS;
+use crate::analysis::figures::{Figure, Metric, TOOLS};
 use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::{Measured, Observed};
 use crate::record::{Outcome, RequestRecord};
 use crate::units::millis;
 
@@ -88,7 +86,7 @@ fn per_token(record: &RequestRecord, time: std::time::Duration) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::figures::Quantile;
     use crate::analysis::test_runs::{record, run};
 
     #[test]

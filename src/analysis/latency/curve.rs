@@ -1,11 +1,8 @@
 //! Distributions of the latencies and of the gaps between tokens, as curves and bars.
 
-use hdrhistogram::Histogram;
-
-use super::gaps::Received;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::requests::observed::latency_of;
+use super::gaps::{Gaps, Received};
+use crate::analysis::figures::{Figure, Metric, Sample};
+use crate::analysis::requests::latency_of;
 use crate::record::{Phase, RunLog};
 
 /// Points that lie evenly apart.
@@ -35,7 +32,7 @@ impl LatencyCurve {
     }
 
     /// Curve of the gaps between tokens; it ends where those in which answers were cut off may lie.
-    pub fn of_gaps(gaps: &GapHistogram) -> Option<Self> {
+    pub fn of_gaps(gaps: &TokenGaps) -> Option<Self> {
         Self::through(gaps.count(), |share| Some((share, gaps.at_share(share)?)))
     }
 
@@ -47,26 +44,16 @@ impl LatencyCurve {
     }
 }
 
-/// Digits to which a gap is kept: a picture shows no more, and a run may have a hundred million of them.
-const DIGITS: u8 = 3;
-/// The shortest gap that counts as one, nanoseconds: those of tokens that shared a read are shorter.
-const SHORTEST_NS: u64 = 10_000;
-const SHORTEST_MS: f64 = SHORTEST_NS as f64 / 1e6;
+/// The shortest gap that counts as one, milliseconds: those of tokens that shared a read are shorter.
+const SHORTEST_MS: f64 = 0.01;
 /// Bars that a power of ten may be cut into, the finest first.
 const BARS_OF_A_DECADE: [u32; 4] = [40, 20, 10, 5];
 /// Most bars.
 const MOST_BARS: f64 = 60.0;
 
-/// The gaps between the tokens of the measured answers, token-weighted as inter-token latency is: to three digits.
+/// The gaps between the tokens of the measured answers, token-weighted as inter-token latency is.
 #[derive(Clone, Debug)]
-pub struct GapHistogram {
-    /// Gaps too short to be measured.
-    tiny: u64,
-    /// Gaps that a token ended, but for the tiny ones.
-    whole: Histogram<u64>,
-    /// Silences in which answers were cut off, with the length that they had reached.
-    open: Histogram<u64>,
-}
+pub struct TokenGaps(Sample);
 
 /// Gaps of about a length.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,89 +66,62 @@ pub struct GapBar {
     pub count: u64,
 }
 
-impl GapHistogram {
-    /// Counts the gaps of a run; `None` where there are none.
+impl TokenGaps {
+    /// Gaps of a run; `None` where there are none.
     pub fn from_log(log: &RunLog) -> Option<Self> {
-        // They grow as they must, so that no gap is out of their range.
-        let mut gaps = Self { tiny: 0, whole: Histogram::new(DIGITS).ok()?, open: Histogram::new(DIGITS).ok()? };
-        let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
-        for record in measured {
-            let Some(answer) = Received::from_record(&record) else { continue };
-            for (ms, tokens) in answer.whole_token_gaps() {
-                match nanos(ms) {
-                    tiny if tiny < SHORTEST_NS => gaps.tiny += u64::from(tokens),
-                    nanos => gaps.whole.record_n(nanos, u64::from(tokens)).ok()?,
-                }
-            }
-            if let Some(ms) = answer.open_token_gap() {
-                gaps.open.record(nanos(ms)).ok()?;
+        let mut gaps = Gaps::default();
+        for record in log.records.iter().filter(|record| record.phase == Phase::Measured) {
+            if let Some(answer) = Received::from_record(&record) {
+                gaps.add(answer);
             }
         }
-        (gaps.count() > 0).then_some(gaps)
+        let (_, of_tokens, _) = gaps.finish();
+        (!of_tokens.is_empty()).then_some(Self(of_tokens))
     }
 
     /// Number of gaps.
     pub fn count(&self) -> u64 {
-        self.ended() + self.open()
+        self.0.len()
     }
 
     /// How many of them are silences in which answers were cut off: nobody knows how much longer they would have been.
     pub fn open(&self) -> u64 {
-        self.open.len()
+        self.0.censored()
     }
 
-    fn ended(&self) -> u64 {
-        self.tiny + self.whole.len()
-    }
-
-    /// The milliseconds that a share of the gaps, between 0 and 1, are at most, to three digits; 0 where
-    /// these are too short to be measured, and `None` where some of them were cut off.
+    /// The milliseconds that a share of the gaps, between 0 and 1, are at most; 0 where these are too short to be
+    /// measured, and `None` where some of them were cut off, or may be longer than one that was.
     pub fn at_share(&self, share: f64) -> Option<f64> {
-        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
-        let of_whole = rank.saturating_sub(self.tiny);
-        if of_whole == 0 {
-            return Some(0.0);
-        }
-        if rank > self.ended() {
-            return None;
-        }
-        let known = self.whole.value_at_quantile(of_whole as f64 / self.whole.len() as f64);
-        // From the shortest of those on, more of them may have been shorter than the whole ones.
-        let cut_off = (!self.open.is_empty()).then(|| self.open.min());
-        cut_off.is_none_or(|shortest| known < shortest).then(|| known as f64 / 1e6)
+        let known = self.0.quantile(share)?.exact()?;
+        Some(if known < SHORTEST_MS { 0.0 } else { known })
     }
 
     /// The bars from the shortest gap to the longest, those without a gap left out; each a like share of a power of ten
     /// wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of
     /// the length that it had reached.
     pub fn bars(&self) -> Vec<GapBar> {
-        let tiny = GapBar { from_ms: 0.0, to_ms: SHORTEST_MS, count: self.tiny };
-        let mut bars: Vec<GapBar> = if self.tiny > 0 { vec![tiny] } else { Vec::new() };
-        let mut all = self.whole.clone();
-        if all.add(&self.open).is_err() || all.is_empty() {
-            return bars;
-        }
-        let decades = (all.max() as f64 / all.min() as f64).log10();
+        let tiny = GapBar { from_ms: 0.0, to_ms: SHORTEST_MS, count: self.shorter_than(SHORTEST_MS) };
+        let mut bars: Vec<GapBar> = (tiny.count > 0).then_some(tiny).into_iter().collect();
+        let ends = self.0.order_statistic(tiny.count).zip(self.0.max());
+        let Some((least, most)) = ends.map(|(least, most)| (least.at_least(), most.at_least())) else { return bars };
+        let decades = (most / least).log10();
         let per_decade = BARS_OF_A_DECADE.into_iter().find(|bars| f64::from(*bars) * decades <= MOST_BARS);
         let per_decade = f64::from(per_decade.unwrap_or(BARS_OF_A_DECADE[3]));
-        let edge = |bar: i64| 10_f64.powf(bar as f64 / per_decade) / 1e6;
-        let mut counts: Vec<(i64, u64)> = Vec::new();
-        for step in all.iter_recorded() {
-            let bar = ((step.value_iterated_to() as f64).log10() * per_decade).floor() as i64;
-            let count = step.count_since_last_iteration();
-            match counts.last_mut() {
-                Some((last, sum)) if *last == bar => *sum += count,
-                _ => counts.push((bar, count)),
-            }
-        }
-        let bar = |(bar, count): (i64, u64)| GapBar { from_ms: edge(bar), to_ms: edge(bar + 1), count };
-        bars.extend(counts.into_iter().map(bar));
+        let place = |ms: f64| (ms.log10() * per_decade).floor() as i64;
+        let edge = |bar: i64| 10_f64.powf(bar as f64 / per_decade);
+        // What rounding keeps a hair from its edge is in the bar beside it.
+        let all = (place(least) - 1..=place(most) + 1).map(|bar| {
+            let (from_ms, to_ms) = (edge(bar), edge(bar + 1));
+            let before = self.shorter_than(from_ms.max(SHORTEST_MS));
+            GapBar { from_ms, to_ms, count: self.shorter_than(to_ms).saturating_sub(before) }
+        });
+        bars.extend(all.filter(|bar| bar.count > 0));
         bars
     }
-}
 
-fn nanos(ms: f64) -> u64 {
-    (ms * 1e6).round() as u64
+    fn shorter_than(&self, ms: f64) -> u64 {
+        self.0.count_at_most(ms.next_down())
+    }
 }
 
 #[cfg(test)]
@@ -200,10 +160,11 @@ mod tests {
     fn that_of_gaps_ends_before_those_that_were_cut_off() {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
         let cut = record(0).sent_at(0, 0, 0).paced(100, 10, 10).asked(100).failed(2_190, silent);
-        let curve = LatencyCurve::of_gaps(&GapHistogram::from_log(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
+        let curve = LatencyCurve::of_gaps(&TokenGaps::from_log(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
         let (last, ms) = *curve.points.last().unwrap();
         assert_eq!(curve.n, 10);
-        assert!((0.89..=0.9).contains(&last) && (ms - 10.0).abs() < 0.1, "{last} {ms}");
+        // By hand: the ninth of ten is the share 8/9.
+        assert!((last - 8.0 / 9.0).abs() < 1e-9 && (ms - 10.0).abs() < 0.1, "{last} {ms}");
     }
 
     #[test]
@@ -219,9 +180,9 @@ mod tests {
             }
         }
         let log = run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&chunks).build()]);
-        let histogram = GapHistogram::from_log(&log).unwrap();
-        let bars = histogram.bars();
-        assert_eq!((histogram.count(), bars.iter().map(|bar| bar.count).sum::<u64>()), (2_001, 2_001));
+        let gaps = TokenGaps::from_log(&log).unwrap();
+        let bars = gaps.bars();
+        assert_eq!((gaps.count(), bars.iter().map(|bar| bar.count).sum::<u64>()), (2_001, 2_001));
         assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [500, 1_500, 1]);
         for (bar, gap) in bars.iter().zip([20.0, 31.0, 900.0]) {
             assert!(bar.from_ms <= gap * 1.001 && gap * 0.999 < bar.to_ms, "{bar:?}");
@@ -229,17 +190,17 @@ mod tests {
             // with 40 too many.
             assert!(((bar.to_ms / bar.from_ms).log10() - 0.05).abs() < 1e-9, "{bar:?}");
         }
-        assert!((histogram.at_share(0.5).unwrap() - 31.0).abs() < 0.1);
+        assert!((gaps.at_share(0.5).unwrap() - 31.0).abs() < 0.1);
     }
 
     #[test]
     fn gaps_far_apart_have_wide_bars_and_no_gaps_have_none() {
         let log = run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&[(1, 1), (1, 1), (90_000, 1)]).build()]);
-        let bars = GapHistogram::from_log(&log).unwrap().bars();
+        let bars = TokenGaps::from_log(&log).unwrap().bars();
         assert_eq!(bars.len(), 2);
         assert_eq!(bars[0], GapBar { from_ms: 0.0, to_ms: 0.01, count: 1 });
         assert!((bars[1].to_ms / bars[1].from_ms).log10() > 0.02 && bars[1].to_ms > 89_900.0);
-        assert!(GapHistogram::from_log(&run(1_000, vec![record(0).whole_answer(5, 1).build()])).is_none());
+        assert!(TokenGaps::from_log(&run(1_000, vec![record(0).whole_answer(5, 1).build()])).is_none());
     }
 
     /// Tokens that shared a read have no gap between them, not one of 10 µs; what was cut off is no longest gap.
@@ -248,10 +209,10 @@ mod tests {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
         let chunks = [(10, 1), (10, 1), (10, 1), (40, 1)];
         let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(2_040, silent).build();
-        let gaps = GapHistogram::from_log(&run(3_000, vec![cut])).unwrap();
+        let gaps = TokenGaps::from_log(&run(3_000, vec![cut])).unwrap();
         assert_eq!((gaps.count(), gaps.open()), (4, 1));
-        assert_eq!((gaps.at_share(0.5), gaps.at_share(1.0)), (Some(0.0), None));
-        assert!((gaps.at_share(0.75).unwrap() - 30.0).abs() < 0.1);
+        assert_eq!((gaps.at_share(1.0 / 3.0), gaps.at_share(1.0)), (Some(0.0), None));
+        assert!((gaps.at_share(2.0 / 3.0).unwrap() - 30.0).abs() < 0.1);
         let bars = gaps.bars();
         assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [2, 1, 1]);
         assert!(bars[2].from_ms <= 2_000.0 && bars[2].to_ms > 2_000.0);
@@ -263,7 +224,7 @@ mod tests {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 150 ms");
         let chunks = [(0, 1), (10, 1), (20, 1), (30, 1), (40, 1), (540, 1)];
         let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(690, silent).build();
-        let gaps = GapHistogram::from_log(&run(3_000, vec![cut])).unwrap();
+        let gaps = TokenGaps::from_log(&run(3_000, vec![cut])).unwrap();
         assert!((gaps.at_share(0.6).unwrap() - 10.0).abs() < 0.1);
         assert_eq!((gaps.at_share(0.8), gaps.at_share(1.0)), (None, None));
     }

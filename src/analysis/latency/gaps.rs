@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::figures::percentile::{Sample, Tally};
-use crate::analysis::requests::latency::text_is_whole;
+use crate::analysis::figures::{Sample, Tally};
+use crate::analysis::requests::text_is_whole;
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, Outcome, RequestRecord};
 use crate::units::millis;
@@ -99,20 +99,10 @@ impl<'a> Received<'a> {
     /// Its gaps per token, milliseconds, with the tokens that each stands for: as [`Gaps::add`] has them. An open one
     /// counts with the least that it can be.
     pub(crate) fn token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
-        self.whole_token_gaps().chain(self.open_token_gap().map(|gap| (gap, 1)))
-    }
-
-    /// Those of its gaps per token that a token ended.
-    pub(crate) fn whole_token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
-        self.chunks
-            .gaps()
-            .filter(|(chunk, _)| chunk.tokens > 0)
-            .filter_map(|(chunk, gap)| Some((millis(gap?.since_token) / f64::from(chunk.tokens), chunk.tokens)))
-    }
-
-    /// The least that the gap per token can be in which it was cut off, milliseconds.
-    pub(crate) fn open_token_gap(self) -> Option<f64> {
-        self.open_gap().map(|open| open.token)
+        let whole = self.chunks.gaps().filter(|(chunk, _)| chunk.tokens > 0);
+        let whole =
+            whole.filter_map(|(chunk, gap)| Some((millis(gap?.since_token) / f64::from(chunk.tokens), chunk.tokens)));
+        whole.chain(self.open_gap().map(|open| (open.token, 1)))
     }
 }
 
@@ -195,7 +185,7 @@ fn median(values: &mut [u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::percentile::Figure;
+    use crate::analysis::figures::Figure;
     use crate::analysis::test_runs::{RecordBuilder, ms, record};
     use crate::record::{Failure, FailureKind, TokenChunk};
 

@@ -1,9 +1,8 @@
 //! The 95 % intervals of percentiles, which respect that requests depend on one another.
 
 use super::row::{LatencyRow, Percentile};
-use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
-use crate::analysis::requests::stays::Occupancy;
+use crate::analysis::figures::{Figure, Sample, SampleWarning, Unresolvable};
+use crate::analysis::requests::Occupancy;
 use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann};
 
 /// Fewer requests do not tell whether neighbours are alike.
@@ -251,7 +250,7 @@ pub(crate) fn are_dependent(values: &[f64]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::figures::Quantile;
     use crate::random::RandomStream;
 
     /// `n` requests whose logarithms follow each other with `memory`; their true median is 100.

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 
-use crate::analysis::figures::key::Statistic;
-use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Quantile, SampleWarning, Unresolvable};
+use crate::analysis::figures::{Figure, Quantile, Sample, SampleWarning, Statistic, Unresolvable};
 
 /// One metric over a run, milliseconds.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
+use crate::analysis::figures::{Metric, SampleWarning, Unresolvable};
 use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::latency::table::LatencyTable;
 

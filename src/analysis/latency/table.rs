@@ -7,11 +7,8 @@ use serde::Serialize;
 use super::gaps::{Gaps, Received, Stalls};
 use super::intervals::{add_intervals, add_intervals_of_many, are_dependent};
 use super::row::{LatencyRow, Percentile};
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::requests::observed::{Measured, Observed};
-use crate::analysis::requests::stays::Occupancy;
+use crate::analysis::figures::{Figure, Metric, Quantile, Sample};
+use crate::analysis::requests::{Measured, Observed, Occupancy};
 use crate::record::RecordRef;
 
 /// Every latency of a run. A metric without a sample is absent.

@@ -1,8 +1,7 @@
 //! Which answers are acceptable: those that a price, or an energy, per acceptable answer is divided by.
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::requests::observed::{Measured, Observed};
-use crate::analysis::requests::quality::Quality;
+use crate::analysis::figures::Metric;
+use crate::analysis::requests::{Measured, Observed, Quality};
 use crate::analysis::slo::objective::Objective;
 use crate::record::{Outcome, Validity};
 use crate::units::percent;
@@ -63,8 +62,7 @@ fn barred_by_quality(quality: Option<&Quality>, objectives: &[Objective]) -> Opt
 mod tests {
     //! Runs built by hand, of whose answers some are acceptable.
 
-    use crate::analysis::figures::key::FigureKey;
-    use crate::analysis::figures::percentile::Figure;
+    use crate::analysis::figures::{Figure, FigureKey};
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::stretches::LoadTimeline;
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::{Measured, Observed};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RunHeader};
 

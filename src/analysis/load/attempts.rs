@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::{Measured, Observed};
 use crate::analysis::slo::attainment::Attainment;
 use crate::clock::Timestamp;
 use crate::record::{Attempt, AttemptEnd, AttemptKind, FailureKind, Outcome, RequestRecord};

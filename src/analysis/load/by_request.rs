@@ -1,12 +1,8 @@
 //! What each request of a run has of a figure.
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::key::FigureKey;
-use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::{Figure, FigureKey, FigureKind, Metric};
 use crate::analysis::load::rates::{arrived_tokens, output_tokens};
-use crate::analysis::requests::answers::answered;
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::requests::{Measured, Observed, answered};
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 impl FigureKey {

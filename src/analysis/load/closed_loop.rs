@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::answers::answered;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::{Observed, answered};
 use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};

@@ -1,6 +1,6 @@
 //! The sections of a window, and what came, went and was there in each.
 
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::analysis::statistics::SECTIONS;
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;

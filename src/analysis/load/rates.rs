@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::answers::answered;
-use crate::analysis::requests::form::LoadForm;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::{LoadForm, Observed, answered};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 

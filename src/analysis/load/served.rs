@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::requests::form::LoadForm;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::{LoadForm, Observed};
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::Figure;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::of_requests;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};
 
@@ -141,8 +141,7 @@ mod tests {
     //! Holds the figures of conversations to runs made by hand.
 
     use super::*;
-    use crate::analysis::figures::catalogue::Metric;
-    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::figures::{Metric, Quantile};
     use crate::analysis::parts::part::Part;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::Figure;
 use crate::analysis::load::equal_sections::{EqualSections, FEWEST};
 use crate::analysis::load::movement::{Movement, least_dispersion};
 use crate::analysis::load::work::Work;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::analysis::statistics::{CONFIDENCE, Estimate, Truncation, mean, mser5, slope, student_t_quantile, variance};
 use crate::clock::Timestamp;
 use crate::workload::RateProfile;

@@ -1,9 +1,8 @@
 //! A run cut into bins, from its zero to its end: what flowed, what was in flight, how long it waited.
 
 use super::rates::{levels, time_in_flight};
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::requests::observed::latency_of;
+use crate::analysis::figures::{Figure, Metric, Sample};
+use crate::analysis::requests::latency_of;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::load::equal_sections::EqualSections;
 use crate::analysis::load::served::{LEAST_SERVED, SLOWER, first_stay};
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::analysis::statistics::{CONFIDENCE, mean, slope, student_t_quantile, variance};
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::part::Part;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::figures::Metric;
+use crate::analysis::requests::{Measured, Observed};
 use crate::record::{Outcome, PartKind};
 
 /// Jain's fairness index over the tenants: (Σx)² ÷ (n Σx²), from 1/n (one gets everything) to 1 (all get the same).
@@ -61,7 +61,7 @@ fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::quantile::{Quantile, Unresolvable};
+    use crate::analysis::figures::{Quantile, Unresolvable};
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
     use crate::random::RandomStream;

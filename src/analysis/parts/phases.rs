@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::analysis::load::stretches::{LoadTimeline, PhaseOfLoad, changing};
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::workload::ArrivalPattern;
 
 /// What the load was in one of its phases.
@@ -67,9 +67,7 @@ pub(super) fn phases(observed: &Observed<'_>, timeline: &LoadTimeline) -> Vec<(P
 mod tests {
     //! Phases of a load, counted by hand.
 
-    use crate::analysis::figures::catalogue::Metric;
-    use crate::analysis::figures::percentile::Figure;
-    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::figures::{Figure, Metric, Quantile};
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{class, record, run};
     use crate::record::{Failure, FailureKind, PartKind, RunLog};

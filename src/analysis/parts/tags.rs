@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::record::PartKind;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::Metric;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 /// No engine sends the chunks of one answer faster than this: those that come so close were held back together.
@@ -155,8 +155,7 @@ mod tests {
     //! Streams that came gathered, and why.
 
     use super::*;
-    use crate::analysis::judgements::check::{Rule, VerdictOutcome};
-    use crate::analysis::judgements::finding::FindingKind;
+    use crate::analysis::judgements::{FindingKind, Rule, VerdictOutcome};
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;

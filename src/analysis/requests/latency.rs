@@ -4,8 +4,7 @@ use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
 use crate::units::millis;
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::{Figure, Metric};
 use crate::analysis::requests::form::LoadForm;
 
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.

@@ -1,8 +1,7 @@
 //! Picks the requests of a run that pictures have room for: some evenly, and those that must not be missed.
 
 use super::observed::latency_of;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::{Figure, Metric};
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, Outcome, Phase, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;

@@ -1,7 +1,7 @@
 //! Whether a request met the bounds of its SLO.
 
 use super::latency::RequestLatency;
-use crate::analysis::figures::percentile::Figure;
+use crate::analysis::figures::Figure;
 use crate::record::Validity;
 use crate::workload::Slo;
 

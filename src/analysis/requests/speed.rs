@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::observed::Observed;
-use crate::analysis::figures::percentile::{Figure, Sample};
+use crate::analysis::figures::{Figure, Sample};
 use crate::analysis::requests::latency::RequestLatency;
 use crate::record::RequestRecord;
 

@@ -2,12 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::unit::Unit;
+use crate::analysis::figures::{Figure, Metric, Unit};
 use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::rates::Rates;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::analysis::server::devices::EnergyUse;
 
 /// What the answers of a run cost.

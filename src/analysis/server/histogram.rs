@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::figures::quantile::{Quantile, SampleWarning};
+use crate::analysis::figures::{Quantile, SampleWarning};
 use crate::clock::Timestamp;
 use crate::record::{
     CheckResult, Counter, Outcome, PageKind, RecordRef, RequestRecord, RunLog, ServerTime, TimeHistogram, TokenCounting,

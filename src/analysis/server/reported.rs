@@ -14,7 +14,7 @@ use super::pages::PageSummary;
 use super::track::{GaugeSummary, Span, Track};
 use super::{devices, histogram};
 use crate::analysis::load::rates::Rates;
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
 

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::answers::answered;
-use crate::analysis::requests::observed::{Measured, Observed};
-use crate::analysis::requests::slo_outcome::SloOutcome;
+use crate::analysis::requests::{Measured, Observed, SloOutcome, answered};
 
 /// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met
 /// it would hide misses.
@@ -82,10 +80,10 @@ impl Attainment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::percentile::Figure;
-    use crate::analysis::judgements::finding::FindingKind;
+    use crate::analysis::figures::Figure;
+    use crate::analysis::judgements::FindingKind;
     use crate::analysis::parts::part::Part;
-    use crate::analysis::requests::latency::RequestLatency;
+    use crate::analysis::requests::RequestLatency;
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{class, ms, record, run};

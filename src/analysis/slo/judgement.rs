@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::objective::Objective;
-use crate::analysis::figures::quantile::SampleWarning;
+use crate::analysis::figures::SampleWarning;
 use crate::analysis::statistics::OrderedShare;
 use crate::units::span;
 

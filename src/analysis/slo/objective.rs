@@ -6,9 +6,7 @@ use std::str::FromStr;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use super::targets::targets;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::key::FigureKey;
+use crate::analysis::figures::{FigureKey, FigureKind, Metric};
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
@@ -275,8 +273,7 @@ impl fmt::Display for ObjectivePreset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::key::Statistic;
-    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::figures::{Quantile, Statistic};
 
     #[test]
     fn objectives_are_read_as_typed() {

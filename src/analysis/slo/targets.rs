@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::part::PartName;
+use crate::analysis::figures::PartName;
 use crate::record::PartKind;
 use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec, nearest};
 

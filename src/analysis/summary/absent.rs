@@ -1,8 +1,6 @@
 //! Why a run lacks a figure, and which option gives it.
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::unit::Unit;
+use crate::analysis::figures::{FigureKind, Metric, Unit};
 use crate::analysis::summary::run::Summary;
 use crate::record::DeploymentFacts;
 

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::figures::key::FigureKey;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::{SampleWarning, Unresolvable};
+use crate::analysis::figures::{Figure, FigureKey, SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::summary::run::Summary;
 
@@ -274,8 +272,7 @@ pub fn repeats_for(std: f64, target: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::catalogue::Metric;
-    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::figures::{Metric, Quantile};
 
     fn known(values: &[f64]) -> AcrossRuns {
         let figures: Vec<_> = values.iter().map(|value| Some(Figure::Exact(*value))).collect();

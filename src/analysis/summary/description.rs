@@ -3,9 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::client::load::CalibrationSummary;
-use crate::analysis::requests::form::LoadForm;
-use crate::analysis::requests::observed::Observed;
-use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
+use crate::analysis::requests::{LoadForm, Observed, TakenImages, TakenPrompts};
 use crate::clock::Timestamp;
 use crate::record::{
     ClientLimits, DeploymentFacts, EngineFacts, HostFacts, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard,

@@ -2,10 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::SampleWarning;
-use crate::analysis::requests::observed::{Measured, Observed};
+use crate::analysis::figures::{Figure, Metric, SampleWarning};
+use crate::analysis::requests::{Measured, Observed};
 use crate::analysis::slo::judgement::{Judgement, Status};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::statistics::{Memory, OrderedShare};

@@ -1,11 +1,6 @@
 //! Reads a figure of a run from its summary, by its key.
 
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::key::FigureKey;
-use crate::analysis::figures::part::PartName;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::{Quantile, SampleWarning};
+use crate::analysis::figures::{Figure, FigureKey, FigureKind, Metric, PartName, Quantile, SampleWarning};
 use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::parts::part::Part;
 use crate::analysis::summary::run::Summary;

@@ -8,11 +8,8 @@ use crate::analysis::arrivals::figures::ArrivalFigures;
 use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::client::pauses::HostStallImpact;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::{Quantile, Unresolvable};
-use crate::analysis::judgements::check::Verdict;
-use crate::analysis::judgements::finding::Finding;
-use crate::analysis::judgements::item::Checklist;
+use crate::analysis::figures::{Metric, Quantile, Unresolvable};
+use crate::analysis::judgements::{Checklist, Finding, Verdict};
 use crate::analysis::latency::aliases::Alias;
 use crate::analysis::latency::gaps::Stalls;
 use crate::analysis::latency::table::LatencyTable;
@@ -27,13 +24,10 @@ use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::parts::fairness::Fairness;
 use crate::analysis::parts::part::Part;
 use crate::analysis::parts::tags::TagValues;
-use crate::analysis::requests::delivery::StreamDelivery;
-use crate::analysis::requests::observed::{Observed, unrecorded_requests};
-use crate::analysis::requests::oddities::OddAnswers;
-use crate::analysis::requests::outcomes::{Failures, RequestCounts};
-use crate::analysis::requests::quality::{AnswerForms, Quality};
-use crate::analysis::requests::speed::RequestSpeed;
-use crate::analysis::requests::tokens::TokenAccount;
+use crate::analysis::requests::{
+    AnswerForms, Failures, Observed, OddAnswers, Quality, RequestCounts, RequestSpeed, StreamDelivery, TokenAccount,
+    unrecorded_requests,
+};
 use crate::analysis::server::costs::Costs;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCacheFigures};
 use crate::analysis::server::reported::ServerSide;

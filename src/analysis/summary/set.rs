@@ -4,9 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::across_runs::AcrossRuns;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::key::FigureKey;
-use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::figures::{FigureKey, Metric, Quantile};
 use crate::analysis::summary::run::Summary;
 
 /// Figures of one run or of several together. A key that no run has a figure for is kept without one.

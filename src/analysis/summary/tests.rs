@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use super::run::Summary;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::Rule;
-use crate::analysis::judgements::finding::FindingKind;
+use crate::analysis::figures::{Figure, Metric, Quantile};
+use crate::analysis::judgements::{FindingKind, Rule};
 use crate::analysis::parts::part::Part;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};

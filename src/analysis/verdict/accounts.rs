@@ -1,7 +1,7 @@
 //! The rules on planned requests: all accounted for, the run whole, failures rare.
 
 use super::table::{CheckedRun, GONE, NOT_ASKED, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
-use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::Rule;
 use crate::analysis::rules::Suppressor::NothingRan;
 use crate::analysis::rules::facts;
 use crate::analysis::server::settings::keep_alive;

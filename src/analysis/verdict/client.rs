@@ -2,12 +2,10 @@
 
 use super::table::{CheckedRun, NOT_ASKED, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::{Check, CheckOutcome, Rule};
+use crate::analysis::figures::{Figure, Metric, Quantile};
+use crate::analysis::judgements::{Check, CheckOutcome, Rule};
 use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::requests::LoadForm;
 use crate::analysis::rules::facts;
 use crate::analysis::summary::run::Summary;
 use crate::record::{FailureKind, StampSource};
@@ -172,7 +170,7 @@ fn by_effect(rule: Rule, run: &Summary, found: &str) -> Option<RuleResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::judgements::check::Measure;
+    use crate::analysis::judgements::Measure;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
     use crate::clock::Timestamp;

@@ -2,8 +2,8 @@
 
 use super::table::{CheckedRun, ValidityRow, checks};
 use super::{accounts, client, laws, server, stamps, steady_state, tokens};
-use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, Verdict, VerdictOutcome};
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::judgements::{Check, CheckOutcome, Rule, Verdict, VerdictOutcome};
+use crate::analysis::requests::Observed;
 use crate::analysis::rules::Suppressor::{self, Reason};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;

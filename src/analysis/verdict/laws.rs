@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::table::{CheckedRun, NOT_ASKED, RuleResult, ValidityRow, at_most, not_tested, row};
-use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::Rule;
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::rules::facts;
 use crate::clock::Timestamp;

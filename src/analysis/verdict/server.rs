@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::table::{CheckedRun, RAN, RuleResult, ValidityRow, at_most, row};
-use crate::analysis::judgements::check::Rule;
+use crate::analysis::judgements::Rule;
 use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord};

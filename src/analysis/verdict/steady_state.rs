@@ -1,13 +1,12 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
 use super::table::{CheckedRun, GONE, RuleResult, ValidityRow, at_most, fails, not_tested, row};
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::judgements::check::Rule;
+use crate::analysis::figures::{Metric, Quantile};
+use crate::analysis::judgements::Rule;
 use crate::analysis::load::movement::{Movement, OVERLOAD};
 use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::work::Work;
-use crate::analysis::requests::form::LoadForm;
+use crate::analysis::requests::LoadForm;
 use crate::analysis::rules::Suppressor::{NothingRan, Smoke};
 use crate::analysis::rules::{facts, filled};
 use crate::analysis::summary::run::Summary;
@@ -254,8 +253,7 @@ fn left(of: &CheckedRun<'_>) -> Option<RuleResult> {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::judgements::check::{CheckOutcome, Rule};
-    use crate::analysis::judgements::finding::{Finding, FindingKind};
+    use crate::analysis::judgements::{CheckOutcome, Finding, FindingKind, Rule};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{record, run};

@@ -1,7 +1,7 @@
 //! A rule of validity: a statistic beside its limit, by everything that is known of a run.
 
-use crate::analysis::judgements::check::{Check, Measure, Rule};
-use crate::analysis::requests::observed::Observed;
+use crate::analysis::judgements::{Check, Measure, Rule};
+use crate::analysis::requests::Observed;
 use crate::analysis::rules::Suppressor::{NothingRan, Reason, Smoke};
 use crate::analysis::rules::{RuleFact, RuleRow, Suppressor};
 use crate::analysis::slo::objective::Objective;

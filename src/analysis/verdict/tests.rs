@@ -5,8 +5,7 @@ mod overload;
 
 use std::time::Duration;
 
-use crate::analysis::judgements::check::{Check, CheckOutcome, Rule, VerdictOutcome};
-use crate::analysis::judgements::finding::FindingKind;
+use crate::analysis::judgements::{Check, CheckOutcome, FindingKind, Rule, VerdictOutcome};
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{ms, record, run};

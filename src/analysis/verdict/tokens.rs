@@ -1,10 +1,8 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
 use super::table::{CheckedRun, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
-use crate::analysis::judgements::check::Rule;
-use crate::analysis::requests::observed::Measured;
-use crate::analysis::requests::oddities::OddAnswers;
-use crate::analysis::requests::tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};
+use crate::analysis::judgements::Rule;
+use crate::analysis::requests::{IMPOSSIBLE_CURE, ImpossibleUsage, Measured, OddAnswers};
 use crate::analysis::rules::facts;
 use crate::record::{CheckResult, FinishReason, Outcome, RecordRef, RequestRecord, RunLog, ServerCounters, Usage};
 use crate::units::count;

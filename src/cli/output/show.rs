@@ -125,9 +125,9 @@ impl ShowArgs {
 
 /// A run in the requested form; only a page has its charts.
 pub(in crate::cli) fn render_run(report: RunReport<'_>, format: Format) -> Result<String, Stop> {
-    let RunReport { log, summary, extras } = report;
+    let RunReport { log, summary, diagnosis } = report;
     let with_log = (format == Format::Html).then_some(log);
-    rendered(format, || documents::run(summary, extras, with_log), || report::json_with(summary, extras))
+    rendered(format, || documents::run(summary, diagnosis, with_log), || report::json_with(summary, diagnosis))
 }
 
 /// A result that is its own JSON, in the requested form.

@@ -2,7 +2,7 @@
 
 use super::ShowArgs;
 use super::formats::{AB, FormatArgs, RUN, RequestedExport, SWEEP};
-use crate::report::{Extent, Extras, Format, RunReport};
+use crate::report::{Extent, Format, RunReport};
 use crate::session::{Printer, Stop};
 
 fn args(typed: &[&str]) -> FormatArgs {
@@ -46,7 +46,7 @@ fn files_are_written_whole_and_where_they_are_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let log = crate::analysis::test_runs::run(1_000, Vec::new());
     let summary = crate::analysis::summarise(&log, &[]);
-    let report = RunReport { log: &log, summary: &summary, extras: Extras::default() };
+    let report = RunReport { log: &log, summary: &summary, diagnosis: None };
     let there = folder.path().join("mine.json");
     std::fs::write(&there, "old").unwrap();
     let asked = args(&[&format!("json={}", there.display()), &format!("text={}", folder.path().display())]);
@@ -54,10 +54,7 @@ fn files_are_written_whole_and_where_they_are_wanted() {
     outputs.check(&RUN).unwrap();
     assert_eq!(std::fs::read_to_string(&there).unwrap(), "old", "a check changes nothing");
     outputs.write_run(report, folder.path(), Printer).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(&there).unwrap(),
-        crate::report::json_with(&summary, Extras::default()).unwrap()
-    );
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), crate::report::json_with(&summary, None).unwrap());
     let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["mine.json", "summary.txt"], "nothing unfinished is left");

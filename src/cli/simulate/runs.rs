@@ -6,7 +6,7 @@ use crate::experiment::{
     seed_of_run,
 };
 use crate::live::StepLine;
-use crate::report::{Extras, RunReport, documents};
+use crate::report::{RunReport, documents};
 use crate::session::{Exit, PlannedRun, Printer, Stop, exits, save};
 use crate::units::three_digits;
 use crate::workload::Overrides;
@@ -24,8 +24,8 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
     let at = log.header.started_at;
     let stored = simulation.create_folder(&log.header.workload.name, at).and_then(|folder| {
         let Some(folder) = folder else { return Ok(None) };
-        let extras = Extras { diagnosis: Some(&prediction.diagnosis) };
-        save::run_with_log(RunReport { log: &log, summary: &prediction.summary, extras }, &folder)?;
+        let diagnosis = Some(&prediction.diagnosis);
+        save::run_with_log(RunReport { log: &log, summary: &prediction.summary, diagnosis }, &folder)?;
         Ok(Some(folder))
     });
     simulation.show.result(printer, &prediction, || documents::prediction(&prediction))?;

@@ -11,17 +11,17 @@ use serde_json::ser::Formatter;
 use super::column::{DataColumn, ReadAs};
 use super::request::RequestRow;
 use crate::analysis::Summary;
-use crate::experiment::EngineFit;
+use crate::experiment::{Diagnosis, EngineFit};
 use crate::foreign::ForeignRun;
-use crate::report::run_report::{Extras, Out, RunReport};
+use crate::report::run_report::{Out, RunReport};
 use crate::units::steers;
 
 /// Version of the format of [`foreign_json`].
 const FOREIGN_SCHEMA: u32 = 2;
 
 /// The summary as indented JSON with its `diagnosis` beside it.
-pub(crate) fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Result<String> {
-    indented(&Whole { summary, extras })
+pub(crate) fn json_with(summary: &Summary, diagnosis: Option<&Diagnosis>) -> serde_json::Result<String> {
+    indented(&Whole { summary, diagnosis })
 }
 
 #[derive(Serialize)]
@@ -29,8 +29,9 @@ pub(crate) fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Re
 pub(in crate::report) struct Whole<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
-    #[serde(flatten)]
-    extras: Extras<'a>,
+    /// The regime in which the server seems to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnosis: Option<&'a Diagnosis>,
 }
 
 /// Runs of other tools as indented JSON with a line break at its end.
@@ -123,10 +124,9 @@ mod tests {
 
     use crate::analysis::test_runs::{record, run};
     use crate::analysis::{Metric, Quantile, summarise};
-    use crate::report::Extras;
 
     fn printed(log: &crate::record::RunLog) -> Value {
-        serde_json::from_str(&super::json_with(&summarise(log, &[]), Extras::default()).unwrap()).unwrap()
+        serde_json::from_str(&super::json_with(&summarise(log, &[]), None).unwrap()).unwrap()
     }
 
     #[test]

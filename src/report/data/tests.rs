@@ -14,7 +14,7 @@ use crate::analysis::Unit;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::analysis::{Metric, summarise};
 use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, Phase, RunLog, Turn};
-use crate::report::run_report::{Extras, Out, RunReport};
+use crate::report::run_report::{Out, RunReport};
 use crate::report::sample_runs::observed;
 use crate::workload::{ClientBehaviour, Priority, Slo};
 
@@ -43,7 +43,7 @@ fn mixed() -> RunLog {
 fn written(log: &RunLog, write: impl Fn(RunReport<'_>, Out<'_>) -> std::io::Result<()>) -> Vec<u8> {
     let summary = summarise(log, &["p50 ttft < 200ms".parse().unwrap()]);
     let mut bytes = Vec::new();
-    write(RunReport { log, summary: &summary, extras: Extras::default() }, &mut bytes).unwrap();
+    write(RunReport { log, summary: &summary, diagnosis: None }, &mut bytes).unwrap();
     bytes
 }
 
@@ -114,7 +114,7 @@ fn a_summary_has_no_slo_that_the_workload_does_not_have() {
     assert!(!table.contains(",goodput,") && !table.contains(",slo_attainment,"), "{table}");
     assert!(table.contains(",objective_met,p50 ttft < 200ms,"), "{table}");
     let unit = |named: &str| table.lines().find(|line| line.contains(named)).unwrap().split(',').nth(9);
-    assert_eq!(unit(",p5_tokens_per_s_per_request,,"), Some("tokens/s"));
+    assert_eq!(unit(",tokens_per_s_per_request,,"), Some("tokens/s"));
     assert_eq!(unit(",output_tokens_per_s,,"), Some("tokens/s"));
     assert_eq!(unit(",offered_requests,,"), Some("requests/s"));
     assert_eq!(unit(",ttft,censored,"), Some("samples"));

@@ -1,7 +1,9 @@
 //! The figures of a run one by one, for tables and series.
 
+mod figure;
 mod run;
 mod sides;
 
-pub(super) use run::{RunFigure, run_figures};
+pub(super) use figure::RunFigure;
+pub(super) use run::run_figures;
 pub(super) use sides::together;

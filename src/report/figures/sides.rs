@@ -1,6 +1,6 @@
 //! The figures of the server, of its devices and of this client.
 
-use super::run::RunFigure;
+use super::figure::RunFigure;
 use crate::analysis::{
     BucketQuantile, ClientLoad, DelaySummary, DeviceSummary, Figure, GaugeSummary, ServerSide, Summary, TimeBeside,
     Unit,

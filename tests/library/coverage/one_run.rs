@@ -2,7 +2,7 @@
 
 use skyline::analysis::{Metric, Quantile, Unresolvable, summarise};
 use skyline::record::RunLog;
-use skyline::report::{Extent, Extras, Style, documents, render};
+use skyline::report::{Extent, Style, documents, render};
 use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
@@ -41,7 +41,7 @@ fn one_run_at_90_percent_load_is_too_short_and_the_report_says_so() {
         let log = RunLog::of_requests(header(&spec), flown.records, flown.footer);
         let summary = summarise(&log, &[]);
         let row = summary.latency.row(Metric::Ttft).unwrap();
-        let report = render::text(&documents::run(&summary, Extras::default(), None), Style::PLAIN, Extent::Full)
+        let report = render::text(&documents::run(&summary, None, None), Style::PLAIN, Extent::Full)
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::analysis::judgements::check::{CheckOutcome, Rule};
-use crate::analysis::judgements::finding::FindingKind;
+use crate::analysis::judgements::{CheckOutcome, FindingKind, Rule};
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::analysis::judgements::finding::FindingKind;
+use crate::analysis::judgements::FindingKind;
 use crate::analysis::server::devices::EnergySource;
 use crate::analysis::server::histogram::CountBeside;
 use crate::analysis::summarise::summarise;

@@ -1,8 +1,7 @@
 //! The rules that records are all there, are those of the plan, and have possible stamps.
 
 use super::*;
-use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::figures::{Metric, Quantile};
 use crate::record::{LostConnection, PlanCheck, RequestRecord, UnendedRequest};
 
 /// A thousand requests a second apart, each changed as its index says.

@@ -18,7 +18,7 @@ use crate::experiment::tune::Tune;
 use crate::experiment::{AbTest, Diagnosis, Repeats, Sweep};
 use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::data::json::Whole;
-use crate::report::{Extras, json_with};
+use crate::report::json_with;
 
 /// What is not described is not there.
 fn close(schema: &mut Schema) {
@@ -141,8 +141,7 @@ fn report(log: &RunLog, objectives: &[&str]) -> Value {
     let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let summary = summarise(log, &objectives);
     let diagnosis = Diagnosis::of_run(log, &summary);
-    let extras = Extras { diagnosis: Some(&diagnosis) };
-    serde_json::from_str(&json_with(&summary, extras).unwrap()).unwrap()
+    serde_json::from_str(&json_with(&summary, Some(&diagnosis)).unwrap()).unwrap()
 }
 
 fn check(validator: &Validator, name: &str, report: &Value) {

@@ -5,20 +5,18 @@ use crate::experiment::{LayoutComparison, LayoutFigures, Prediction};
 use crate::report::document::{Document, Level, Note, Section, Table};
 use crate::report::documents;
 use crate::report::documents::parts::cells::latency;
-use crate::report::run_report::Extras;
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
 /// The prediction as a document.
 pub fn document(prediction: &Prediction) -> Document {
-    let extras = Extras { diagnosis: Some(&prediction.diagnosis) };
     let bottleneck = Note::info(&prediction.bottleneck.sentence).cure(&prediction.bottleneck.cure);
     let fitted = prediction.engine_fit.iter().flat_map(|fit| {
         let grade = engine_fit::grade(fit);
         let grade = Section::summary("Fitted engine").text([format!("{}: {}", grade.word, grade.sentence)]);
         [grade].into_iter().chain(engine_fit::sections(fit).map(|section| section.at(Level::Page)))
     });
-    documents::run(&prediction.summary, extras, None)
+    documents::run(&prediction.summary, Some(&prediction.diagnosis), None)
         .with([Section::summary("Bottleneck").notes([bottleneck])])
         .with(prediction.baseline.iter().flat_map(baseline))
         .with(prediction.bandwidth_math.as_ref().map(bandwidth_math))

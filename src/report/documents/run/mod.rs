@@ -19,14 +19,14 @@ mod slo;
 mod tests;
 
 use crate::analysis::Summary;
+use crate::experiment::Diagnosis;
 use crate::record::RunLog;
 use crate::report::document::Document;
-use crate::report::run_report::Extras;
 
 use crate::report::documents::parts::{checklist, diagnosis, glossary};
 
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
-pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
+pub fn document(summary: &Summary, diagnosis: Option<&Diagnosis>, log: Option<&RunLog>) -> Document {
     Document::new(format!("{} on {}", summary.run.workload, summary.run.model_names()))
         .verdict(head::verdict(summary))
         .headline(head::headline(summary))
@@ -39,7 +39,7 @@ pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> 
         .with(head::findings(summary))
         .with(summary.checklist.as_ref().map(checklist::section))
         .with(log.map(|log| charts::sections(log, summary)).into_iter().flatten())
-        .with(extras.diagnosis.map(diagnosis::section))
+        .with(diagnosis.map(diagnosis::section))
         .with([slo::section(summary), costs::section(summary), aftermath::section(summary)])
         .with(groups::sections(summary))
         .with(sessions::sections(summary))

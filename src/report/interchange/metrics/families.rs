@@ -77,7 +77,7 @@ fn series(figure: &RunFigure<'_>) -> Vec<SeriesValue> {
     let own = |ending, what| value(ending, what, figure.unit, figure.value.and_then(Figure::exact));
     let samples = figure.n.map(|n| n as f64);
     match &*figure.statistic {
-        "std" | "min" | "censored" => Vec::new(),
+        "std" | "min" | "censored" | "planned" if figure.of.is_none() => Vec::new(),
         "mean" => vec![own("_mean", "Mean: ")],
         "max" => vec![own("_max", "Largest: "), value("_samples", "Samples: ", Unit::SAMPLES, samples)],
         _ if figure.percentile().is_some() => vec![

@@ -1,7 +1,7 @@
 //! How the latencies of a run are distributed.
 
 use super::bounds::Bounds;
-use crate::analysis::{GapHistogram, LatencyCurve, Metric, Quantile, Summary};
+use crate::analysis::{LatencyCurve, Metric, Quantile, Summary, TokenGaps};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, percentile};
@@ -10,7 +10,7 @@ use crate::units::{count, joined};
 /// Shares that the table behind a curve holds.
 const SHARES: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0];
 
-pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Section {
+pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&TokenGaps>) -> Section {
     let charts = Metric::MAIN_AND_ITL.into_iter().filter_map(|metric| {
         let found = match metric {
             Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),

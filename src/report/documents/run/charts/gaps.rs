@@ -1,11 +1,11 @@
 //! The silences inside answers: how long, how many, and which are stalls.
 
-use crate::analysis::{GapBar, GapHistogram, Metric, Quantile, Summary};
+use crate::analysis::{GapBar, Metric, Quantile, Summary, TokenGaps};
 use crate::report::chart::{Axis, Bar, Palette, Plot, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
 use crate::units::{count, counted};
 
-pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Option<Section> {
+pub(super) fn section(gaps: Option<&TokenGaps>, summary: &Summary) -> Option<Section> {
     let gaps = gaps?;
     let bars = gaps.bars();
     let all = gaps.count();

@@ -9,7 +9,7 @@ mod over_time;
 mod scatter;
 mod timeline_rows;
 
-use crate::analysis::{GapHistogram, Summary, Timeline};
+use crate::analysis::{Summary, Timeline, TokenGaps};
 use crate::record::RunLog;
 use crate::report::document::Section;
 
@@ -18,7 +18,7 @@ use clock::Clock;
 pub(super) fn sections(log: &RunLog, summary: &Summary) -> impl Iterator<Item = Section> {
     let timeline = Timeline::from_log(log);
     let clock = Clock::new(log, summary, &timeline);
-    let gaps = GapHistogram::from_log(log).filter(|_| !summary.delivery.itl_withheld);
+    let gaps = TokenGaps::from_log(log).filter(|_| !summary.delivery.itl_withheld);
     let sections = [
         Some(distributions::section(log, summary, gaps.as_ref())),
         over_time::section(log, summary, &timeline, &clock),

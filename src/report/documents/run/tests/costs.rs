@@ -6,7 +6,7 @@ use crate::record::{DeploymentFacts, RunLog};
 use crate::report::data::summary_csv;
 use crate::report::interchange::openmetrics;
 use crate::report::sample_runs::{minute, observed, report};
-use crate::report::{Extent, Extras, Style};
+use crate::report::{Extent, Style};
 
 fn priced(mut log: RunLog, gpus: Option<u32>) -> RunLog {
     let currency = Some("EUR".to_owned());
@@ -16,7 +16,7 @@ fn priced(mut log: RunLog, gpus: Option<u32>) -> RunLog {
 
 fn text(log: &RunLog, extent: Extent) -> String {
     let style = Style { width: 80, ..Style::PLAIN };
-    run_text(&summarise(log, &[]), Extras::default(), style, extent)
+    run_text(&summarise(log, &[]), None, style, extent)
 }
 
 /// 0.005 a second by two GPUs, and about ten answers of 40 tokens.
@@ -41,7 +41,7 @@ fn money_and_energy_are_in_every_form() {
     let table = full.split("Cost of what was answered\n").nth(1).unwrap();
     assert!(table.lines().next().unwrap().trim_start().starts_with("EUR"), "{table}");
     assert!(table.contains("  an acceptable answer"), "{table}");
-    assert!(run_page(&log, &summarise(&log, &[]), Extras::default()).contains("an acceptable answer"));
+    assert!(run_page(&log, &summarise(&log, &[]), None).contains("an acceptable answer"));
     let mut csv = Vec::new();
     report(&log, &[], |report| summary_csv(report, &mut csv)).unwrap();
     let csv = String::from_utf8(csv).unwrap();

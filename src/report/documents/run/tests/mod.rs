@@ -8,18 +8,19 @@ mod summary;
 mod text;
 
 use crate::analysis::Summary;
+use crate::experiment::Diagnosis;
 use crate::record::RunLog;
 use crate::report::documents::run::document;
-use crate::report::{Extent, Extras, RunReport, Style, render};
+use crate::report::{Extent, RunReport, Style, render};
 
-fn run_text(summary: &Summary, extras: Extras<'_>, style: Style, extent: Extent) -> String {
-    render::text(&document(summary, extras, None), style, extent)
+fn run_text(summary: &Summary, diagnosis: Option<&Diagnosis>, style: Style, extent: Extent) -> String {
+    render::text(&document(summary, diagnosis, None), style, extent)
 }
 
-fn run_page(log: &RunLog, summary: &Summary, extras: Extras<'_>) -> String {
-    render::html(&document(summary, extras, Some(log)))
+fn run_page(log: &RunLog, summary: &Summary, diagnosis: Option<&Diagnosis>) -> String {
+    render::html(&document(summary, diagnosis, Some(log)))
 }
 
 fn run_markdown(report: RunReport<'_>) -> String {
-    render::markdown(&document(report.summary, report.extras, Some(report.log)))
+    render::markdown(&document(report.summary, report.diagnosis, Some(report.log)))
 }

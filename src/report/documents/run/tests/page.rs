@@ -8,7 +8,6 @@ use crate::analysis::{Metric, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
-use crate::report::Extras;
 use crate::report::render::html_tests::{HOSTILE, assert_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
 
@@ -37,7 +36,7 @@ fn page(log: &RunLog) -> String {
     let objectives = ["p95 ttft < 1s".parse().unwrap(), "error_rate < 1%".parse().unwrap()];
     let summary = summarise(log, &objectives);
     let diagnosis = Diagnosis::of_run(log, &summary);
-    run_page(log, &summary, Extras { diagnosis: Some(&diagnosis) })
+    run_page(log, &summary, Some(&diagnosis))
 }
 
 #[test]
@@ -217,7 +216,7 @@ fn met_slos_need_no_cure() {
         let reservation = reservation.map(str::to_owned);
         let diagnosis =
             Diagnosis { symptoms: vec![symptom.clone()], slo_attainment, reservation, ..Diagnosis::default() };
-        run_page(&log, &summary, Extras { diagnosis: Some(&diagnosis) })
+        run_page(&log, &summary, Some(&diagnosis))
     };
     let kept = drawn(Some(1.0), None);
     assert!(kept.contains("SLOs met; for information") && kept.contains("a cache"));

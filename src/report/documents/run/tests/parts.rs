@@ -5,11 +5,11 @@ use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;
 use crate::record::{CheckRecord, CheckResult, RunLog};
-use crate::report::{Extent, Extras, Style};
+use crate::report::{Extent, Style};
 use crate::workload::{ArrivalPattern, Expectation, GoldenCheck};
 
 fn full(log: &RunLog) -> String {
-    run_text(&summarise(log, &[]), Extras::default(), Style::PLAIN, Extent::Full)
+    run_text(&summarise(log, &[]), None, Style::PLAIN, Extent::Full)
 }
 
 /// Base 10/s for 10 s, a burst of 50/s for 2 s, and the base again, served one after the other in 50 ms each.
@@ -40,18 +40,18 @@ fn a_full_report_has_the_phases_of_the_load() {
     assert!(line(&text, "base ").starts_with("base 26"), "{text}");
     assert!(line(&text, "burst ").starts_with("burst 2"), "{text}");
     assert!(line(&text, "after burst ").starts_with("after burst 2"), "{text}");
-    let brief = run_text(&summarise(&bursty(), &[]), Extras::default(), Style::PLAIN, Extent::Summary);
+    let brief = run_text(&summarise(&bursty(), &[]), None, Style::PLAIN, Extent::Summary);
     assert!(!brief.contains("By phase"), "{brief}");
 }
 
 #[test]
 fn a_page_shades_the_bursts() {
     let log = bursty();
-    let page = run_page(&log, &summarise(&log, &[]), Extras::default());
+    let page = run_page(&log, &summarise(&log, &[]), None);
     assert!(page.contains("class=\"shade\"") && page.contains("a burst of the declared load"));
     assert!(page.contains("; shaded: bursts;") && page.contains("By phase of the load"));
     let plain = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 2).build()]);
-    assert!(!run_page(&plain, &summarise(&plain, &[]), Extras::default()).contains("; shaded: bursts"));
+    assert!(!run_page(&plain, &summarise(&plain, &[]), None).contains("; shaded: bursts"));
 }
 
 #[test]

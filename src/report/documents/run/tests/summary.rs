@@ -5,12 +5,12 @@ use crate::analysis::summarise;
 use crate::analysis::test_runs::{ms, record};
 use crate::record::{Failure, FailureKind, RunEnding};
 use crate::report::sample_runs::{minute, observed, report};
-use crate::report::{Extent, Extras, Style};
+use crate::report::{Extent, Style};
 
 fn summary(log: &crate::record::RunLog, objectives: &[&str]) -> String {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let style = Style { width: 80, ..Style::PLAIN };
-    run_text(&summarise(log, &objectives), Extras::default(), style, Extent::Summary)
+    run_text(&summarise(log, &objectives), None, style, Extent::Summary)
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn an_interrupted_run_is_said_to_be_once() {
 #[test]
 fn the_full_report_leaves_nothing_of_the_summary_out() {
     let found = summarise(&minute(), &[]);
-    let full = run_text(&found, Extras::default(), Style::PLAIN, Extent::Full);
+    let full = run_text(&found, None, Style::PLAIN, Extent::Full);
     for word in summary(&minute(), &[]).split_whitespace() {
         // A clause that ends on a screen may go on there.
         let word = word.trim_end_matches([':', ';', ',']);
@@ -118,10 +118,10 @@ fn percentiles_that_were_asked_for_are_the_columns_of_every_form() {
     assert_fits(&text);
     assert!(text.contains("Latency, ms    p75   p99.5\n"), "{text}");
     assert!(!text.contains("p95") && text.contains("  * too few samples to rely on"), "{text}");
-    let full = run_text(&summarise(&log, &[]), Extras::default(), Style::PLAIN, Extent::Full);
+    let full = run_text(&summarise(&log, &[]), None, Style::PLAIN, Extent::Full);
     let titles: Vec<_> = full.lines().find(|line| line.contains("p99.5")).unwrap().split_whitespace().collect();
     assert_eq!(titles, ["n", "n", "eff", "mean", "std", "min", "p75", "p99.5", "max"], "{full}");
-    let page = run_page(&log, &summarise(&log, &[]), Extras::default());
+    let page = run_page(&log, &summarise(&log, &[]), None);
     assert!(page.contains("<th scope=\"col\">p75</th><th scope=\"col\">p99.5</th>"), "{page}");
     // A percentile that is asked for has its interval by order statistics.
     assert!(page.contains("<td>398*<div class=\"below\">"), "{}", &page[page.find(">p99.5<").unwrap()..]);

@@ -7,12 +7,12 @@ use crate::record::{
     ClientFacts, Delays, Failure, FailureKind, HostStall, Phase, RequestParameters, RunEnding, RunLog,
 };
 use crate::report::sample_runs::{minute, slo};
-use crate::report::{Extent, Extras, Style};
+use crate::report::{Extent, Style};
 use crate::workload::{ArrivalPattern, Priority, Slo};
 
 fn shown(log: &RunLog, objectives: &[&str]) -> String {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-    run_text(&summarise(log, &objectives), Extras::default(), Style::PLAIN, Extent::Full)
+    run_text(&summarise(log, &objectives), None, Style::PLAIN, Extent::Full)
 }
 
 #[test]
@@ -121,10 +121,10 @@ fn a_censored_run() {
 fn colour_changes_nothing_but_colour() {
     let summary = summarise(&minute(), &[]);
     let style = Style { colour: crate::report::Colour::Ansi, ..Style::PLAIN };
-    let coloured = run_text(&summary, Extras::default(), style, Extent::Full);
+    let coloured = run_text(&summary, None, style, Extent::Full);
     assert_ne!(coloured, console::strip_ansi_codes(&coloured));
     let plain = console::strip_ansi_codes(&coloured);
-    assert_eq!(plain, run_text(&summary, Extras::default(), Style::PLAIN, Extent::Full));
+    assert_eq!(plain, run_text(&summary, None, Style::PLAIN, Extent::Full));
 }
 
 /// Half an hour with large figures, long names, censored requests and a cap.
@@ -163,7 +163,7 @@ fn no_line_is_wider_than_the_page() {
     for log in [minute(), long_run()] {
         let summary = summarise(&log, &["p99.9 ttft < 500ms".parse().unwrap()]);
         for width in [80, 100, 110, 140] {
-            for line in run_text(&summary, Extras::default(), Style { width, ..Style::PLAIN }, Extent::Full).lines() {
+            for line in run_text(&summary, None, Style { width, ..Style::PLAIN }, Extent::Full).lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
@@ -174,7 +174,7 @@ fn no_line_is_wider_than_the_page() {
 fn a_narrow_page() {
     insta::assert_snapshot!(run_text(
         &summarise(&long_run(), &[]),
-        Extras::default(),
+        None,
         Style { width: 80, ..Style::PLAIN },
         Extent::Full
     ));
@@ -184,7 +184,7 @@ fn a_narrow_page() {
 fn columns_come_with_the_width() {
     let summary = summarise(&minute(), &[]);
     let header = |width| {
-        let page = run_text(&summary, Extras::default(), Style { width, ..Style::PLAIN }, Extent::Full);
+        let page = run_text(&summary, None, Style { width, ..Style::PLAIN }, Extent::Full);
         let line = page.lines().find(|line| line.contains("p50")).unwrap();
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
