@@ -8,7 +8,7 @@ use super::evidence::{
     WarmUpEvidence,
 };
 use crate::analysis::figures::{Metric, Quantile};
-use crate::analysis::judgements::{Checklist, ChecklistRule, VerdictOutcome};
+use crate::analysis::judgements::{Checklist, ChecklistItem, ChecklistRule, VerdictOutcome};
 use crate::analysis::requests::LoadForm;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::summarise::summarise;
@@ -61,12 +61,17 @@ fn whole() -> Evidence {
     }
 }
 
+/// The item of a rule; `None` where it does not apply.
+fn item(checklist: &Checklist, rule: ChecklistRule) -> Option<&ChecklistItem> {
+    checklist.items.iter().find(|item| item.rule == rule)
+}
+
 /// What the rule says of the whole result after this change.
 fn judged(rule: ChecklistRule, change: impl FnOnce(&mut Evidence)) -> (Status, String) {
     let mut evidence = whole();
     change(&mut evidence);
     let checklist = Checklist::from_evidence(&evidence).unwrap();
-    let item = checklist.item(rule).unwrap();
+    let item = item(&checklist, rule).unwrap();
     assert_eq!(item.cure.is_none(), item.standing == Met, "{item:?}");
     (item.standing, item.sentence.clone())
 }
@@ -83,7 +88,7 @@ use Status::{Met, Missed as NotMet, Undecided as NotReported};
 #[test]
 fn a_result_that_does_all_meets_all() {
     let checklist = Checklist::from_evidence(&whole()).unwrap();
-    assert_eq!((checklist.met, checklist.items.len(), checklist.open().count()), (15, 15, 0), "{checklist:?}");
+    assert_eq!((checklist.met, checklist.items.len()), (15, 15), "{checklist:?}");
 }
 
 #[test]
@@ -188,7 +193,7 @@ fn the_system_is_named() {
     is(Rule::Serving, NotReported, "model llama; not reported: precision", |of| of.serving[1].1 = None);
     // A mock has neither.
     let mock = Checklist::from_evidence(&Evidence { source: ResultSource::Mock, ..whole() }).unwrap();
-    assert_eq!((mock.item(Rule::Hardware), mock.item(Rule::Serving)), (None, None));
+    assert_eq!((item(&mock, Rule::Hardware), item(&mock, Rule::Serving)), (None, None));
     assert_eq!(mock.items.len(), 13);
     for source in [ResultSource::Smoke, ResultSource::Simulation] {
         assert_eq!(Checklist::from_evidence(&Evidence { source, ..whole() }), None);
@@ -199,7 +204,7 @@ fn the_system_is_named() {
 fn the_cures_of_another_tool_take_the_place_of_ours() {
     let cures = vec![(Rule::WarmUp, "--num-warmups 50")];
     let checklist = Checklist::from_evidence(&Evidence { warm_up: None, cures, ..whole() }).unwrap();
-    assert_eq!(checklist.item(Rule::WarmUp).unwrap().cure.as_deref(), Some("--num-warmups 50"));
+    assert_eq!(item(&checklist, Rule::WarmUp).unwrap().cure.as_deref(), Some("--num-warmups 50"));
 }
 
 fn sentence(change: impl FnOnce(&mut Evidence)) -> Option<String> {
@@ -278,7 +283,7 @@ fn a_valid_run_that_measures_little_meets_little() {
     let summary = summarise(&log, &[]);
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Valid, "{:?}", summary.verdict.reasons);
     let checklist = summary.checklist.unwrap();
-    let standing = |rule| checklist.item(rule).map(|item| item.standing);
+    let standing = |rule| item(&checklist, rule).map(|item| item.standing);
     let not_met = [
         Rule::Lengths,
         Rule::Arrivals,
@@ -303,9 +308,9 @@ fn a_valid_run_that_measures_little_meets_little() {
     let summary = summarise(&log, &[]);
     let checklist = Checklist::from_evidence(&Evidence::of_run(&log, &summary)).unwrap();
     for rule in [Rule::WarmUp, Rule::Arrivals] {
-        assert_eq!(checklist.item(rule).unwrap().standing, Met, "{rule:?}");
+        assert_eq!(item(&checklist, rule).unwrap().standing, Met, "{rule:?}");
     }
-    assert_eq!(checklist.item(Rule::Repeats).unwrap().standing, NotMet, "one of five is one run");
+    assert_eq!(item(&checklist, Rule::Repeats).unwrap().standing, NotMet, "one of five is one run");
     log.header.command.push("--salt".to_owned());
     let cache = |log: &_| Evidence::of_run(log, &summarise(log, &[])).prefix_cache;
     assert_eq!(cache(&log), None);

@@ -93,15 +93,3 @@ pub(in crate::analysis) fn not_met(sentence: impl Into<String>, cure: &'static s
 pub(in crate::analysis) fn not_reported(sentence: impl Into<String>, cure: &'static str) -> Found {
     Some((Status::Undecided, sentence.into(), cure))
 }
-
-impl Checklist {
-    /// The item of a rule; `None` where it does not apply.
-    pub fn item(&self, rule: ChecklistRule) -> Option<&ChecklistItem> {
-        self.items.iter().find(|item| item.rule == rule)
-    }
-
-    /// The items that are not met, or of which nothing says.
-    pub fn open(&self) -> impl Iterator<Item = &ChecklistItem> {
-        self.items.iter().filter(|item| item.standing != Status::Met)
-    }
-}

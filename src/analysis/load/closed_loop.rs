@@ -48,11 +48,10 @@ impl ClosedLoop {
             return None;
         }
         let length = observed.length().as_secs_f64();
-        let window = (observed.start, observed.end);
         let (mut accounted, mut variance, mut begun, mut ended) = (0.0, 0.0, 0.0, 0.0);
         let (mut stays, mut holds, mut thinks) = (Vec::new(), Vec::new(), Vec::new());
         for record in observed.log.records.iter() {
-            accounted += part(window, record.scheduled, record.ended);
+            accounted += observed.seconds_inside(record.scheduled, record.ended);
             // As completed requests are counted, so that the two rates agree.
             if record.outcome != Outcome::Censored && observed.counts_answer(answered(&record).unwrap_or(record.ended))
             {
@@ -67,7 +66,7 @@ impl ClosedLoop {
             let think = think_after(observed, &record);
             // The mean of what of the pause lies inside the window.
             let until = |moment: Timestamp| think.mean_within_s(moment.since(record.ended).as_secs_f64());
-            accounted += until(window.1) - until(window.0);
+            accounted += until(observed.end) - until(observed.start);
             if observed.contains(record.ended) {
                 variance += variance_of(&think);
             }
@@ -148,11 +147,6 @@ fn begun_on_average(users: u64, ramp_s: f64, start_s: f64, length_s: f64) -> f64
         (start_s + length_s - begins_s).clamp(0.0, length_s) / length_s
     };
     (0..users).map(there).sum()
-}
-
-/// Seconds of `from … to` inside the window.
-fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) -> f64 {
-    to.min(end).since(from.max(start)).as_secs_f64()
 }
 
 #[cfg(test)]

@@ -196,6 +196,11 @@ impl<'a> Observed<'a> {
         self.start <= moment && moment < self.end
     }
 
+    /// Seconds of `from … to` inside the window.
+    pub(crate) fn seconds_inside(&self, from: Timestamp, to: Timestamp) -> f64 {
+        to.min(self.end).since(from.max(self.start)).as_secs_f64()
+    }
+
     /// Whether what arrived at `moment` counts in rates.
     pub(crate) fn counts_answer(&self, moment: Timestamp) -> bool {
         self.start <= moment && moment < self.answers_end

@@ -264,12 +264,6 @@ impl ObjectivePreset {
     }
 }
 
-impl fmt::Display for ObjectivePreset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,7 +315,7 @@ mod tests {
     #[test]
     fn presets_are_two_objectives_each() {
         for preset in ObjectivePreset::ALL {
-            assert_eq!(ObjectivePreset::named(&preset.to_string()), Some(preset));
+            assert_eq!(ObjectivePreset::named(preset.name), Some(preset));
             for text in preset.objectives() {
                 assert!(text.parse::<Objective>().is_ok(), "{text}");
             }

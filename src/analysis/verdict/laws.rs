@@ -1,7 +1,5 @@
 //! The rules of operational analysis: Little's law, and the interactive law of a closed loop.
 
-use std::time::Duration;
-
 use super::table::{CheckedRun, NOT_ASKED, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::judgements::Rule;
 use crate::analysis::load::closed_loop::ClosedLoop;
@@ -68,10 +66,9 @@ fn littles_law(of: &CheckedRun<'_>) -> Option<RuleResult> {
     if observed.cut_short {
         return not_tested("the run ended before its window did");
     }
-    let window = (observed.start, observed.end);
     let counted = observed.log.footer.as_ref().and_then(|footer| footer.present_ns);
     let records = observed.log.records.iter();
-    let by_records = || records.map(|record| part(window, record.dispatched, record.ended)).sum::<f64>();
+    let by_records = || records.map(|record| observed.seconds_inside(record.dispatched, record.ended)).sum::<f64>();
     let present = counted.map_or_else(by_records, |nanos| nanos as f64 / 1e9);
     let length = observed.length().as_secs_f64();
     let requests = observed.requests.len();
@@ -87,7 +84,7 @@ fn littles_law(of: &CheckedRun<'_>) -> Option<RuleResult> {
                 after += to.since(from.max(observed.end)).as_secs_f64();
                 lag += record.dispatched.since(record.scheduled).as_secs_f64();
             }
-            Phase::Warmup | Phase::Cooldown => beside += part(window, from, to),
+            Phase::Warmup | Phase::Cooldown => beside += observed.seconds_inside(from, to),
         }
     }
     // Each request that was planned counts once, however many records it has.
@@ -119,12 +116,6 @@ fn stay(record: &RequestRecord) -> (Timestamp, Timestamp) {
         }
         None => (record.dispatched, record.ended),
     }
-}
-
-/// Seconds of `from … to` inside the window.
-fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) -> f64 {
-    let inside: Duration = to.min(end).since(from.max(start));
-    inside.as_secs_f64()
 }
 
 /// N against X (R + Z), see [`ClosedLoop`]; `None` where the load is not closed.

@@ -10,6 +10,13 @@ pub(crate) enum Tone {
     Bad,
 }
 
+impl Tone {
+    /// The one for it of those for neutral, good and bad.
+    pub(crate) const fn choose<T: Copy>(self, of: [T; 3]) -> T {
+        of[self as usize]
+    }
+}
+
 /// How much of a report must be asked for before a section, a row or a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {

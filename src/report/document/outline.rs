@@ -235,6 +235,18 @@ pub(crate) enum Block {
     },
 }
 
+impl Block {
+    /// Whether anything of it can be written without pictures and cards.
+    pub(crate) fn has_text(&self) -> bool {
+        match self {
+            Self::Figures(figures) => figures.iter().any(|figure| !figure.card_only),
+            Self::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
+            Self::Attachment { .. } => false,
+            _ => true,
+        }
+    }
+}
+
 /// A figure that matters most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyFigure {

@@ -38,7 +38,7 @@ fn what_helps_is_what_this_server_and_this_run_can_do() {
         log.header.command.push("--salt".to_owned());
         change(&mut log);
         let checklist = Checklist::from_evidence(&Evidence::of_run(&log, &summarise(&log, &[]))).unwrap();
-        checklist.item(rule).unwrap().cure.clone().unwrap()
+        item(&checklist, rule).unwrap().cure.clone().unwrap()
     };
     for (engine, empties) in [("vllm", true), ("sglang", true), ("mock", true), ("tgi", false), ("openai", false)] {
         let cure = cure(Rule::PrefixCache, &|log| log.header.engines[0].engine = engine.to_owned());

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::scenario::SERVER;
-use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Sample, Summary};
+use crate::analysis::{Figure, LatencyRow, Metric, Summary};
 use crate::record::{Counter, Gauge, Outcome, Phase, RecordRef};
 use crate::report::run_report::RunReport;
 
@@ -43,13 +43,13 @@ fn requests(report: RunReport<'_>) -> Value {
 }
 
 fn latency(summary: &Summary) -> Value {
-    let row = |metric, units: &str| summary.latency.row(metric).and_then(|row| of_latency(row, units));
+    let row = |metric, units: &str| summary.latency.row(metric).and_then(|row| of_row(row, units));
     // Time to the last token by all tokens, the first included: `GuideLLM`'s time per output token.
     let normalised: Option<&LatencyRow> =
         summary.aliases.iter().find(|alias| alias.tool == "guidellm").and_then(|alias| alias.latency.as_ref());
     json!({
         "time_to_first_token": row(Metric::TtftFromSend, "ms"),
-        "normalized_time_per_output_token": normalised.and_then(|row| of_latency(row, "ms/token")),
+        "normalized_time_per_output_token": normalised.and_then(|row| of_row(row, "ms/token")),
         "time_per_output_token": row(Metric::Tpot, "ms/token"),
         "inter_token_latency": row(Metric::Itl, "ms/token"),
         "request_latency": row(Metric::E2eFromSend, "ms"),
@@ -87,40 +87,26 @@ fn resources(summary: &Summary) -> Option<Value> {
     (!report.is_empty()).then_some(Value::Object(report))
 }
 
-/// A latency. Without a mean, which the schema demands, there is none: requests that were cut off may decide it.
-fn of_latency(row: &LatencyRow, units: &str) -> Option<Value> {
-    let percentiles = row.percentiles.map(|percentile| percentile.figure.exact());
-    let ends = [row.min.exact(), row.max.exact()];
-    Some(statistics(units, row.mean_ms?, row.std_ms, ends, percentiles))
-}
-
 /// A number of tokens; `None` of no request.
 fn of_counts(counts: impl Iterator<Item = u64>) -> Option<Value> {
-    let sample = Sample::new(counts.map(|count| count as f64).collect());
-    let exact = |figure: Option<Figure>| figure.and_then(Figure::exact);
-    let percentiles = Quantile::ALL.map(|quantile| exact(sample.quantile(quantile.fraction())));
-    Some(statistics("count", sample.mean()?, sample.std(), [exact(sample.min()), exact(sample.max())], percentiles))
+    of_row(&LatencyRow::new(&counts.map(|count| Figure::Exact(count as f64)).collect(), &[])?, "count")
 }
 
-fn statistics(
-    units: &str,
-    mean: f64,
-    std: Option<f64>,
-    [min, max]: [Option<f64>; 2],
-    [p50, p90, p95, p99, p999]: [Option<f64>; 5],
-) -> Value {
-    json!({
+/// A distribution. Without a mean, which the schema demands, there is none: requests that were cut off may decide it.
+fn of_row(row: &LatencyRow, units: &str) -> Option<Value> {
+    let [p50, p90, p95, p99, p999] = row.percentiles.map(|percentile| percentile.figure.exact());
+    Some(json!({
         "units": units,
-        "mean": mean,
-        "stddev": std,
-        "min": min,
+        "mean": row.mean_ms?,
+        "stddev": row.std_ms,
+        "min": row.min.exact(),
         "p50": p50,
         "p90": p90,
         "p95": p95,
         "p99": p99,
         "p99p9": p999,
-        "max": max,
-    })
+        "max": row.max.exact(),
+    }))
 }
 
 /// A figure of the whole window, which has no distribution.

@@ -44,11 +44,7 @@ fn one(block: &Block) -> Markup {
 
 /// The class of a tone in the page's style.
 pub(super) const fn class(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Neutral => "strong",
-        Tone::Good => "good",
-        Tone::Bad => "bad",
-    }
+    tone.choose(["strong", "good", "bad"])
 }
 
 /// The figure that answers, with what it is of and how sure it is; pale where it is not to be trusted.

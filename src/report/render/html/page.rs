@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::blocks::{self, class};
-use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
+use crate::report::document::{Document, Level, Section, VerdictLine};
 use crate::report::render::printable::printable;
 
 /// The document as a page.
@@ -28,14 +28,9 @@ pub fn html(document: &Document) -> String {
 }
 
 fn verdict(line: &VerdictLine) -> Markup {
-    let sign = match line.tone {
-        Tone::Neutral => "",
-        Tone::Good => "✓ ",
-        Tone::Bad => "✗ ",
-    };
     html! {
         p.lead {
-            span class=(class(line.tone)) { (sign) (printable(&line.word)) }
+            span class=(class(line.tone)) { (line.tone.choose(["", "✓ ", "✗ "])) (printable(&line.word)) }
             @if !line.sentence.is_empty() { ": " (printable(&line.sentence)) }
         }
     }

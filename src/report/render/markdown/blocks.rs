@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, text};
 use crate::report::document::{
-    Align, Block, Chart, Document, KeyFigure, Level, NamedFact, Note, NoteKind, Section, Table, TableColumn, Tone,
+    Align, Block, Chart, Document, KeyFigure, Level, NamedFact, Note, NoteKind, Section, Table, TableColumn,
 };
 use crate::report::render::bars;
 
@@ -13,11 +13,7 @@ pub fn markdown(document: &Document) -> String {
     // Writing to a string cannot fail.
     let mut out = match &document.verdict {
         Some(verdict) => {
-            let sign = match verdict.tone {
-                Tone::Neutral => "",
-                Tone::Good => "✅ ",
-                Tone::Bad => "❌ ",
-            };
+            let sign = verdict.tone.choose(["", "✅ ", "❌ "]);
             format!("## {sign}{}\n\n{}\n", text(&verdict.in_words()), text(&document.title))
         }
         None => format!("## {}\n", text(&document.title)),
@@ -49,13 +45,7 @@ pub fn markdown(document: &Document) -> String {
 
 /// Whether anything of a section is shown: pictures and what explains them are for pages.
 fn is_shown(section: &Section) -> bool {
-    let shown = |block: &Block| match block {
-        Block::Figures(figures) => figures.iter().any(|figure| !figure.card_only),
-        Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
-        Block::Attachment { .. } => false,
-        _ => true,
-    };
-    (Level::Summary..Level::Reference).contains(&section.level) && section.blocks.iter().any(shown)
+    (Level::Summary..Level::Reference).contains(&section.level) && section.blocks.iter().any(Block::has_text)
 }
 
 fn draw(out: &mut String, block: &Block) {

@@ -125,12 +125,9 @@ fn draw<'a>(lines: &mut TextLines, section: &'a Section, extent: Extent, last: O
 /// Whether anything of a block is shown.
 fn is_shown(block: &Block, extent: Extent) -> bool {
     match block {
-        Block::Figures(figures) => figures.iter().any(|figure| !figure.card_only),
         Block::Table(table) => table.rows.iter().any(|row| extent.shows(row.level)),
-        Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
         Block::Remark(_) => extent == Extent::Full,
-        Block::Attachment { .. } => false,
-        Block::Facts(_) | Block::Notes(_) | Block::Text(_) | Block::Command(_) => true,
+        block => block.has_text(),
     }
 }
 

@@ -56,11 +56,7 @@ impl Weight {
 
 impl From<Tone> for Weight {
     fn from(tone: Tone) -> Self {
-        match tone {
-            Tone::Neutral => Self::Normal,
-            Tone::Good => Self::Good,
-            Tone::Bad => Self::Bad,
-        }
+        tone.choose([Self::Normal, Self::Good, Self::Bad])
     }
 }
 
