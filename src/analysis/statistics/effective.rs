@@ -120,10 +120,11 @@ impl Effective {
     pub fn times_for_both_ends(self, fraction: f64, confidence: f64) -> Option<f64> {
         growth().find(|times| {
             let grown = self.grown(*times);
+            if !grown.resolves(fraction) || !grown.has_upper() {
+                return false; // Known without a quantile of Student's t, which takes long.
+            }
             let ([n, upper], tail) = (grown.surely(confidence), (1.0 - confidence) / 2.0);
-            let low = chance_of_at_most(0.0, n, fraction) < tail;
-            let high = grown.has_upper() && chance_of_at_most(upper - 1.0, upper, fraction) >= 1.0 - tail;
-            grown.resolves(fraction) && low && high
+            chance_of_at_most(0.0, n, fraction) < tail && chance_of_at_most(upper - 1.0, upper, fraction) >= 1.0 - tail
         })
     }
 

@@ -104,17 +104,16 @@ fn rates(pairs: u64, runs: u64, load: f64, n: u64, noise: Noise, same_plan: bool
     rates
 }
 
-/// Of 20 pairs that are alike, 4 or more are called different with a chance of 1.6 % where 5 % are.
+/// Of 12 pairs that are alike, 4 or more are called different with a chance of 0.2 % where 5 % are. The test below takes
+/// many more.
 #[test]
 fn equal_queues_are_seldom_different_and_a_regression_is_found() {
-    for (load, n) in [(0.5, 165), (0.8, 1_000)] {
-        for same_plan in [true, false] {
-            let found = rates(20, 1, load, n, Noise { service: 0.05, slower: 1.0 }, same_plan);
-            assert!(found.wrong() <= 3, "{load} {n}: {found:?}");
-        }
+    for (load, n, same_plan) in [(0.5, 165, true), (0.5, 165, false), (0.8, 500, true)] {
+        let found = rates(12, 1, load, n, Noise { service: 0.05, slower: 1.0 }, same_plan);
+        assert!(found.wrong() <= 3, "{load} {n}: {found:?}");
     }
-    let found = rates(10, 1, 0.5, 4_000, Noise { service: 0.05, slower: slower(0.5) }, true);
-    assert!(found.missed.iter().all(|missed| *missed >= 8), "{found:?}");
+    let found = rates(4, 1, 0.5, 2_500, Noise { service: 0.05, slower: slower(0.5) }, true);
+    assert!(found.missed.iter().all(|missed| *missed >= 3), "{found:?}");
 }
 
 #[test]
