@@ -18,8 +18,9 @@ use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment};
 use crate::experiment::seeds::seed_of_run;
 use crate::telemetry::test_pages::{THROTTLED, with_page};
 
-/// A hundred requests in ten seconds, each with its first token after `ttft` ms, as run `number` of `of`. Summed up once:
-/// many experiments are of the same runs.
+/// A hundred requests in ten seconds, each with its first token after `ttft` ms, as run `number` of `of`.
+///
+/// Summed up once: many experiments are of the same runs.
 fn valid(number: u64, of: u64, ttft: u64) -> Summary {
     static KNOWN: Mutex<BTreeMap<[u64; 3], Summary>> = Mutex::new(BTreeMap::new());
     let known = KNOWN.lock().unwrap().get(&[number, of, ttft]).cloned();

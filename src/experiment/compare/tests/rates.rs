@@ -104,8 +104,9 @@ fn rates(pairs: u64, runs: u64, load: f64, n: u64, noise: Noise, same_plan: bool
     rates
 }
 
-/// Of 12 pairs that are alike, 4 or more are called different with a chance of 0.2 % where 5 % are. The test below takes
-/// many more.
+/// Of 12 pairs that are alike, 4 or more are called different with a chance of 0.2 % where 5 % are.
+///
+/// The test below takes many more.
 #[test]
 fn equal_queues_are_seldom_different_and_a_regression_is_found() {
     for (load, n, same_plan) in [(0.5, 165, true), (0.5, 165, false), (0.8, 500, true)] {
