@@ -11,7 +11,7 @@ use strum::VariantNames as _;
 use super::args::{ValidityArgs, one_of};
 use super::output::{ShowArgs, render};
 use crate::experiment::compare::{
-    AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
+    AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, GateJudgement, Margin, SweepSide,
 };
 use crate::experiment::{InvalidRuns, Sweep};
 use crate::record::RunLog;
@@ -94,7 +94,7 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         all.find(|side| matches!(side.stored, Stored::Sweep(_)) == is_sweep).map(|side| &side.folder)
     };
     let passed = match (find(true), find(false)) {
-        _ if sides.iter().any(|side| matches!(side.stored, Stored::Foreign(_))) => several_tools(args, sides, printer)?,
+        _ if sides.iter().any(|side| matches!(side.stored, Stored::Foreign(_))) => runs(args, sides, printer)?,
         (Some(sweep), Some(run)) => {
             return Err(Stop::usage(format!(
                 "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
@@ -121,13 +121,14 @@ impl CompareArgs {
         regressions.chain(self.require_improvement.iter().map(of).map(Gate::RequiredImprovement)).collect()
     }
 
-    /// Prints a comparison and writes the files that are requested of it.
-    fn show_compared(
+    /// Prints a comparison and writes the files that are requested of it; whether every demand is met.
+    fn show_compared<'a>(
         &self,
         printer: Printer,
         compared: &impl Serialize,
+        mut judged: impl Iterator<Item = &'a GateJudgement>,
         document: impl Fn() -> Document,
-    ) -> Result<(), Stop> {
+    ) -> Result<bool, Stop> {
         if self.shows_markdown() {
             printer.data(&render(Format::Markdown, compared, &document)?)?;
         } else {
@@ -141,7 +142,7 @@ impl CompareArgs {
                 printer.words(&format!("{what} written to {}", path.display()));
             }
         }
-        Ok(())
+        Ok(judged.all(|gate| gate.passes))
     }
 }
 
@@ -169,41 +170,34 @@ fn names(folders: &[PathBuf]) -> Vec<String> {
     short.filter(differ).or_else(|| inner.filter(differ)).unwrap_or_else(whole)
 }
 
-/// Compares runs of which at least one is another tool's; whether every demand is met.
-fn several_tools(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
-    let mut sides = Vec::new();
-    for OpenedSide { folder, name, stored } in opened {
-        sides.push(match stored {
-            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(stored::only_foreign_run(&folder, runs)?)),
-            Stored::Sweep(_) => {
-                return Err(Stop::usage(format!(
-                    "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: \
-                     {0}/run-001",
-                    folder.display()
-                )));
-            }
-            ours => AnySide::Ours(Box::new(side(&folder, name, ours, &args.gates())?)),
-        });
-    }
-    for side in &sides {
-        believe_any(side, args.validity.invalid_runs())?;
-    }
-    let compared = ComparedForeign::new(&sides, &args.vary, &args.gates()).map_err(Stop::usage)?;
-    args.show_compared(printer, &compared, || documents::compared_foreign(&compared))?;
-    Ok(compared.passed())
-}
-
+/// Compares runs, of which some may be other tools'; whether every demand is met.
 fn runs(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
     let gates = args.gates();
-    let own = |OpenedSide { folder, name, stored }| side(&folder, name, stored, &gates);
+    let own = |OpenedSide { folder, name, stored }| match stored {
+        Stored::Foreign(runs) => Ok(AnySide::Foreign(name, Box::new(stored::only_foreign_run(&folder, runs)?))),
+        Stored::Sweep(_) => Err(Stop::usage(format!(
+            "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
+            folder.display()
+        ))),
+        ours => Ok(AnySide::Ours(Box::new(side(&folder, name, ours, &gates)?))),
+    };
     let sides = opened.into_iter().map(own).collect::<Result<Vec<_>, _>>()?;
+    let several_tools = sides.iter().any(AnySide::is_foreign);
     for side in &sides {
-        check(&gates, side.workload())?;
-        believe(side.name(), side.reasons(), args.validity.invalid_runs())?;
+        if let (AnySide::Ours(ours), false) = (side, several_tools) {
+            check(&gates, ours.workload())?;
+        }
+        believe(side.name(), &side.reasons(), side.is_foreign(), args.validity.invalid_runs())?;
     }
-    let compared = Compared::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    args.show_compared(printer, &compared, || documents::compared(&compared))?;
-    Ok(compared.passed())
+    if several_tools {
+        let compared = ComparedForeign::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+        let judged = compared.against.iter().flat_map(|against| &against.gates);
+        return args.show_compared(printer, &compared, judged, || documents::compared_foreign(&compared));
+    }
+    let ours: Vec<ComparedSide> = sides.into_iter().filter_map(AnySide::own).collect();
+    let compared = Compared::new(&ours, &args.vary, &gates).map_err(Stop::usage)?;
+    let judged = compared.against.iter().flat_map(|against| &against.gates);
+    args.show_compared(printer, &compared, judged, || documents::compared(&compared))
 }
 
 fn sweeps(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
@@ -218,11 +212,11 @@ fn sweeps(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Resu
     for side in &sides {
         check(&gates, &side.sweep.workload)?;
         let invalid = if side.sweep.valid { &[][..] } else { &side.sweep.reasons };
-        believe(&side.name, invalid, args.validity.invalid_runs())?;
+        believe(&side.name, invalid, false, args.validity.invalid_runs())?;
     }
     let compared = ComparedSweeps::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    args.show_compared(printer, &compared, || documents::compared_sweeps(&compared))?;
-    Ok(compared.passed())
+    let judged = compared.against.iter().flat_map(|against| &against.gates);
+    args.show_compared(printer, &compared, judged, || documents::compared_sweeps(&compared))
 }
 
 /// Reads a stored sweep, and the header of its first run.
@@ -256,31 +250,19 @@ fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<C
     ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
-/// Refuses a side that is INVALID for these reasons, unless --allow-invalid is given.
-fn believe(name: &str, reasons: &[String], invalid: InvalidRuns) -> Result<(), Stop> {
+/// Refuses a side that is not to be trusted for these reasons, unless --allow-invalid is given. A run of another tool
+/// has no verdict.
+fn believe(name: &str, reasons: &[String], is_foreign: bool, invalid: InvalidRuns) -> Result<(), Stop> {
     if reasons.is_empty() || invalid == InvalidRuns::Counted {
         return Ok(());
     }
-    let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
+    let (standing, cure) = if is_foreign {
+        ("is not compared", " with a load that the server can answer")
+    } else {
+        ("is INVALID and is not compared", " (cures: skyline report)")
+    };
     Err(Stop::impossible(format!(
-        "{name} is INVALID and is not compared:{}\nhint: run it again (cures: skyline report), or compare it anyway \
-         with --allow-invalid",
-        reasons.concat()
+        "{name} {standing}:\n  ✗ {}\nhint: run it again{cure}, or compare it anyway with --allow-invalid",
+        reasons.join("\n  ✗ ")
     )))
-}
-
-/// The same of a side that may be another tool's, which has no verdict.
-fn believe_any(side: &AnySide, invalid: InvalidRuns) -> Result<(), Stop> {
-    let reasons = side.reasons();
-    match side {
-        AnySide::Foreign(name, _) if !reasons.is_empty() && invalid == InvalidRuns::LeftOut => {
-            Err(Stop::impossible(format!(
-                "{name} is not compared:\n  ✗ {}\nhint: run it again with a load that the server can answer, or \
-                 compare it anyway with --allow-invalid",
-                reasons.join("\n  ✗ ")
-            )))
-        }
-        AnySide::Foreign(..) => Ok(()),
-        AnySide::Ours(_) => believe(side.name(), &reasons, invalid),
-    }
 }

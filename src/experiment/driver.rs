@@ -223,8 +223,8 @@ pub trait Executor<E: Experiment> {
     }
 
     /// Pauses between a run that has just been carried out and the next.
-    fn rest(&mut self, after: &RunRequest<E::Part>, before: &RunRequest<E::Part>) {
-        let _ = (after, before);
+    fn rest(&mut self, after: &RunRequest<E::Part>) {
+        let _ = after;
     }
 
     /// Carries the requested run out. `experiment` has what is known so far.
@@ -296,7 +296,7 @@ impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
             return Ok(RunOutcome::Refused(reason));
         }
         if let Some(last) = self.last.take() {
-            self.executor.rest(&last, request);
+            self.executor.rest(&last);
             if self.executor.is_interrupted() {
                 return Ok(RunOutcome::Interrupted(None));
             }

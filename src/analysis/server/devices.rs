@@ -72,6 +72,20 @@ pub struct IdleDevice {
 }
 
 impl DeviceSummary {
+    /// Mean of a value over those `devices` that report it, and the smallest and the largest of any; `None` where none
+    /// does.
+    pub fn together<'a>(
+        devices: impl IntoIterator<Item = &'a Self>,
+        gauge: fn(&Self) -> Option<GaugeSummary>,
+    ) -> Option<GaugeSummary> {
+        let report: Vec<_> = devices.into_iter().filter_map(gauge).collect();
+        let GaugeSummary { last, covered_s, .. } = *report.last()?;
+        let mean = report.iter().map(|gauge| gauge.mean).sum::<f64>() / report.len() as f64;
+        let max = report.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
+        let min = report.iter().map(|gauge| gauge.min).fold(f64::INFINITY, f64::min);
+        Some(GaugeSummary { mean, min, max, last, covered_s })
+    }
+
     /// Largest share of the window in which heat, the power supply or the hardware lowered its clocks, with the reason;
     /// `None` where it reports no reasons.
     pub fn slowed_down(&self) -> Option<(Gauge, f64)> {

@@ -13,7 +13,6 @@ use crate::experiment::spoiled::{replacement, runs_wanted};
 pub struct AbExperiment {
     design: AbDesign,
     invalid: InvalidRuns,
-    source: RunSource,
     /// Rounds that have both runs: their numbers, and what A's and B's run found.
     rounds: Vec<(u64, [Box<Summary>; 2])>,
     /// Number of the round under way.
@@ -40,11 +39,9 @@ pub struct AbRun {
 impl AbExperiment {
     /// The rounds of `design`, of which none is there yet.
     pub const fn new(design: AbDesign, invalid: InvalidRuns) -> Self {
-        let source = RunSource::StoredOrNew;
         Self {
             design,
             invalid,
-            source,
             rounds: Vec::new(),
             round: 1,
             first_run: None,
@@ -52,17 +49,6 @@ impl AbExperiment {
             refused: None,
             aborted: false,
         }
-    }
-
-    /// The same from stored runs alone: a round without both of them is left out.
-    #[must_use]
-    pub fn stored_only(self) -> Self {
-        Self { source: RunSource::StoredOnly, ..self }
-    }
-
-    /// What was decided before the first round.
-    pub const fn design(&self) -> &AbDesign {
-        &self.design
     }
 
     /// Name of the folder of a side's run.
@@ -121,7 +107,7 @@ impl Experiment for AbExperiment {
             // Both sides of a round send the same texts.
             number: round,
             part: AbRun { side, round, of },
-            source: if round > self.last_new() { RunSource::StoredOnly } else { self.source },
+            source: if round > self.last_new() { RunSource::StoredOnly } else { RunSource::StoredOrNew },
             group: order.map(|side| Self::folder(round, side)).to_vec(),
         })
     }

@@ -104,29 +104,28 @@ fn against(run: &Summary) -> impl Iterator<Item = &str> {
     distrust(run).chain(slowed(run))
 }
 
-impl AbRound<'_> {
+impl<'a> AbRound<'a> {
+    fn sides(&self) -> impl Iterator<Item = (AbSide, &'a Summary)> + use<'a> {
+        [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter()
+    }
+
     /// Whether its figures count. What spoils the measurement excludes it. What the server does, that its
     /// queue grows or that it fails requests, excludes nothing: that is what is compared.
     pub(super) fn counts(&self, invalid: InvalidRuns) -> bool {
-        let trusted = || [self.a, self.b].into_iter().all(|run| against(run).next().is_none());
-        self.is_whole() && (invalid == InvalidRuns::Counted || trusted())
+        let counts =
+            |run: &Summary| run.window.is_whole() && (invalid == InvalidRuns::Counted || against(run).next().is_none());
+        self.sides().all(|(_, run)| counts(run))
     }
 
     /// Why it is spoiled; `None` where it is not.
     pub(super) fn spoiled_by(&self) -> Option<String> {
-        let mut sides = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter();
-        sides.find_map(|(side, run)| Some(format!("{side}: {}", spoiled_by(run)?)))
-    }
-
-    /// Whether both runs completed.
-    fn is_whole(&self) -> bool {
-        self.a.window.is_whole() && self.b.window.is_whole()
+        self.sides().find_map(|(side, run)| Some(format!("{side}: {}", spoiled_by(run)?)))
     }
 
     /// Its runs under `design`, and whether they count.
     pub(super) fn completed(&self, design: &AbDesign, invalid: InvalidRuns) -> CompletedRound {
         let counted = self.counts(invalid);
-        let sides = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted);
+        let sides = self.sides().filter(|_| !counted);
         let why = sides.flat_map(|(side, run)| against(run).map(move |sentence| format!("{side}: {sentence}")));
         CompletedRound {
             number: self.number,

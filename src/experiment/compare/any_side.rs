@@ -38,6 +38,19 @@ pub struct AnySideDescription {
 const OVERLOADED: &str = "OVERLOADED: the server did not keep up, and latencies depend on how long the run lasted";
 
 impl AnySide {
+    /// Whether it is another tool's.
+    pub const fn is_foreign(&self) -> bool {
+        matches!(self, Self::Foreign(..))
+    }
+
+    /// The run, where it is ours.
+    pub fn own(self) -> Option<ComparedSide> {
+        match self {
+            Self::Ours(side) => Some(*side),
+            Self::Foreign(..) => None,
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {

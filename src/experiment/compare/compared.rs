@@ -162,11 +162,6 @@ impl Compared {
             differences: reported,
         })
     }
-
-    /// Whether every gate passed on every side.
-    pub fn passed(&self) -> bool {
-        self.against.iter().flat_map(|against| &against.gates).all(|gate| gate.passes)
-    }
 }
 
 /// The change of a figure, and whether it is more than chance.

@@ -100,11 +100,6 @@ impl ComparedForeign {
             against: others.iter().map(|other| AgainstForeign::new(baseline, other, gates)).collect(),
         })
     }
-
-    /// Whether every gate passed on every side.
-    pub fn passed(&self) -> bool {
-        self.against.iter().flat_map(|against| &against.gates).all(|gate| gate.passes)
-    }
 }
 
 impl AgainstForeign {

@@ -131,11 +131,6 @@ impl ComparedSweeps {
             kept.join(", ")
         ))
     }
-
-    /// Whether every gate passed on every side.
-    pub fn passed(&self) -> bool {
-        self.against.iter().flat_map(|against| &against.gates).all(|gate| gate.passes)
-    }
 }
 
 impl SweepSide {

@@ -86,36 +86,24 @@ struct Counters<'a> {
     devices: Vec<&'a DeviceSummary>,
 }
 
-/// A gauge of several devices together.
-#[derive(Clone, Copy)]
-struct Together {
-    /// Mean over the window.
-    mean: f64,
-    /// The same over the time in which the devices were busy, as far as they report that.
-    while_busy: f64,
-    /// Largest reading.
-    max: f64,
-}
-
 impl<'a> Counters<'a> {
     fn from_summary(summary: &'a Summary) -> Self {
         let devices = summary.server.iter().flat_map(|server| &server.devices);
         Self { devices: devices.filter(|device| device.was_busy()).collect() }
     }
 
-    fn together(&self, gauge: fn(&DeviceSummary) -> Option<GaugeSummary>) -> Option<Together> {
+    fn together(&self, gauge: fn(&DeviceSummary) -> Option<GaugeSummary>) -> Option<GaugeSummary> {
+        DeviceSummary::together(self.devices.iter().copied(), gauge)
+    }
+
+    /// Mean of a gauge over the time in which the devices were busy, as far as they report that.
+    fn while_busy(&self, gauge: fn(&DeviceSummary) -> Option<GaugeSummary>) -> Option<f64> {
         let of = |device: &&DeviceSummary| {
-            let gauge = gauge(device)?;
-            let busy = device.utilisation.map(|busy| busy.mean).filter(|busy| *busy > 0.0);
-            Some((gauge, busy.map_or(gauge.mean, |busy| (gauge.mean / busy).min(1.0))))
+            let (mean, busy) = (gauge(device)?.mean, device.utilisation.map(|busy| busy.mean));
+            Some(busy.filter(|busy| *busy > 0.0).map_or(mean, |busy| (mean / busy).min(1.0)))
         };
-        let known: Vec<(GaugeSummary, f64)> = self.devices.iter().filter_map(of).collect();
-        let number = known.len() as f64;
-        (number > 0.0).then(|| Together {
-            mean: known.iter().map(|known| known.0.mean).sum::<f64>() / number,
-            while_busy: known.iter().map(|known| known.1).sum::<f64>() / number,
-            max: known.iter().map(|known| known.0.max).fold(0.0, f64::max),
-        })
+        let known: Vec<f64> = self.devices.iter().filter_map(of).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 
     /// The clocks and the heat of the device that is described first, for sentences that contradict.
@@ -131,7 +119,7 @@ impl<'a> Counters<'a> {
         gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
         [low, high]: [f64; 2],
     ) -> Option<CounterTest> {
-        let active = self.together(gauge)?.while_busy;
+        let active = self.while_busy(gauge)?;
         let sentence = format!(
             "the {what} active in {} of the cycles of the busy time ({} or more in this regime, under {} in others)",
             percent(active),
@@ -150,7 +138,7 @@ impl<'a> Counters<'a> {
     fn memory_bound(&self) -> CounterTest {
         self.beside("memory is", |device| device.dram_active, [DRAM_LOW, DRAM_HIGH]).unwrap_or_else(|| {
             // Memory that is not even touched all the time cannot be what decode waits for.
-            let touched = self.together(|device| device.memory_busy).map(|touched| touched.while_busy);
+            let touched = self.while_busy(|device| device.memory_busy);
             match touched.filter(|touched| *touched < DRAM_LOW) {
                 Some(touched) => Contradicted.because(format!(
                     "the memory is read or written in {} of the busy time (at least {} in this regime){}",
@@ -177,7 +165,7 @@ impl<'a> Counters<'a> {
             return NoCounter.because(NO_TENSOR);
         }
         let share = prefill_share(symptom, summary).filter(|share| *share >= LEAST_PREFILL);
-        let at_most = |all: Together| share.map(|share| (all.mean / share).min(1.0));
+        let at_most = |all: GaugeSummary| share.map(|share| (all.mean / share).min(1.0));
         let is_held_back = is_held_back(symptom);
         let Some(tensor) = tensor else {
             return match sm.and_then(at_most).filter(|most| *most < SM_LOW) {

@@ -56,11 +56,6 @@ impl MatrixExperiment {
         Self { only: rows, ..self }
     }
 
-    /// The table.
-    pub const fn experiments(&self) -> &Experiments {
-        &self.experiments
-    }
-
     fn row(&self, slot: MatrixSlot) -> &MatrixRow {
         &self.experiments.rows[slot.row]
     }

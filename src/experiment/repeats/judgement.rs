@@ -33,11 +33,6 @@ pub struct AcrossJudgement {
 }
 
 impl AcrossJudgement {
-    /// Whether the objective counts as met.
-    pub fn passed(&self) -> bool {
-        self.status == Status::Met
-    }
-
     /// Judges `runs`, each of `load_s` seconds of load, by `objective`.
     pub(in crate::experiment) fn new(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
         let figure = AcrossRuns::new(&objective.key, runs).known();

@@ -251,12 +251,25 @@ fn design(order: AbOrder) -> AbDesign {
     AbDesign::new(7, vec!["p50 ttft".parse().unwrap()], 0.05).unwrap().ordered(order, 7)
 }
 
+/// Stored runs, of which none may be carried out.
+struct StoredOnes<'a>(&'a BTreeMap<String, Summary>);
+
+impl<E: Experiment> Executor<E> for StoredOnes<'_> {
+    type Error = Infallible;
+
+    fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Infallible> {
+        Ok(self.0.get(&request.name).cloned().map(CompletedRun::from))
+    }
+
+    fn run(&mut self, _: &RunRequest<E::Part>, _: &E) -> Result<RunOutcome, Infallible> {
+        Ok(RunOutcome::Absent)
+    }
+}
+
 /// What `report` says of these stored runs.
 fn reported(stored: &BTreeMap<String, Summary>, order: AbOrder, invalid: InvalidRuns) -> AbTest {
-    let mut executor = Folder::new(|_: &AbRun| panic!("nothing may run"));
-    executor.stored.clone_from(stored);
-    let mut experiment = AbExperiment::new(design(order), invalid).stored_only();
-    let Ok(()) = drive(&mut experiment, &mut executor);
+    let mut experiment = AbExperiment::new(design(order), invalid);
+    let Ok(()) = drive(&mut experiment, &mut StoredOnes(stored));
     experiment.result().unwrap()
 }
 

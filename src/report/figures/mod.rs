@@ -6,4 +6,3 @@ mod sides;
 
 pub(super) use figure::RunFigure;
 pub(super) use run::run_figures;
-pub(super) use sides::together;

@@ -128,7 +128,7 @@ fn devices(server: &ServerSide) -> Vec<SideFigure> {
     let whole = devices.iter().filter(|device| device.part_of.is_none()).count();
     let of_devices = ("devices", "Devices that report metrics", Unit::DEVICES);
     let mut figures = vec![exactly(of_devices, "total", (whole > 0).then_some(whole as f64))];
-    figures.extend(DEVICES.into_iter().flat_map(|(of, gauge)| mean_and_max(of, together(devices, gauge))));
+    figures.extend(DEVICES.into_iter().flat_map(|(of, gauge)| mean_and_max(of, DeviceSummary::together(devices, gauge))));
     let slowed = devices.iter().filter_map(|device| Some(device.slowed_down()?.1)).reduce(f64::max);
     figures.push(exactly(("device_slowdown", SLOWED, Unit::SHARE), "max", slowed));
     let energy = server.energy;
@@ -139,16 +139,6 @@ fn devices(server: &ServerSide) -> Vec<SideFigure> {
     let request = ("energy_per_request", "Energy of all devices for each completed request", Unit::JOULES);
     figures.push(exactly(request, "mean", energy.and_then(|energy| energy.per_request_j)));
     figures
-}
-
-/// Mean of a value over those devices that report it, and the smallest and the largest of any; `None` where none does.
-pub(in crate::report) fn together(devices: &[DeviceSummary], gauge: OfDevice) -> Option<GaugeSummary> {
-    let report: Vec<_> = devices.iter().filter_map(gauge).collect();
-    let GaugeSummary { last, covered_s, .. } = *report.last()?;
-    let mean = report.iter().map(|gauge| gauge.mean).sum::<f64>() / report.len() as f64;
-    let max = report.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
-    let min = report.iter().map(|gauge| gauge.min).fold(f64::INFINITY, f64::min);
-    Some(GaugeSummary { mean, min, max, last, covered_s })
 }
 
 fn client(client: &ClientLoad) -> Vec<SideFigure> {

@@ -241,7 +241,7 @@ impl<E: Conducted, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         Ok(refusal)
     }
 
-    fn rest(&mut self, after: &RunRequest<E::Part>, _before: &RunRequest<E::Part>) {
+    fn rest(&mut self, after: &RunRequest<E::Part>) {
         if let Some(context) = self.campaign.resting(after) {
             context.let_rest(self.conduct.pause);
         }

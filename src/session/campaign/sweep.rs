@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::conduct::{Campaign, CampaignStep, runs_left};
 use super::dir::{ExperimentDir, ServerManifest};
@@ -43,7 +42,8 @@ pub(crate) struct SweepManifest {
 }
 
 /// What was measured before the first run of a stored sweep, and decides its course.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct SweepStart {
     /// The loads of a search; absent where no search was asked for.
     pub(crate) axis: Option<LoadAxis>,
@@ -64,19 +64,9 @@ impl SweepStart {
     /// That of the sweep in `folder`.
     pub(crate) fn read(folder: &Path) -> Result<Self, Stop> {
         let manifest = ExperimentDir::manifest_in(folder)?;
-        let plan = manifest.pointer("/plan");
-        let number = |name| plan.and_then(|plan| plan.get(name)).and_then(Value::as_f64);
-        let axis = plan.and_then(|plan| plan.get("axis")).cloned();
-        let axis = axis.and_then(|axis| serde_json::from_value(axis).ok());
-        Ok(Self {
-            axis: axis.filter(|axis| matches!(axis, LoadAxis::Automatic { .. })),
-            samples: number("samples").map(|samples| samples as u64),
-            first_samples: number("first_samples").map(|samples| samples as u64),
-            between_s: number("between_s").unwrap_or(0.0),
-            within_s: number("within_s"),
-            sized_for_s: number("sized_for_s"),
-            fewest_users_per_s: number("fewest_users_per_s"),
-        })
+        let plan = manifest.get("plan").cloned().unwrap_or_default();
+        let start: Self = serde_json::from_value(plan).unwrap_or_default();
+        Ok(Self { axis: start.axis.filter(|axis| matches!(axis, LoadAxis::Automatic { .. })), ..start })
     }
 }
 

@@ -44,7 +44,7 @@ impl<E: Experiment> Executor<E> for StoredRuns<'_> {
 pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Require), Stop> {
     let question = AbQuestion::read(folder)
         .ok_or_else(|| Stop::usage(format!("{}: the manifest of its A/B test cannot be read", folder.display())))?;
-    let mut experiment = AbExperiment::new(question.design()?, invalid).stored_only();
+    let mut experiment = AbExperiment::new(question.design()?, invalid);
     drive(&mut experiment, &mut StoredRuns(folder))?;
     match experiment.result() {
         Ok(test) => Ok((test, question.require)),

@@ -3,7 +3,6 @@
 use crate::analysis::{DeviceSummary, GaugeSummary, reason_in_words};
 use crate::record::Gauge;
 use crate::report::document::{Table, TableOf};
-use crate::report::figures::together;
 use crate::units::{counted, listed, percent, three_digits};
 
 pub(super) const GIB: f64 = 1_073_741_824.0;
@@ -20,10 +19,10 @@ pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<
 
 /// All devices together: their mean, and the largest of each.
 pub(super) fn together_in_words(devices: &[DeviceSummary]) -> Option<String> {
-    let memory = together(devices, |device| device.memory_used_bytes)
+    let memory = DeviceSummary::together(devices, |device| device.memory_used_bytes)
         .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
-    let power = together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
-    let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
+    let power = DeviceSummary::together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
+    let busy = DeviceSummary::together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
     let line = joined([busy, memory, power])?;
     let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
     Some(match (devices.len() - parts, parts) {
