@@ -16,9 +16,10 @@ use crate::units::counted;
 const MOST_SPOILED: u64 = 3;
 
 /// Whether INVALID runs count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InvalidRuns {
     /// What rests on one is left out, and spare runs replace those that were spoiled.
+    #[default]
     LeftOut,
     /// They count as if they were valid (`--allow-invalid`), and none is replaced.
     Counted,
@@ -55,8 +56,7 @@ pub trait Experiment {
     fn remaining(&self) -> RunsLeft;
 
     /// Whether a stored run stands for the one requested. One that does not is carried out again.
-    fn accepts_stored(&self, request: &RunRequest<Self::Part>, run: &Summary) -> bool {
-        let _ = (request, run);
+    fn accepts_stored(&self, _request: &RunRequest<Self::Part>, _run: &Summary) -> bool {
         true
     }
 
@@ -66,8 +66,7 @@ pub trait Experiment {
     }
 
     /// Says which run replaces the requested one, where that has just been recorded and is spoiled.
-    fn replacement(&self, request: &RunRequest<Self::Part>) -> Option<String> {
-        let _ = request;
+    fn replacement(&self, _request: &RunRequest<Self::Part>) -> Option<String> {
         None
     }
 }
@@ -189,8 +188,7 @@ pub trait Executor<E: Experiment> {
     /// # Errors
     ///
     /// When what is stored cannot be read, or is of another plan.
-    fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Self::Error> {
-        let _ = request;
+    fn stored(&mut self, _request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Self::Error> {
         Ok(None)
     }
 
@@ -208,24 +206,19 @@ pub trait Executor<E: Experiment> {
     }
 
     /// No more runs start, for this reason.
-    fn ends(&mut self, why: &str) {
-        let _ = why;
-    }
+    fn ends(&mut self, _why: &str) {}
 
     /// Why this machine cannot be trusted with the requested run, if it cannot.
     ///
     /// # Errors
     ///
     /// When the run cannot be planned.
-    fn refuses(&mut self, request: &RunRequest<E::Part>) -> Result<Option<String>, Self::Error> {
-        let _ = request;
+    fn refuses(&mut self, _request: &RunRequest<E::Part>) -> Result<Option<String>, Self::Error> {
         Ok(None)
     }
 
     /// Pauses between a run that has just been carried out and the next.
-    fn rest(&mut self, after: &RunRequest<E::Part>) {
-        let _ = after;
-    }
+    fn rest(&mut self, _after: &RunRequest<E::Part>) {}
 
     /// Carries the requested run out. `experiment` has what is known so far.
     ///
@@ -239,8 +232,7 @@ pub trait Executor<E: Experiment> {
     /// # Errors
     ///
     /// When that cannot be stored.
-    fn recorded(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<(), Self::Error> {
-        let _ = (request, experiment);
+    fn recorded(&mut self, _request: &RunRequest<E::Part>, _experiment: &E) -> Result<(), Self::Error> {
         Ok(())
     }
 }

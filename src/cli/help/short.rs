@@ -8,10 +8,6 @@ use serde::Deserialize;
 
 use crate::guide::Topic;
 
-/// The most lines of `-h`.
-#[cfg(test)]
-const MOST_LINES: usize = 60;
-
 /// Short help, as `-h` shows it.
 #[derive(Debug, Default, Deserialize)]
 struct ShortHelp {
@@ -55,6 +51,9 @@ fn short(verb: &str, shown: &str, arg: Arg) -> Arg {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+
+    /// The most lines of `-h`.
+    const MOST_LINES: usize = 60;
 
     use super::*;
     use crate::cli::Cli;

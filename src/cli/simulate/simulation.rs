@@ -142,17 +142,12 @@ pub(super) fn engine(model: &Described) -> EngineFacts {
     EngineFacts {
         engine: ENGINE.to_owned(),
         url: "virtual time".to_owned(),
-        proxy: None,
         endpoint: "no wire".to_owned(),
         streamed: true,
         model: model.model.clone(),
-        parameters: None,
-        length_fields: None,
-        server_version: None,
         max_model_len: model.max_model_len,
         cache_block_tokens: Some(BLOCK_SIZE),
-        request_id_prefix: String::new(),
-        serving_flags: serde_json::Map::new(),
         modelled: model.facts.clone(),
+        ..EngineFacts::default()
     }
 }

@@ -92,7 +92,6 @@ impl SimulatedLoads {
         let axis = typed.unwrap_or_else(|| LoadAxis::search_from(BEGIN * spec.arrival.mean_rate_per_s()));
         check_axis(spec, &axis, "--sweep-users")?;
         Ok(SweepPlan {
-            first_samples: None,
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.clone(),
@@ -100,14 +99,11 @@ impl SimulatedLoads {
             samples: self.samples,
             shortest_s,
             longest_s: LONGEST_S,
-            fewest_users_per_s: None,
             precision: PRECISION,
-            within_s: None,
-            sized_for_s: None,
-            between_s: 0.0,
             most_trials: self.max_runs,
             saturated_in_a_row: SATURATED,
             first_seed: spec.seed,
+            ..SweepPlan::default()
         })
     }
 }

@@ -150,8 +150,6 @@ const MOST_OF_FORECAST: f64 = 2.0;
 const FEWEST_BURSTS_S: f64 = 8.0;
 /// First words of the announcement of a sweep that is too short for a decision.
 const SHORT: &str = "the exit code will probably be 1, because";
-/// A rate of an automatic search before it is known where that begins, requests per second.
-const ANY_RATE: f64 = 1.0;
 /// A sweep that can begin, as far as can be known before the server is asked.
 struct PlannedSweep {
     spec: WorkloadSpec,
@@ -184,9 +182,7 @@ impl SweepArgs {
         let typed = typed.or_else(|| self.loads.start_rate.map(LoadAxis::search_from));
         let known = typed.or_else(|| start.axis.clone());
         let finds_start = known.is_none();
-        let search = || LoadAxis::search_from(ANY_RATE);
-        let plan =
-            self.loads.plan_of(&spec, known.unwrap_or_else(search), &objectives, &start, self.workload.named().1);
+        let plan = self.loads.plan_of(&spec, known.unwrap_or_default(), &objectives, &start, self.workload.named().1);
         settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;

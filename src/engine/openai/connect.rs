@@ -66,7 +66,6 @@ impl OpenAiEngine {
             endpoint: target.endpoint.name().to_owned(),
             streamed: target.form == AnswerForm::Streamed,
             max_model_len: of_model.or_else(|| longest_context(answered.as_ref()?)),
-            length_fields: None,
             cache_block_tokens: traits.cache_block_tokens,
             model: entry.map_or_else(|| model.clone(), shown),
             parameters: Some(target.sampling.parameters(
@@ -78,7 +77,7 @@ impl OpenAiEngine {
             server_version: control.version().await,
             request_id_prefix: new_request_id_prefix(),
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
-            modelled: serde_json::Map::new(),
+            ..EngineFacts::default()
         };
         let answers = Arc::new(AnswerContext::new(target.form, secrets));
         let headers = request_headers(common, &target);

@@ -38,17 +38,9 @@ pub struct AbRun {
 
 impl AbExperiment {
     /// The rounds of `design`, of which none is there yet.
-    pub const fn new(design: AbDesign, invalid: InvalidRuns) -> Self {
-        Self {
-            design,
-            invalid,
-            rounds: Vec::new(),
-            round: 1,
-            first_run: None,
-            interrupted: false,
-            refused: None,
-            aborted: false,
-        }
+    pub fn new(design: AbDesign, invalid: InvalidRuns) -> Self {
+        let (rounds, first_run, refused) = (Vec::new(), None, None);
+        Self { design, invalid, rounds, round: 1, first_run, interrupted: false, refused, aborted: false }
     }
 
     /// Name of the folder of a side's run.

@@ -1,7 +1,5 @@
 //! A round: the runs of both sides, whether they count, and how the sides differ.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::design::{AbDesign, AbSide};
@@ -232,44 +230,45 @@ pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
 }
 
 fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
-    let facts = |run: &Summary| {
-        let (engine, serves) = (&run.run.engine, &run.run.deployment);
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_REPORTED.to_owned());
-        let number = |number: Option<u64>| number.map(|number| number.to_string());
-        vec![
-            ("engine", engine.engine.clone()),
-            ("server version", text(&engine.server_version)),
-            ("model", engine.model.clone()),
-            ("endpoint", engine.endpoint.clone()),
-            ("longest context", text(&number(engine.max_model_len))),
-            ("hardware", text(&serves.hardware)),
-            ("gpus", text(&number(serves.gpus.map(u64::from)))),
-            ("serving model", text(&serves.serving_model)),
-            ("precision", text(&serves.precision)),
-        ]
-    };
-    let mut unlike: Vec<_> = (facts(a).into_iter().zip(facts(b)))
-        .filter(|((_, a), (_, b))| a != b)
-        .map(|((what, a), (_, b))| Unlike { what: what.to_owned(), a, b })
-        .collect();
+    facts(a).iter().zip(&facts(b)).flat_map(|(a, b)| unlike_in(a, b)).collect()
+}
+
+/// What is known of the server of a run: its own facts, what is modelled, and the labels of its user.
+fn facts(run: &Summary) -> [Vec<(String, String)>; 3] {
+    let (engine, serves) = (&run.run.engine, &run.run.deployment);
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_REPORTED.to_owned());
+    let number = |number: Option<u64>| text(&number.map(|number| number.to_string()));
+    let own = [
+        ("engine", engine.engine.clone()),
+        ("server version", text(&engine.server_version)),
+        ("model", engine.model.clone()),
+        ("endpoint", engine.endpoint.clone()),
+        ("longest context", number(engine.max_model_len)),
+        ("hardware", text(&serves.hardware)),
+        ("gpus", number(serves.gpus.map(u64::from))),
+        ("serving model", text(&serves.serving_model)),
+        ("precision", text(&serves.precision)),
+    ];
     // What is modelled has its seed, and what was named already.
-    let modelled = |run: &Summary| -> BTreeMap<String, String> {
-        let settings = run.run.engine.modelled.iter();
-        let named = ["model_seed", "hardware", "serving_model", "precision"];
-        let settings = settings.filter(|(name, _)| !named.contains(&name.as_str()));
-        settings.map(|(name, value)| (name.clone(), value.to_string().replace('"', ""))).collect()
-    };
-    unlike.extend(unlike_in(&modelled(a), &modelled(b)));
-    unlike.extend(unlike_in(&a.run.deployment.labels, &b.run.deployment.labels));
-    unlike
+    let named = ["model_seed", "hardware", "serving_model", "precision"];
+    let modelled = engine.modelled.iter().filter(|(name, _)| !named.contains(&name.as_str()));
+    [
+        own.map(|(name, value)| (name.to_owned(), value)).into(),
+        modelled.map(|(name, value)| (name.clone(), value.to_string().replace('"', ""))).collect(),
+        serves.labels.clone().into_iter().collect(),
+    ]
 }
 
 /// What differs between two tables.
-fn unlike_in(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<Unlike> {
-    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
-    let of = |table: &BTreeMap<String, String>, name: &String| {
-        table.get(name).cloned().unwrap_or_else(|| NOT_REPORTED.to_owned())
+fn unlike_in(a: &[(String, String)], b: &[(String, String)]) -> Vec<Unlike> {
+    let value = |table: &[(String, String)], name: &String| {
+        table
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or_else(|| NOT_REPORTED.to_owned(), |(_, value)| value.clone())
     };
-    let differing = names.filter(|name| a.get(*name) != b.get(*name));
-    differing.map(|name| Unlike { what: name.clone(), a: of(a, name), b: of(b, name) }).collect()
+    let further = b.iter().filter(|(name, _)| a.iter().all(|(known, _)| known != name));
+    let both =
+        a.iter().chain(further).map(|(name, _)| Unlike { what: name.clone(), a: value(a, name), b: value(b, name) });
+    both.filter(|unlike| unlike.a != unlike.b).collect()
 }

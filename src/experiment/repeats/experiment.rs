@@ -8,7 +8,7 @@ use crate::experiment::driver::{CompletedRun, Experiment, InvalidRuns, RunOutcom
 use crate::experiment::spoiled::{replacement, runs_wanted, spoiled_by};
 
 /// Several runs of one workload, judged together against objectives.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RepeatsExperiment {
     runs: u64,
     objectives: Vec<Objective>,
@@ -31,16 +31,8 @@ pub struct RepeatRun {
 
 impl RepeatsExperiment {
     /// `runs` runs, of which none is there yet.
-    pub const fn new(runs: u64, objectives: Vec<Objective>, invalid: InvalidRuns) -> Self {
-        Self {
-            runs,
-            objectives,
-            invalid,
-            summaries: Vec::new(),
-            diagnoses: Vec::new(),
-            interrupted: false,
-            refused: None,
-        }
+    pub fn new(runs: u64, objectives: Vec<Objective>, invalid: InvalidRuns) -> Self {
+        Self { runs, objectives, invalid, ..Self::default() }
     }
 
     /// Name of the folder of run number `number`.

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::answer::{HighestLoad, ObjectiveLimit};
 use super::plan::{Load, LoadAxis};
 use super::search::{
-    BAND, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings, tightest,
+    BAND, Bracket, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings,
+    tightest,
 };
 use super::trial::LoadClass;
 use crate::units::{counted, percent, three_digits};
@@ -100,14 +101,11 @@ impl Search {
     /// `between 26.6 and 34.2/s`: the interval of the highest load, and before it has one the loads that its
     /// runs so far meet and miss; `None` without objectives.
     pub fn so_far(&self) -> Option<String> {
-        let tallies = self.tallies();
-        let known: Vec<_> = tallies.iter().filter(|tally| tally.counted > 0).collect();
+        let known = self.counted();
         let first = known.first().filter(|_| self.demands().len() > 1)?;
-        let over = known.iter().position(|tally| !tally.passes).unwrap_or(known.len());
-        let amount = |place: usize| known.get(place).map(|tally| tally.load.amount());
-        let met = over.checked_sub(1).and_then(amount);
+        let Bracket { met, missed } = Bracket::from_tallies(&known);
         let interval = self.interval().ok();
-        let (low, high) = interval.map_or((met, amount(over)), |(low, high)| (Some(low), Some(high)));
+        let (low, high) = interval.map_or((met, missed), |(low, high)| (Some(low), Some(high)));
         let show = |amount: f64| first.load.of_amount(amount).to_string();
         let place = match (low, high) {
             (Some(low), Some(high)) => format!("between {} and {}", three_digits(low), show(high)),

@@ -11,7 +11,7 @@ use crate::workload::WorkloadSpec;
 
 /// What a sweep is to do. The same plan with the same runs leads to the same decisions.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
@@ -180,6 +180,13 @@ pub enum LoadAxis {
         /// At least one.
         users: Vec<u64>,
     },
+}
+
+impl Default for LoadAxis {
+    /// A search before it is known where that begins.
+    fn default() -> Self {
+        Self::search_from(1.0)
+    }
 }
 
 impl LoadAxis {

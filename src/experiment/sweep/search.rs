@@ -160,8 +160,7 @@ impl Search {
     fn bracketing(&self) -> Next {
         match self.plan.axis {
             LoadAxis::Automatic { from_per_s, first_step } => {
-                let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.counted > 0).collect();
-                bracket::bracketed(&known, from_per_s, first_step.unwrap_or(bracket::STEP))
+                bracket::bracketed(&self.counted(), from_per_s, first_step.unwrap_or(bracket::STEP))
             }
             _ => Next::Done(StopReason::AllMeasured),
         }
@@ -189,6 +188,11 @@ impl Search {
 
     pub(super) fn tallies(&self) -> Vec<LoadTally<'_>> {
         tallies(&self.trials, &self.demands)
+    }
+
+    /// The loads of which some run counts.
+    pub(super) fn counted(&self) -> Vec<LoadTally<'_>> {
+        self.tallies().into_iter().filter(|tally| tally.counted > 0).collect()
     }
 
     /// The next of `loads`, which ascend.

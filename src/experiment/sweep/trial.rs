@@ -184,31 +184,6 @@ impl Trial {
         broken(Rule::SomethingCompleted).map(|reason| reason.sentence.clone())
     }
 
-    /// A trial whose server kept up, without figures.
-    #[cfg(test)]
-    pub(super) fn kept_up(wanted: &TrialRequest) -> Self {
-        Self {
-            number: wanted.number,
-            load: wanted.load,
-            run: wanted.run.clone(),
-            seed: wanted.seed,
-            plan_hash: String::new(),
-            window_s: wanted.window_s,
-            requests: 100,
-            offered_per_s: None,
-            achieved_per_s: None,
-            completed_per_s: None,
-            invalid: Vec::new(),
-            saturated: None,
-            recovered: None,
-            spoiled: false,
-            left_out: false,
-            judged: Vec::new(),
-            excess: 0.0,
-            figures: FigureSet::default(),
-        }
-    }
-
     /// Whether its figures can be trusted, overload apart.
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()
@@ -222,12 +197,6 @@ impl Trial {
     /// Whether it counts: that it can be trusted, or a load of which none can be counts on request.
     pub fn counts(&self) -> bool {
         !self.left_out
-    }
-
-    /// Trial that does not count.
-    #[cfg(test)]
-    pub(crate) fn left_out(self) -> Self {
-        Self { left_out: true, ..self }
     }
 }
 
@@ -345,6 +314,37 @@ pub enum LoadClass {
 mod tests {
     use super::*;
     use crate::analysis::{summarise, test_runs};
+
+    impl Trial {
+        /// A trial whose server kept up, without figures.
+        pub(in crate::experiment) fn kept_up(wanted: &TrialRequest) -> Self {
+            Self {
+                number: wanted.number,
+                load: wanted.load,
+                run: wanted.run.clone(),
+                seed: wanted.seed,
+                plan_hash: String::new(),
+                window_s: wanted.window_s,
+                requests: 100,
+                offered_per_s: None,
+                achieved_per_s: None,
+                completed_per_s: None,
+                invalid: Vec::new(),
+                saturated: None,
+                recovered: None,
+                spoiled: false,
+                left_out: false,
+                judged: Vec::new(),
+                excess: 0.0,
+                figures: FigureSet::default(),
+            }
+        }
+
+        /// Trial that does not count.
+        pub(crate) fn left_out(self) -> Self {
+            Self { left_out: true, ..self }
+        }
+    }
 
     #[test]
     fn a_load_at_which_a_breaker_ended_the_run_was_too_much() {

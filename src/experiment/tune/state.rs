@@ -197,18 +197,12 @@ impl TuneState {
             objectives: self.spec.objectives.clone(),
             repeats: 1,
             samples: 1,
-            first_samples: None,
-            requests_per_arrival: None,
-            shortest_s: None,
             longest_s: self.runs.longest_s,
-            fewest_users_per_s: None,
             precision: KNOWN,
-            within_s: None,
-            sized_for_s: None,
-            between_s: 0.0,
             most_trials: MOST_AT_THE_END,
             saturated_in_a_row: u64::MAX,
             first_seed: seed_of_run(self.runs.seed, ROUNDS as u64 + 1),
+            ..SweepPlan::default()
         };
         let mut search = Search::near(plan).ok()?.forced(self.invalid == InvalidRuns::Counted);
         let last = course.trials.iter().filter(|trial| trial.round > ROUNDS);

@@ -128,7 +128,8 @@ fn devices(server: &ServerSide) -> Vec<SideFigure> {
     let whole = devices.iter().filter(|device| device.part_of.is_none()).count();
     let of_devices = ("devices", "Devices that report metrics", Unit::DEVICES);
     let mut figures = vec![exactly(of_devices, "total", (whole > 0).then_some(whole as f64))];
-    figures.extend(DEVICES.into_iter().flat_map(|(of, gauge)| mean_and_max(of, DeviceSummary::together(devices, gauge))));
+    figures
+        .extend(DEVICES.into_iter().flat_map(|(of, gauge)| mean_and_max(of, DeviceSummary::together(devices, gauge))));
     let slowed = devices.iter().filter_map(|device| Some(device.slowed_down()?.1)).reduce(f64::max);
     figures.push(exactly(("device_slowdown", SLOWED, Unit::SHARE), "max", slowed));
     let energy = server.energy;

@@ -70,8 +70,7 @@ pub(crate) trait Campaign<E: Conducted> {
     fn objectives(&self, request: &RunRequest<E::Part>) -> &[Objective];
 
     /// Why this machine cannot be trusted with the run, if it cannot.
-    fn refuses(&self, request: &RunRequest<E::Part>, run: &PlannedRun) -> Option<String> {
-        let _ = (request, run);
+    fn refuses(&self, _request: &RunRequest<E::Part>, _run: &PlannedRun) -> Option<String> {
         None
     }
 
@@ -86,8 +85,7 @@ pub(crate) trait Campaign<E: Conducted> {
     }
 
     /// The server that the run of `after` was against, if it is still there and is to come to rest.
-    fn resting(&self, after: &RunRequest<E::Part>) -> Option<&RunContext> {
-        let _ = after;
+    fn resting(&self, _after: &RunRequest<E::Part>) -> Option<&RunContext> {
         None
     }
 
@@ -98,20 +96,17 @@ pub(crate) trait Campaign<E: Conducted> {
     fn title(&self, next: &CampaignStep<'_, E>, run: &PlannedRun) -> Option<String>;
 
     /// Takes a run that has just ended, before it is recorded.
-    fn finished(&mut self, request: &RunRequest<E::Part>, run: &StoredRun) -> Result<(), Stop> {
-        let _ = (request, run);
+    fn finished(&mut self, _request: &RunRequest<E::Part>, _run: &StoredRun) -> Result<(), Stop> {
         Ok(())
     }
 
     /// What a run that could not be carried out means: by default the end of the experiment.
-    fn failed(&mut self, request: &RunRequest<E::Part>, stop: Stop) -> Result<RunOutcome, Stop> {
-        let _ = request;
+    fn failed(&mut self, _request: &RunRequest<E::Part>, stop: Stop) -> Result<RunOutcome, Stop> {
         Err(stop)
     }
 
     /// Shows what is known after a run. An error ends the experiment once its result is stored.
-    fn recorded(&mut self, done: &CampaignStep<'_, E>) -> Result<(), Stop> {
-        let _ = done;
+    fn recorded(&mut self, _done: &CampaignStep<'_, E>) -> Result<(), Stop> {
         Ok(())
     }
 
@@ -121,9 +116,7 @@ pub(crate) trait Campaign<E: Conducted> {
     }
 
     /// Ends what served the runs. So many were `read` where they were stored, if the experiment came to its end.
-    fn over(&mut self, read: Option<u64>) {
-        let _ = read;
-    }
+    fn over(&mut self, _read: Option<u64>) {}
 }
 
 /// How many runs are left, this one included, and how long they take if each takes as long as this, in words.

@@ -30,7 +30,7 @@ pub(in crate::experiment) struct Bracket {
 
 impl Bracket {
     /// The bracket of these ascending loads.
-    fn from_tallies(tallies: &[LoadTally<'_>]) -> Self {
+    pub(in crate::experiment) fn from_tallies(tallies: &[LoadTally<'_>]) -> Self {
         let over = tallies.iter().position(|tally| !tally.passes).unwrap_or(tallies.len());
         let amount = |place: usize| tallies.get(place).map(|tally| tally.load.amount());
         Self { met: over.checked_sub(1).and_then(amount), missed: amount(over) }

@@ -88,7 +88,7 @@ enum Fit {
 
 /// A straight line through the figures of runs against the logarithm of the load: through the log odds of a share,
 /// through the logarithm of a magnitude.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Line {
     /// Its value at `middle`.
     level: f64,
@@ -261,15 +261,7 @@ fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
     let requests: f64 = near.iter().map(|reading| reading.requests).sum();
     let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
     let middle = near.iter().map(|reading| varies.ln_load(reading)).sum::<f64>() / near.len() as f64;
-    let mut line = Line {
-        level: ln_odds(mean),
-        slope: 5.0,
-        middle,
-        level_variance: 0.0,
-        slope_variance: 0.0,
-        freedom: 0.0,
-        knows_slope: false,
-    };
+    let mut line = Line { level: ln_odds(mean), slope: 5.0, middle, ..Line::default() };
     let floor = varies.floor;
     let above = |line: &Line, reading: &DemandReading| {
         1.0 / (1.0 + libm::exp(-line.at(varies.ln_load(reading)).clamp(-25.0, 25.0)))

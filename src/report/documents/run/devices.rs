@@ -21,8 +21,10 @@ pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<
 pub(super) fn together_in_words(devices: &[DeviceSummary]) -> Option<String> {
     let memory = DeviceSummary::together(devices, |device| device.memory_used_bytes)
         .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
-    let power = DeviceSummary::together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
-    let busy = DeviceSummary::together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
+    let power = DeviceSummary::together(devices, |device| device.power_w)
+        .map(|power| format!("{} W", three_digits(power.mean)));
+    let busy =
+        DeviceSummary::together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
     let line = joined([busy, memory, power])?;
     let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
     Some(match (devices.len() - parts, parts) {
