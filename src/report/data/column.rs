@@ -1,6 +1,7 @@
-//! A column of a table: its name, its unit, what it means, and how it is read from a row.
+//! The columns of a table: the name of each, its unit, what it means, and how it is read from a row.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use crate::analysis::Unit;
 use crate::clock::Timestamp;
@@ -8,9 +9,9 @@ use crate::clock::Timestamp;
 /// A column of a table whose rows are `R`. Every format of the table has the same columns under the same names.
 pub(super) struct DataColumn<R> {
     /// Its name, which ends in its unit where it has one.
-    pub(super) name: Cow<'static, str>,
+    pub(super) name: Words,
     pub(super) unit: Unit,
-    pub(super) meaning: Cow<'static, str>,
+    pub(super) meaning: Words,
     /// How it is read, and so its type.
     pub(super) read: ReadAs<R>,
 }
@@ -24,73 +25,72 @@ pub(super) enum ReadAs<R> {
     Flag(fn(&R) -> Option<bool>),
 }
 
+type Words = Cow<'static, str>;
 type ReadNumber<R> = Box<dyn Fn(&R) -> Option<f64>>;
 type ReadText<R> = Box<dyn for<'r> Fn(&'r R) -> Option<Cow<'r, str>>>;
 
-fn new<R>(
-    name: impl Into<Cow<'static, str>>,
-    unit: Unit,
-    meaning: impl Into<Cow<'static, str>>,
-    read: ReadAs<R>,
-) -> DataColumn<R> {
-    DataColumn { name: name.into(), unit, meaning: meaning.into(), read }
+/// The columns of a table, in their order.
+pub(super) struct DataColumns<R>(Vec<DataColumn<R>>);
+
+impl<R> Deref for DataColumns<R> {
+    type Target = [DataColumn<R>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
-pub(super) fn text<R>(
-    name: impl Into<Cow<'static, str>>,
-    meaning: impl Into<Cow<'static, str>>,
-    read: impl for<'r> Fn(&'r R) -> Option<Cow<'r, str>> + 'static,
-) -> DataColumn<R> {
-    new(name, Unit::NONE, meaning, ReadAs::Text(Box::new(read)))
-}
+impl<R> DataColumns<R> {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
 
-pub(super) fn whole<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<u64>) -> DataColumn<R> {
-    new(name, Unit::NONE, meaning, ReadAs::Whole(read))
-}
+    fn with(mut self, name: impl Into<Words>, unit: Unit, meaning: impl Into<Words>, read: ReadAs<R>) -> Self {
+        self.0.push(DataColumn { name: name.into(), unit, meaning: meaning.into(), read });
+        self
+    }
 
-pub(super) fn tokens<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<u64>) -> DataColumn<R> {
-    new(name, Unit::TOKENS, meaning, ReadAs::Whole(read))
-}
+    pub(super) fn text(
+        self,
+        name: impl Into<Words>,
+        meaning: impl Into<Words>,
+        read: impl for<'r> Fn(&'r R) -> Option<Cow<'r, str>> + 'static,
+    ) -> Self {
+        self.with(name, Unit::NONE, meaning, ReadAs::Text(Box::new(read)))
+    }
 
-/// A moment.
-pub(super) fn at<R>(
-    name: &'static str,
-    meaning: &'static str,
-    read: impl Fn(&R) -> Option<Timestamp> + 'static,
-) -> DataColumn<R> {
-    let seconds = move |row: &R| read(row).map(Timestamp::as_secs_f64);
-    new(name, Unit::SECONDS, meaning, ReadAs::Number(Box::new(seconds)))
-}
+    pub(super) fn whole(self, name: &'static str, meaning: &'static str, read: fn(&R) -> Option<u64>) -> Self {
+        self.with(name, Unit::NONE, meaning, ReadAs::Whole(read))
+    }
 
-/// A number without a unit, or with one that another column names.
-pub(super) fn number<R>(
-    name: &'static str,
-    meaning: &'static str,
-    read: impl Fn(&R) -> Option<f64> + 'static,
-) -> DataColumn<R> {
-    new(name, Unit::NONE, meaning, ReadAs::Number(Box::new(read)))
-}
+    pub(super) fn tokens(self, name: &'static str, meaning: &'static str, read: fn(&R) -> Option<u64>) -> Self {
+        self.with(name, Unit::TOKENS, meaning, ReadAs::Whole(read))
+    }
 
-/// A length of time.
-pub(super) fn ms<R>(
-    name: impl Into<Cow<'static, str>>,
-    meaning: impl Into<Cow<'static, str>>,
-    read: impl Fn(&R) -> Option<f64> + 'static,
-) -> DataColumn<R> {
-    new(name, Unit::MILLISECONDS, meaning, ReadAs::Number(Box::new(read)))
-}
+    pub(super) fn flag(self, name: &'static str, meaning: &'static str, read: fn(&R) -> Option<bool>) -> Self {
+        self.with(name, Unit::NONE, meaning, ReadAs::Flag(read))
+    }
 
-/// Tokens per second.
-pub(super) fn per_second<R>(
-    name: &'static str,
-    meaning: &'static str,
-    read: impl Fn(&R) -> Option<f64> + 'static,
-) -> DataColumn<R> {
-    new(name, Unit::TOKENS_PER_SECOND, meaning, ReadAs::Number(Box::new(read)))
-}
+    /// A moment.
+    pub(super) fn at(
+        self,
+        name: &'static str,
+        meaning: &'static str,
+        read: impl Fn(&R) -> Option<Timestamp> + 'static,
+    ) -> Self {
+        self.number(name, Unit::SECONDS, meaning, move |row| read(row).map(Timestamp::as_secs_f64))
+    }
 
-pub(super) fn flag<R>(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<bool>) -> DataColumn<R> {
-    new(name, Unit::NONE, meaning, ReadAs::Flag(read))
+    /// A number in this unit; of none, or where another column names it.
+    pub(super) fn number(
+        self,
+        name: impl Into<Words>,
+        unit: Unit,
+        meaning: impl Into<Words>,
+        read: impl Fn(&R) -> Option<f64> + 'static,
+    ) -> Self {
+        self.with(name, unit, meaning, ReadAs::Number(Box::new(read)))
+    }
 }
 
 /// The name of a variant.

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::column::{DataColumn, name, number, text, whole};
+use super::column::{DataColumns, name};
 use super::csv::write;
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Unit};
 use crate::experiment::{AbMetric, AbPair, AbTest, Load, Sweep, SweepPoint};
 use crate::report::run_report::Out;
 
@@ -18,24 +18,23 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
     write(&point_columns(), rows, out)
 }
 
-fn point_columns<'a>() -> Vec<DataColumn<PointRow<'a>>> {
+fn point_columns<'a>() -> DataColumns<PointRow<'a>> {
     let open = |of: &AcrossRuns, bound: Option<f64>| bound.filter(|_| of.mean.is_none());
-    vec![
-        text("load_kind", "rate_per_s or users", |(point, ..): &PointRow<'_>| {
+    DataColumns::<PointRow<'_>>::new()
+        .text("load_kind", "rate_per_s or users", |(point, ..)| {
             Some(if matches!(point.load, Load::Rate(_)) { "rate_per_s" } else { "users" }.into())
-        }),
-        number("load", "The load", |(point, ..): &PointRow<'_>| Some(point.load.amount())),
-        text("class", "Whether the load meets the objectives", |(point, ..): &PointRow<'_>| name(point.class)),
-        text("metric", "Name of the figure", |(_, key, _): &PointRow<'_>| Some(key.field().into())),
-        number("value", "Mean over the load's runs", |(.., of): &PointRow<'_>| of.mean),
-        number("at_least", "The least that it can be", move |(.., of): &PointRow<'_>| open(of, of.mean_at_least)),
-        number("at_most", "The most that it can be", move |(.., of): &PointRow<'_>| open(of, of.mean_at_most)),
-        whole("runs", "Runs that have the figure", |(.., of)| Some(of.values.iter().flatten().count() as u64)),
-        number("std", "Standard deviation over the runs", |(.., of): &PointRow<'_>| of.std),
-        number("interval_low", "Lower end of its 95 % interval", |(.., of): &PointRow<'_>| of.interval_low),
-        number("interval_high", "Upper end", |(.., of): &PointRow<'_>| of.interval_high),
-        text("mark", "A reservation", |(.., of): &PointRow<'_>| name(of.mark?)),
-    ]
+        })
+        .number("load", Unit::NONE, "The load", |(point, ..)| Some(point.load.amount()))
+        .text("class", "Whether the load meets the objectives", |(point, ..)| name(point.class))
+        .text("metric", "Name of the figure", |(_, key, _)| Some(key.field().into()))
+        .number("value", Unit::NONE, "Mean over the load's runs", |(.., of)| of.mean)
+        .number("at_least", Unit::NONE, "The least that it can be", move |(.., of)| open(of, of.mean_at_least))
+        .number("at_most", Unit::NONE, "The most that it can be", move |(.., of)| open(of, of.mean_at_most))
+        .whole("runs", "Runs that have the figure", |(.., of)| Some(of.values.iter().flatten().count() as u64))
+        .number("std", Unit::NONE, "Standard deviation over the runs", |(.., of)| of.std)
+        .number("interval_low", Unit::NONE, "Lower end of its 95 % interval", |(.., of)| of.interval_low)
+        .number("interval_high", Unit::NONE, "Upper end", |(.., of)| of.interval_high)
+        .text("mark", "A reservation", |(.., of)| name(of.mark?))
 }
 
 /// A metric in a round: its role, its class (empty: all requests), the metric, and its figures of both sides.
@@ -52,25 +51,22 @@ pub(in crate::report) fn rounds_csv(test: &AbTest, out: Out<'_>) -> io::Result<(
     write(&round_columns(), rows, out)
 }
 
-fn round_columns<'a>() -> Vec<DataColumn<RoundRow<'a>>> {
-    vec![
-        whole("round", "Number of the round", |(.., pair)| Some(pair.round)),
-        text(
-            "role",
-            "decides of the metrics that were chosen before the first round, explored",
-            |row: &RoundRow<'_>| Some(row.0.into()),
-        ),
-        text("class", "Name of the class; empty: all requests", |row: &RoundRow<'_>| Some(Cow::Borrowed(row.1))),
-        text("metric", "Name of the metric", |(_, _, metric, _): &RoundRow<'_>| Some(Cow::Borrowed(&*metric.metric))),
-        text("unit", "Its unit; empty where it has none", |(_, _, metric, _): &RoundRow<'_>| {
+fn round_columns<'a>() -> DataColumns<RoundRow<'a>> {
+    DataColumns::<RoundRow<'_>>::new()
+        .whole("round", "Number of the round", |(.., pair)| Some(pair.round))
+        .text("role", "decides of the metrics that were chosen before the first round, explored", |row| {
+            Some(row.0.into())
+        })
+        .text("class", "Name of the class; empty: all requests", |row| Some(Cow::Borrowed(row.1)))
+        .text("metric", "Name of the metric", |(_, _, metric, _)| Some(Cow::Borrowed(&*metric.metric)))
+        .text("unit", "Its unit; empty where it has none", |(_, _, metric, _)| {
             Some(Cow::Borrowed(match metric.unit {
                 FigureKind::Latency => "ms",
                 FigureKind::Rate => "1/s",
                 FigureKind::Share => "share",
                 FigureKind::Count | FigureKind::Cost => "",
             }))
-        }),
-        number("a", "Its figure of A", |(.., pair): &RoundRow<'_>| pair.a),
-        number("b", "Its figure of B", |(.., pair): &RoundRow<'_>| pair.b),
-    ]
+        })
+        .number("a", Unit::NONE, "Its figure of A", |(.., pair)| pair.a)
+        .number("b", Unit::NONE, "Its figure of B", |(.., pair)| pair.b)
 }

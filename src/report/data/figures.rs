@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::column::{DataColumn, name, number, text, whole};
+use super::column::{DataColumns, name};
 use super::csv::write;
-use crate::analysis::{Figure, Summary};
+use crate::analysis::{Figure, Summary, Unit};
 use crate::report::figures::{RunFigure, run_figures};
 use crate::report::run_report::{Out, RunReport};
 
@@ -18,34 +18,33 @@ pub(in crate::report) fn summary_csv(report: RunReport<'_>, out: Out<'_>) -> io:
     write(&columns(), rows, out)
 }
 
-fn columns<'a>() -> Vec<DataColumn<FigureRow<'a>>> {
+fn columns<'a>() -> DataColumns<FigureRow<'a>> {
     let bounds = |row: &FigureRow<'_>| row.1.value.map(Figure::bounds).unwrap_or_default();
-    vec![
-        text("run", "Moment at which the run began, which tells it from others", |row: &FigureRow<'_>| {
+    DataColumns::<FigureRow<'_>>::new()
+        .text("run", "Moment at which the run began, which tells it from others", |row| {
             Some(row.0.run.started_at.to_string().into())
-        }),
-        whole("seed", "Seed of its plan", |row| Some(row.0.run.seed)),
-        text("scope", "Whose it is: run, class, priority, tenant, model or tag", |row: &FigureRow<'_>| {
+        })
+        .whole("seed", "Seed of its plan", |row| Some(row.0.run.seed))
+        .text("scope", "Whose it is: run, class, priority, tenant, model or tag", |row| {
             Some(row.1.part.map_or("run", |part| part.kind.name()).into())
-        }),
-        text("name", "Name of the workload, class, priority, tenant or model", |row: &FigureRow<'_>| {
+        })
+        .text("name", "Name of the workload, class, priority, tenant or model", |row| {
             Some(Cow::Borrowed(row.1.part.map_or(&row.0.run.workload, |part| &part.name)))
-        }),
-        text("metric", "What was measured, such as ttft", |row: &FigureRow<'_>| Some(row.1.metric.into())),
-        text("statistic", "Which statistic of it, such as p99", |row: &FigureRow<'_>| {
-            Some(Cow::Borrowed(&*row.1.statistic))
-        }),
-        number("value", "The figure; empty where it is not known", |row: &FigureRow<'_>| row.1.value?.exact()),
-        number("at_least", "The least that it can be, where only bounds are known", move |row| bounds(row).0),
-        number("at_most", "The most that it can be, where only bounds are known", move |row| bounds(row).1),
-        text("unit", "Its unit; empty where it has none", |row: &FigureRow<'_>| Some(row.1.unit.sign.into())),
-        whole("n", "Samples that it rests on", |row| row.1.n),
-        number("interval_low", "Lower end of its 95 % interval", |row: &FigureRow<'_>| row.1.interval.0),
-        number("interval_high", "Upper end", |row: &FigureRow<'_>| row.1.interval.1),
-        number("effective_samples", "How many independent samples tell as much as its own", |row: &FigureRow<'_>| {
+        })
+        .text("metric", "What was measured, such as ttft", |row| Some(row.1.metric.into()))
+        .text("statistic", "Which statistic of it, such as p99", |row| Some(Cow::Borrowed(&*row.1.statistic)))
+        .number("value", Unit::NONE, "The figure; empty where it is not known", |row| row.1.value?.exact())
+        .number("at_least", Unit::NONE, "The least that it can be, where only bounds are known", move |row| {
+            bounds(row).0
+        })
+        .number("at_most", Unit::NONE, "The most that it can be, where only bounds are known", move |row| bounds(row).1)
+        .text("unit", "Its unit; empty where it has none", |row| Some(row.1.unit.sign.into()))
+        .whole("n", "Samples that it rests on", |row| row.1.n)
+        .number("interval_low", Unit::NONE, "Lower end of its 95 % interval", |row| row.1.interval.0)
+        .number("interval_high", Unit::NONE, "Upper end", |row| row.1.interval.1)
+        .number("effective_samples", Unit::NONE, "How many independent samples tell as much as its own", |row| {
             row.1.effective_samples
-        }),
-        text("unresolvable", "Why an end of the interval is missing", |row: &FigureRow<'_>| name(row.1.unresolvable?)),
-        text("mark", "A reservation", |row: &FigureRow<'_>| name(row.1.mark?)),
-    ]
+        })
+        .text("unresolvable", "Why an end of the interval is missing", |row| name(row.1.unresolvable?))
+        .text("mark", "A reservation", |row| name(row.1.mark?))
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use super::column::{DataColumn, at, flag, ms, name, per_second, text, tokens, whole};
-use crate::analysis::{Metric, RequestLatency, StreamDelivery, tokens_per_s};
+use super::column::{DataColumns, name};
+use crate::analysis::{Metric, RequestLatency, StreamDelivery, Unit, tokens_per_s};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;
@@ -66,154 +66,144 @@ fn named<'r>(names: impl Fn(usize) -> Option<&'r str>, place: Option<u16>) -> Op
 
 impl RequestRow<'_> {
     /// The table's columns, in their order.
-    pub(super) fn columns() -> Vec<DataColumn<Self>> {
+    pub(super) fn columns() -> DataColumns<Self> {
         let longest = "The longest silence between two of its chunks";
-        let mut all = Self::first_columns();
-        all.extend(LATENCIES[..7].iter().copied().map(Self::exact));
-        all.push(ms("longest_gap_ms", longest, longest_gap));
-        all.extend(LATENCIES[7..].iter().copied().map(Self::exact));
-        all.push(per_second("tokens_per_s", "Answer tokens / e2e", |row: &Self| tokens_per_s(row, &row.latency)));
-        all.extend(Self::last_columns());
+        let speed = |row: &Self| tokens_per_s(row, &row.latency);
+        let all = LATENCIES[..7].iter().copied().fold(Self::first_columns(), Self::exact);
+        let all = all.number("longest_gap_ms", Unit::MILLISECONDS, longest, longest_gap);
+        let all = LATENCIES[7..].iter().copied().fold(all, Self::exact);
+        let all = all.number("tokens_per_s", Unit::TOKENS_PER_SECOND, "Answer tokens / e2e", speed);
         // The schedule lag is always known.
-        all.extend(LATENCIES[1..].iter().copied().map(Self::at_least));
-        all
+        LATENCIES[1..].iter().copied().fold(Self::last_columns(all), Self::at_least)
     }
 
     /// The columns of the requests of `log`: with one for each tag that they can have.
-    pub(super) fn columns_of(log: &RunLog) -> Vec<DataColumn<Self>> {
-        let mut all = Self::columns();
-        all.extend(log.header.workload.tag_keys().into_iter().map(Self::tag));
-        all
+    pub(super) fn columns_of(log: &RunLog) -> DataColumns<Self> {
+        log.header.workload.tag_keys().into_iter().fold(Self::columns(), Self::tag)
     }
 
-    fn tag(key: &str) -> DataColumn<Self> {
-        let meaning = format!("Its tag `{key}`");
-        let name = format!("tag_{key}");
-        let key = key.to_owned();
-        text(name, meaning, move |row: &Self| {
-            row.log.header.workload.tag_of(row.class, row.tags, &key).map(Cow::Borrowed)
+    fn tag(all: DataColumns<Self>, key: &str) -> DataColumns<Self> {
+        let own = key.to_owned();
+        all.text(format!("tag_{key}"), format!("Its tag `{key}`"), move |row| {
+            row.log.header.workload.tag_of(row.class, row.tags, &own).map(Cow::Borrowed)
         })
     }
 
     /// A latency that is known.
-    fn exact(metric: Metric) -> DataColumn<Self> {
+    fn exact(all: DataColumns<Self>, metric: Metric) -> DataColumns<Self> {
         // The catalogue calls the number of output tokens N.
         let formula = metric.info().formula.replace('N', "output tokens");
-        ms(format!("{metric}_ms"), formula, move |row: &Self| row.latency.get(metric)?.exact())
+        let read = move |row: &Self| row.latency.get(metric)?.exact();
+        all.number(format!("{metric}_ms"), Unit::MILLISECONDS, formula, read)
     }
 
     /// The least that a latency can be which is not known, because the request was cut off.
-    fn at_least(metric: Metric) -> DataColumn<Self> {
+    fn at_least(all: DataColumns<Self>, metric: Metric) -> DataColumns<Self> {
         let meaning = format!("Of one that was cut off: the least that {metric} can be");
-        ms(format!("{metric}_at_least_ms"), meaning, move |row: &Self| row.latency.get(metric)?.bounds().0)
+        let read = move |row: &Self| row.latency.get(metric)?.bounds().0;
+        all.number(format!("{metric}_at_least_ms"), Unit::MILLISECONDS, meaning, read)
     }
 
     /// What was asked of it, and when what happened.
-    fn first_columns() -> Vec<DataColumn<Self>> {
-        vec![
-            whole("index", "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session", |row| {
+    fn first_columns() -> DataColumns<Self> {
+        DataColumns::<Self>::new()
+            .whole("index", "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session", |row| {
                 Some(row.index)
-            }),
-            text("request_id", "What its X-Request-Id was", |row: &Self| {
+            })
+            .text("request_id", "What its X-Request-Id was", |row| {
                 let prefix = &row.log.header.engine().request_id_prefix;
                 (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.index).into())
-            }),
-            text("phase", "warmup, measured or cooldown; figures are of measured requests", |row: &Self| {
-                name(row.phase)
-            }),
-            text("class", "Name of its class", |row: &Self| {
+            })
+            .text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| name(row.phase))
+            .text("class", "Name of its class", |row| {
                 let classes = &row.log.header.workload.classes;
                 named(|place| Some(classes.get(place)?.name.as_str()), Some(row.class))
-            }),
-            text("priority", "high, medium or low", |row: &Self| Some(row.priority.to_string().into())),
-            text("tenant", "Name of its tenant", |row: &Self| {
+            })
+            .text("priority", "high, medium or low", |row| Some(row.priority.to_string().into()))
+            .text("tenant", "Name of its tenant", |row| {
                 let tenants = &row.log.header.workload.tenants;
                 named(|place| Some(tenants.get(place)?.name.as_str()), row.tenant)
-            }),
-            text("model", "Model that it requested", |row: &Self| match &row.log.header.workload.models {
+            })
+            .text("model", "Model that it requested", |row| match &row.log.header.workload.models {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.model),
                 None => Some(row.log.header.engine().model.as_str().into()),
-            }),
-            whole("session", "Number of its session", |row| Some(row.turn()?.session)),
-            whole("turn", "Place in its session, from 0", |row| Some(row.turn()?.number.into())),
-            whole("turns", "Turns of its conversation", |row| Some(row.turn()?.of?.into())),
-            tokens("history_tokens", "Of its prompt: said in turns before", |row| {
+            })
+            .whole("session", "Number of its session", |row| Some(row.turn()?.session))
+            .whole("turn", "Place in its session, from 0", |row| Some(row.turn()?.number.into()))
+            .whole("turns", "Turns of its conversation", |row| Some(row.turn()?.of?.into()))
+            .tokens("history_tokens", "Of its prompt: said in turns before", |row| {
                 Some(row.turn()?.history_tokens.into())
-            }),
-            whole("prefix", "Number of the prefix that it shares, from 0", |row| Some(row.prefix?.number.into())),
-            tokens("prefix_tokens", "Length of that prefix", |row| Some(row.prefix?.tokens.into())),
-            at("scheduled_s", "The moment the schedule says", |row: &Self| Some(row.scheduled)),
-            at("dispatched_s", "The pacer dispatched it", |row: &Self| Some(row.dispatched)),
-            at("admitted_s", "A slot under the concurrency cap came free", |row: &Self| row.admitted),
-            at("sent_s", "It was handed to the socket", |row: &Self| row.sent),
-            at("headers_s", "The response status was known", |row: &Self| row.headers),
-            at("first_token_s", "The first chunk with text arrived", |row: &Self| row.chunks.first_at()),
-            at(
+            })
+            .whole("prefix", "Number of the prefix that it shares, from 0", |row| Some(row.prefix?.number.into()))
+            .tokens("prefix_tokens", "Length of that prefix", |row| Some(row.prefix?.tokens.into()))
+            .at("scheduled_s", "The moment the schedule says", |row| Some(row.scheduled))
+            .at("dispatched_s", "The pacer dispatched it", |row| Some(row.dispatched))
+            .at("admitted_s", "A slot under the concurrency cap came free", |row| row.admitted)
+            .at("sent_s", "It was handed to the socket", |row| row.sent)
+            .at("headers_s", "The response status was known", |row| row.headers)
+            .at("first_token_s", "The first chunk with text arrived", |row| row.chunks.first_at())
+            .at(
                 "first_answer_s",
                 "The first chunk arrived that was not reasoning, where reasoning came before",
-                |row: &Self| row.first_answer,
-            ),
-            at("last_token_s", "The last chunk arrived, or the whole answer that was not streamed", |row: &Self| {
+                |row| row.first_answer,
+            )
+            .at("last_token_s", "The last chunk arrived, or the whole answer that was not streamed", |row| {
                 row.chunks.last_at().or(row.whole_answer)
-            }),
-            at("ended_s", "The stream closed, was cancelled or failed", |row: &Self| Some(row.ended)),
-        ]
+            })
+            .at("ended_s", "The stream closed, was cancelled or failed", |row| Some(row.ended))
     }
 
     /// How many tokens it had, and how it ended.
-    fn last_columns() -> Vec<DataColumn<Self>> {
-        vec![
-            tokens("input_tokens_asked", "Prompt tokens requested", |row| Some(row.input_tokens_asked.into())),
-            tokens("input_tokens", "Prompt tokens by the server's count, chat template included", |row| {
+    fn last_columns(before: DataColumns<Self>) -> DataColumns<Self> {
+        before
+            .tokens("input_tokens_asked", "Prompt tokens requested", |row| Some(row.input_tokens_asked.into()))
+            .tokens("input_tokens", "Prompt tokens by the server's count, chat template included", |row| {
                 row.counted_prompt()
-            }),
-            tokens("cached_tokens", "Those of them from its prefix cache", |row| row.usage?.cached()),
-            tokens("output_tokens_asked", "Answer tokens requested", |row| Some(row.output_tokens_asked.into())),
-            tokens("output_tokens", "Answer tokens, by the best source there was", |row| Some(row.output_tokens)),
-            text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row: &Self| {
+            })
+            .tokens("cached_tokens", "Those of them from its prefix cache", |row| row.usage?.cached())
+            .tokens("output_tokens_asked", "Answer tokens requested", |row| Some(row.output_tokens_asked.into()))
+            .tokens("output_tokens", "Answer tokens, by the best source there was", |row| Some(row.output_tokens))
+            .text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
                 name(row.output_tokens_source)
-            }),
-            tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| row.usage?.reasoning()),
-            tokens("hidden_tokens", "Answer tokens whose text the server did not send", |row| {
+            })
+            .tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| row.usage?.reasoning())
+            .tokens("hidden_tokens", "Answer tokens whose text the server did not send", |row| {
                 Some(row.hidden_tokens.into())
-            }),
-            whole("chunks", "Chunks with text", |row| Some(row.chunks.len() as u64)),
-            whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {
+            })
+            .whole("chunks", "Chunks with text", |row| Some(row.chunks.len() as u64))
+            .whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {
                 Some(row.merged_reads.into())
-            }),
-            flag("opened_connection", "It had to open its own connection", |row| Some(row.opened_connection)),
-            flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
+            })
+            .flag("opened_connection", "It had to open its own connection", |row| Some(row.opened_connection))
+            .flag("resent", "It was sent again: an idle connection was closed as it was sent", |row| {
                 Some(row.lost_connection == Some(LostConnection::AsSent))
-            }),
-            whole("attempts", "How often it was tried, retries and hedges included", |row| Some(row.attempts_made())),
-            text(
+            })
+            .whole("attempts", "How often it was tried, retries and hedges included", |row| Some(row.attempts_made()))
+            .text(
                 "outcome",
                 "completed, failed, cancelled or censored: still running when the run stopped waiting",
-                |row: &Self| name(&row.outcome),
-            ),
-            text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row: &Self| {
+                |row| name(&row.outcome),
+            )
+            .text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row| {
                 name(failure(row)?.reason)
-            }),
-            whole("http_status", "The status that it failed with", |row| match failure(row)?.reason {
+            })
+            .whole("http_status", "The status that it failed with", |row| match failure(row)?.reason {
                 FailureKind::HttpStatus(status) => Some(status.into()),
                 _ => None,
-            }),
-            text("failure_message", "What the server or the system said of it, shortened", |row: &Self| {
+            })
+            .text("failure_message", "What the server or the system said of it, shortened", |row| {
                 Some(failure(row)?.message.as_str().into())
-            }),
-            text("finish_reason", "Why the model stopped, in the server's words", |row: &Self| {
+            })
+            .text("finish_reason", "Why the model stopped, in the server's words", |row| {
                 match row.finish_reason.as_ref()? {
                     FinishReason::Other(word) => Some(word.into()),
                     known => name(known),
                 }
-            }),
-            flag("slo_met", "It met its SLO; empty where it has none", |row| row.slo_met),
-            text(
-                "answer_form",
-                "valid, invalid, cut_at_limit or not_completed, where a form was requested",
-                |row: &Self| name(row.validity?),
-            ),
-        ]
+            })
+            .flag("slo_met", "It met its SLO; empty where it has none", |row| row.slo_met)
+            .text("answer_form", "valid, invalid, cut_at_limit or not_completed, where a form was requested", |row| {
+                name(row.validity?)
+            })
     }
 }
 
@@ -260,15 +250,14 @@ impl TokenRow {
     }
 
     /// The table's columns, in their order.
-    pub(super) fn columns() -> Vec<DataColumn<Self>> {
+    pub(super) fn columns() -> DataColumns<Self> {
         let of_gap = "Since the token before it, divided by its tokens: itl, once for each of them";
-        vec![
-            whole("request_index", "index of its request", |row| Some(row.request)),
-            whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
-            at("at_s", "When it arrived", |row: &Self| Some(row.at)),
-            tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
-            ms("gap_ms", "Since the chunk before it: chunk_gap", |row: &Self| row.gap_ms),
-            ms("itl_ms", of_gap, |row: &Self| row.itl_ms),
-        ]
+        DataColumns::<Self>::new()
+            .whole("request_index", "index of its request", |row| Some(row.request))
+            .whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk))
+            .at("at_s", "When it arrived", |row| Some(row.at))
+            .tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into()))
+            .number("gap_ms", Unit::MILLISECONDS, "Since the chunk before it: chunk_gap", |row| row.gap_ms)
+            .number("itl_ms", Unit::MILLISECONDS, of_gap, |row| row.itl_ms)
     }
 }

@@ -63,7 +63,7 @@ fn objective(judged: &Judgement) -> [RunFigure<'_>; 2] {
 }
 
 /// The statistics of each latency.
-fn latencies<'a>(table: &'a LatencyTable) -> impl Iterator<Item = RunFigure<'a>> {
+fn latencies(table: &LatencyTable) -> impl Iterator<Item = RunFigure<'_>> {
     table.iter().flat_map(|(metric, row)| {
         let figure = |value| RunFigure::new(metric.name(), metric.info().meaning, Unit::MILLISECONDS, value);
         let percentiles = row.shown().map(|shown| RunFigure {

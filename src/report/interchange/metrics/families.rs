@@ -27,12 +27,12 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
         for series in series(figure) {
             let Some(value) = series.value else { continue };
             let point = (labels.clone(), value / f64::from(series.unit.per_base));
-            match families.iter_mut().find(|family| family.name == series.name && family.unit == series.unit) {
-                Some(family) => family.points.push(point),
-                None => {
-                    let (name, help, unit) = (series.name, series.help, series.unit);
-                    families.push(Family { name, help, unit, points: vec![point] });
-                }
+            let is_its = |family: &&mut Family| family.name == series.name && family.unit == series.unit;
+            if let Some(family) = families.iter_mut().find(is_its) {
+                family.points.push(point);
+            } else {
+                let SeriesValue { name, help, unit, .. } = series;
+                families.push(Family { name, help, unit, points: vec![point] });
             }
         }
     }
