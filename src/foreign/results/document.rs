@@ -173,8 +173,8 @@ impl<'a> ResultDocument<'a> {
 
     /// The values at a path: keys with slashes between, from the part or, behind `^`, from the whole file.
     ///
-    /// `key[of=a|b]` are the objects in the list of this key whose `of` is one of these, an empty one standing for
-    /// none.
+    /// `key[of=a|b]` are the objects in the list of this key, or the one that is no list, whose `of` is one of these,
+    /// an empty one standing for none.
     fn at(&self, path: &str) -> Vec<&'a Value> {
         let (root, path) = path.strip_prefix('^').map_or((self.root, path), |path| (self.file, path));
         let mut found = vec![root];
@@ -194,11 +194,12 @@ impl<'a> ResultDocument<'a> {
                 None => inside,
                 Some(selector) => {
                     let (of, words) = selector.split_once('=').unwrap_or((selector, ""));
+                    let items = |value: &'a Value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
                     let is_one = |item: &&Value| {
                         let word = item.get(of).filter(|word| !word.is_null()).map_or(Some(""), Value::as_str);
                         item.is_object() && word.is_some_and(|word| words.split('|').any(|one| one == word))
                     };
-                    inside.iter().filter_map(|list| list.as_array()).flatten().filter(is_one).collect()
+                    inside.into_iter().flat_map(items).filter(is_one).collect()
                 }
             };
         }

@@ -166,10 +166,9 @@ impl<'a> RunReader<'a> {
         let at = |template: &str| template.replace("{}", theirs);
         // Answers of one token have no TPOT, and the number of chunks is unknown.
         let one_each = matches!(metric, Metric::TtftFromSend | Metric::E2eFromSend);
-        let n = match &form.count {
-            Some(path) => self.document.read(ValueForm::Count, &at(path)).first().and_then(Value::as_u64),
-            None => one_each.then_some(self.run.requests.completed),
-        };
+        let counted = form.count.as_ref().map(|path| self.document.read(ValueForm::Count, &at(path)));
+        let n = counted.and_then(|count| count.first()?.as_u64());
+        let n = n.or(one_each.then_some(self.run.requests.completed));
         let factor = if form.seconds.iter().any(|name| name == theirs) { 1e3 } else { 1.0 };
         let values = form.statistics.each_ref().map(|path| {
             let value = self.document.read(form.form, &at(path)).first().and_then(Value::as_f64)?;
