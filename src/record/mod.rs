@@ -6,9 +6,7 @@ mod run;
 mod telemetry;
 
 pub(crate) use log::LineFile;
-pub use log::{
-    LogDamage, LogLine, MergeError, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge,
-};
+pub use log::{LogDamage, LogLine, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind,
     FinishReason, Join, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase, Release,

@@ -44,137 +44,80 @@ pub struct MergedRun {
     pub apart: Duration,
 }
 
-/// Why logs cannot be merged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    /// There is none.
-    #[error("no runs are given to merge")]
-    Nothing,
-    /// A run is not a shard.
-    #[error("{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …")]
-    NoShard {
-        /// The run.
-        name: String,
-    },
-    /// A shard did not run to the end.
-    #[error("{name} {what}, so the load was not the planned one\nhint: run all shards again, together")]
-    NotWhole {
-        /// The run.
-        name: String,
-        /// How it ended.
-        what: &'static str,
-    },
-    /// The log of a shard has lost lines.
-    #[error("{name} is damaged: {what}\nhint: merge a copy that is not, or run all shards again, together")]
-    Damaged {
-        /// The run.
-        name: String,
-        /// Its damage, in words.
-        what: String,
-    },
-    /// Two runs do not belong together.
-    #[error("{one} and {other} are not shards of one run: they differ in {what}\nhint: {cure}")]
-    Strangers {
-        /// A run.
-        one: String,
-        /// The other.
-        other: String,
-        /// Their difference.
-        what: String,
-        /// The cure.
-        cure: &'static str,
-    },
-    /// A shard comes twice.
-    #[error("{one} and {other} are both shard {shard}; give each shard once")]
-    Twice {
-        /// A run.
-        one: String,
-        /// The other.
-        other: String,
-        /// What both are.
-        shard: Shard,
-    },
-    /// Shards are missing.
-    #[error("shard {missing} is missing; a plan run in {of} shards is merged from all {of}")]
-    Missing {
-        /// Those missing, as `1/3, 2/3`.
-        missing: String,
-        /// How many there are.
-        of: u64,
-    },
-    /// They did not run together.
-    #[error(
-        "{name} began {} after the first of the shards, so they did not load the server together (the limit is {}: {} \
-         % of the window, {} at most)\nhint: run them again with the same --start-at",
-        spoken(*.late), spoken(*.limit), 100.0 * APART, spoken(FARTHEST)
-    )]
-    Apart {
-        /// The run that started last.
-        name: String,
-        /// By how much.
-        late: Duration,
-        /// The limit.
-        limit: Duration,
-    },
-}
-
 /// Joins the shards of one plan into one run.
-pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
+///
+/// # Errors
+///
+/// Why they cannot be joined, and what helps.
+pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, String> {
     let shards = parts.iter().map(shard_of).collect::<Result<Vec<_>, _>>()?;
-    let (Some(first), Some(number)) = (parts.first(), shards.first().map(|shard| shard.of)) else {
-        return Err(MergeError::Nothing);
+    let (Some(first), Some(of)) = (parts.first(), shards.first().map(|shard| shard.of)) else {
+        return Err("no runs are given to merge".to_owned());
     };
     for part in &parts {
         if let Some(ShardDifference { what, cure }) = difference(&first.log.header, &part.log.header) {
-            let (one, other) = (first.name.clone(), part.name.clone());
-            return Err(MergeError::Strangers { one, other, what, cure });
+            let (one, other) = (&first.name, &part.name);
+            return Err(format!("{one} and {other} are not shards of one run: they differ in {what}\nhint: {cure}"));
         }
     }
-    for (i, part) in parts.iter().enumerate() {
+    for (i, NamedLog { name, .. }) in parts.iter().enumerate() {
         if let Some(twin) = shards[..i].iter().position(|shard| *shard == shards[i]) {
-            let (one, other) = (parts[twin].name.clone(), part.name.clone());
-            return Err(MergeError::Twice { one, other, shard: shards[i] });
+            let (twin, shard) = (&parts[twin].name, shards[i]);
+            return Err(format!("{twin} and {name} are both shard {shard}; give each shard once"));
         }
     }
     let there: BTreeSet<u64> = shards.iter().map(|shard| shard.number).collect();
-    let missing: Vec<String> = (1..=number)
-        .filter(|one| !there.contains(one))
-        .map(|one| Shard { number: one, of: number }.to_string())
-        .collect();
+    let missing = (1..=of).filter(|number| !there.contains(number));
+    let missing: Vec<_> = missing.map(|number| Shard { number, of }.to_string()).collect();
     if !missing.is_empty() {
-        return Err(MergeError::Missing { missing: missing.join(", "), of: number });
+        let missing = missing.join(", ");
+        return Err(format!("shard {missing} is missing; a plan run in {of} shards is merged from all {of}"));
     }
     let start = parts.iter().map(|part| part.log.header.started_at).min().unwrap_or_default();
-    let late = |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
-    let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
+    let late = |part: &NamedLog| part.log.header.started_at.duration_since(start).try_into().unwrap_or_default();
+    let lates: Vec<Duration> = parts.iter().map(late).collect();
+    let apart = lates.iter().copied().max().unwrap_or_default();
     let plan = &first.log.header.plan;
     let limit = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
-    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > limit) {
-        return Err(MergeError::Apart { name: last.name.clone(), late: apart, limit });
+    if apart > limit
+        && let Some(last) = lates.iter().position(|late| *late == apart)
+    {
+        let name = &parts[last].name;
+        return Err(format!(
+            "{name} began {} after the first of the shards, so they did not load the server together (the limit is \
+             {}: {} % of the window, {} at most)\nhint: run them again with the same --start-at",
+            spoken(apart),
+            spoken(limit),
+            100.0 * APART,
+            spoken(FARTHEST)
+        ));
     }
-    let mut delays: Vec<(u64, u64)> =
-        (shards.iter().zip(&parts)).map(|(shard, part)| (shard.number, late(&part.log).as_nanos() as u64)).collect();
-    delays.sort_unstable();
-    let lates: Vec<Duration> = parts.iter().map(|part| late(&part.log)).collect();
+    let delays: BTreeMap<u64, u64> =
+        shards.iter().zip(&lates).map(|(shard, late)| (shard.number, late.as_nanos() as u64)).collect();
     let logs = parts.into_iter().zip(&lates).map(|(part, by)| later(part.log, *by)).collect();
     let mut log = join(logs, &lates);
-    log.header.shard_delays_ns = delays.into_iter().map(|(_, late)| late).collect();
+    log.header.shard_delays_ns = delays.into_values().collect();
     Ok(MergedRun { log, apart })
 }
 
-fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
-    let name = || part.name.clone();
-    let not_whole = |what| MergeError::NotWhole { name: name(), what };
-    let shard = part.log.header.shard.ok_or_else(|| MergeError::NoShard { name: name() })?;
-    if !part.log.damage.is_none() {
-        return Err(MergeError::Damaged { name: name(), what: part.log.damage.in_words() });
+fn shard_of(part: &NamedLog) -> Result<Shard, String> {
+    let NamedLog { name, log } = part;
+    let shard = log.header.shard.ok_or_else(|| {
+        format!("{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …")
+    })?;
+    if !log.damage.is_none() {
+        let what = log.damage.in_words();
+        return Err(format!(
+            "{name} is damaged: {what}\nhint: merge a copy that is not, or run all shards again, together"
+        ));
     }
-    match part.log.footer.as_ref().map(|footer| footer.ending) {
-        None => Err(not_whole("was cut off")),
-        Some(RunEnding::Interrupted) => Err(not_whole("was interrupted")),
-        Some(RunEnding::Aborted) => Err(not_whole("was ended by a circuit breaker")),
-        Some(RunEnding::Finished | RunEnding::DrainLimit) => Ok(shard),
-    }
+    let ended = match log.footer.as_ref().map(|footer| footer.ending) {
+        Some(RunEnding::Finished | RunEnding::DrainLimit) => return Ok(shard),
+        Some(RunEnding::Interrupted) => "was interrupted",
+        Some(RunEnding::Aborted) => "was ended by a circuit breaker",
+        None => "was cut off",
+    };
+    Err(format!("{name} {ended}, so the load was not the planned one\nhint: run all shards again, together"))
 }
 
 /// The same log on a clock whose zero is `by` earlier, but for its records.

@@ -18,7 +18,7 @@ mod writer;
 pub use damage::LogDamage;
 pub use line::LogLine;
 pub(crate) use lines::LineFile;
-pub use merge::{MergeError, MergedRun, NamedLog, merge};
+pub use merge::{MergedRun, NamedLog, merge};
 pub use records::{RecordRef, Records};
 pub use runlog::{RunLog, RunLogError};
 pub use writer::RunLogWriter;

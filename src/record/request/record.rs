@@ -236,20 +236,15 @@ impl RequestRecord {
             Some(FinishReason::Other(reason)) => reason.capacity(),
             _ => 0,
         };
-        let usage = self.impossible_usage.as_deref().map_or(0, size_of_val);
-        let boxed = self.turn.as_deref().map_or(0, size_of_val) + self.late_stamps.as_deref().map_or(0, size_of_val);
-        let release = self.release.as_deref().map_or(0, Release::bytes);
-        let attempts = self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice()));
+        let boxes = [
+            self.turn.as_deref().map_or(0, size_of_val),
+            self.late_stamps.as_deref().map_or(0, size_of_val),
+            self.impossible_usage.as_deref().map_or(0, size_of_val),
+            self.release.as_deref().map_or(0, Release::bytes),
+            self.attempts.as_deref().map_or(0, |all| size_of_val(all) + size_of_val(all.as_slice())),
+        ];
         let odd = self.oddities.iter().flat_map(|all| &***all).map(|odd| size_of_val(odd) + odd.what.capacity());
-        size_of_val(self)
-            + self.chunks.bytes()
-            + boxed
-            + release
-            + attempts
-            + usage
-            + failure
-            + reason
-            + odd.sum::<usize>()
+        size_of_val(self) + self.chunks.bytes() + failure + reason + boxes.into_iter().chain(odd).sum::<usize>()
     }
 
     /// Puts its clock later.
