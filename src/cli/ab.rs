@@ -73,7 +73,8 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let PlannedAb { runs, design, manifest } = plan;
     let workload = &manifest.question.workload;
     let announce = campaign.live.announce(printer);
-    let load = runs.load().resumed(resumed.is_some());
+    let mut load = runs.load();
+    load.resumed = resumed.is_some();
     announce_load(&load, runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;
     folder::base(&campaign.out)?;
     let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
@@ -244,7 +245,7 @@ impl AbArgs {
                 settings.server.wait.get_or_insert(DEFAULT_WAIT);
             }
             if self.load.is_rate_inf() {
-                settings.requests.caps.total = None;
+                settings.requests.cap(None);
             }
             Ok::<_, Stop>(settings)
         };

@@ -154,7 +154,7 @@ impl BenchArgs {
         let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
         if self.workload.load.is_rate_inf() {
             // So many users are never more.
-            settings.requests.caps.total = None;
+            settings.requests.cap(None);
         }
         Ok(settings)
     }
@@ -184,7 +184,7 @@ impl BenchArgs {
         let written = plan.outputs.write_run(report, &run.folder, printer);
         let ending = run.ending();
         run.stored.and(written)?;
-        save::say_saved(&run.folder, Some(&format!("report: {}", save::PAGE)), printer);
+        save::say_saved(&run.folder, Some(&format!("report: {}", save::PAGE)), true, printer);
         Ok(match ending {
             RunEnding::Interrupted => Exit::Interrupted,
             _ => exits::of_run(&run.run.summary, plan.rules, printer),
@@ -211,7 +211,7 @@ impl BenchArgs {
         let how = Conduct::new(&dir, interrupts, announce, (*machine, rules.invalid));
         let Some(repeats) = conduct(&mut experiment, campaign, how)? else { return Ok(Exit::Interrupted) };
         plan.outputs.show(&repeats, printer)?;
-        save::say_saved(dir.folder(), Repeats::FORM.look, printer);
+        save::say_saved(dir.folder(), Repeats::FORM.look, true, printer);
         Ok(match experiment.is_interrupted() {
             true => Exit::Interrupted,
             false if experiment.is_aborted() => Exit::Missed,
@@ -248,7 +248,7 @@ mod tests {
         let spec = &plan.checked.spec;
         assert_eq!((spec.name.as_str(), spec.arrival.users()), ("synthetic", Some(64)));
         assert_eq!((spec.requests, spec.warmup_s), (Some(1000), 0.0));
-        assert_eq!(plan.checked.settings.requests.caps.total, None);
+        assert_eq!(plan.checked.settings.requests.caps().max_concurrency, None);
         assert_eq!(plan.runs[0].plan.measured_requests, 64);
         assert!(plan.runs[0].plan.is_open_ended());
         let vllm = [
@@ -338,8 +338,7 @@ mod tests {
         let class = &spec.classes[0].name;
         let capped = plan(&[&format!("--max-concurrency=64,{class}=4")]).unwrap();
         let options = capped.checked.settings.requests.options(&capped.checked.spec);
-        let limits = [options.max_concurrency, options.class_concurrency[0]];
-        assert_eq!(limits.map(|limit| limit.map(usize::from)), [Some(64), Some(4)]);
+        assert_eq!((options.caps.total, options.caps.classes[0]), (Some(64), Some(4)));
         assert!(options.retries.is_none(), "by default each request is sent once");
         for (typed, problem) in [
             ("--max-concurrency=nope=4", "has no class `nope`"),

@@ -39,7 +39,7 @@ impl<E: Engine> InFlightSet<E> {
         next_turns: Option<NextTurns>,
         dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
     ) -> Self {
-        let slots = Slots::new(options.caps());
+        let slots = Slots::new(options.caps.clone());
         let reader = Reader {
             engine,
             clock,

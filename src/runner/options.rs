@@ -1,6 +1,5 @@
 //! The options of a run beside its schedule.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +11,8 @@ use crate::workload::RetryPolicy;
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Most requests in flight. Others wait in order of dispatch, and that wait counts in their latency.
-    /// `None` sends every request when it is dispatched.
-    pub max_concurrency: Option<NonZeroUsize>,
-    /// The same of each class, by its index in the workload; empty where no class has a cap.
-    pub class_concurrency: Vec<Option<NonZeroUsize>>,
+    /// Most requests in flight. Without caps every request is sent when it is dispatched.
+    pub caps: ConcurrencyCaps,
     /// Limits on each attempt of a request.
     pub timeouts: Timeouts,
     /// How long after the last dispatch of the window to wait for answers before they are censored.
@@ -28,15 +24,6 @@ pub struct RunOptions {
     pub breakers: Vec<Breaker>,
     /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,
-}
-
-impl RunOptions {
-    /// The caps on the requests in flight.
-    pub(super) fn caps(&self) -> ConcurrencyCaps {
-        let cap = |cap: NonZeroUsize| cap.get() as u64;
-        let classes = self.class_concurrency.iter().map(|of_class| of_class.map(cap)).collect();
-        ConcurrencyCaps { total: self.max_concurrency.map(cap), classes }
-    }
 }
 
 /// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None`

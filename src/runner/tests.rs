@@ -7,7 +7,6 @@ mod feed;
 mod sessions;
 mod targets;
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use super::progress::Progress;
 use super::run::Run;
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::{PlannedRequest, Prompt, RequestSpec};
+use crate::generator::{ConcurrencyCaps, PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
     FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
 };
@@ -128,8 +127,7 @@ fn failure(record: &RequestRecord) -> Option<FailureKind> {
 }
 
 const PATIENT: RunOptions = RunOptions {
-    max_concurrency: None,
-    class_concurrency: Vec::new(),
+    caps: ConcurrencyCaps { total: None, classes: Vec::new() },
     timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
     drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
@@ -185,7 +183,7 @@ async fn load_goes_on_until_the_windows_last_request_is_done() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
-    let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
+    let options = RunOptions { caps: ConcurrencyCaps { total: Some(1), classes: Vec::new() }, ..PATIENT };
     let executed = execute(Script { ttft: ms(25), gap: ms(0), tokens: 1 }, 10, 40, options, &[]).await;
     for (record, (dispatched, admitted)) in window(&executed).iter().zip([(0, 0), (10, 25), (20, 50), (30, 75)]) {
         assert_eq!(record.dispatched, at(dispatched), "the pacer is not held up by the cap");
@@ -204,8 +202,8 @@ async fn a_class_waits_under_its_own_cap_and_holds_up_no_other() {
         request
     };
     let schedule = [1, 1, 1, 0, 0].iter().zip(0..).map(|(class, index)| of_class(index, *class)).collect();
-    let caps = vec![None, NonZeroUsize::new(1)];
-    let options = RunOptions { class_concurrency: caps, ..PATIENT };
+    let caps = ConcurrencyCaps { total: None, classes: vec![None, Some(1)] };
+    let options = RunOptions { caps, ..PATIENT };
     let executed = execute_schedule(script, schedule, 50, options, &[]).await;
     let admitted: Vec<_> = executed.records.iter().map(|record| record.admitted).collect();
     assert_eq!(admitted, [at(0), at(10), at(20), at(3), at(4)].map(Some));
@@ -235,7 +233,8 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cap_that_never_frees_leaves_censored_records_for_all_that_waited() {
-    let options = RunOptions { max_concurrency: NonZeroUsize::new(1), drain: ms(100), ..PATIENT };
+    let options =
+        RunOptions { caps: ConcurrencyCaps { total: Some(1), classes: Vec::new() }, drain: ms(100), ..PATIENT };
     let executed = execute(Script { ttft: ms(10_000), gap: ms(0), tokens: 1 }, 10, 50, options, &[]).await;
     let records = window(&executed);
     assert_eq!(records.len(), 5);
@@ -369,7 +368,7 @@ async fn the_second_interrupt_leaves_at_once_and_keeps_every_record() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_sends_nothing_more_that_waits_under_a_cap() {
-    let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
+    let options = RunOptions { caps: ConcurrencyCaps { total: Some(1), classes: Vec::new() }, ..PATIENT };
     let script = Script { ttft: ms(60), gap: ms(0), tokens: 1 };
     let executed = execute(script, 10, 1_000, options, &[(95, Interrupt::StopReleasing)]).await;
     // The second was sent at 60 ms and drains; the eight behind it are censored, unsent.

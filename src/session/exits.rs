@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Status, Summary};
+use crate::analysis::{Status, Summary, Verdict};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::tune::{Tune, TuneStopped};
 use crate::experiment::{AbVerdict, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
@@ -92,23 +92,20 @@ pub(crate) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> E
     if summary.breaker.is_some() {
         return Exit::Missed;
     }
-    let objectives = summary.objectives.iter();
-    let objectives = objectives.map(|one| (one.status, one.value.or(one.at_least).is_some()));
-    let met = rules.all_pass(objectives, printer);
-    of(summary.verdict.valid, rules, met && !summary.verdict.is_overloaded())
+    let objectives = summary.objectives.iter().map(|one| (one.status, one.value.or(one.at_least).is_some()));
+    of(&summary.verdict, rules.all_pass(objectives, printer), rules)
 }
 
 /// Of several runs, likewise.
 pub(super) fn of_repeats(repeats: &Repeats, rules: ExitRules, printer: Printer) -> Exit {
     let objectives = repeats.objectives.iter().map(|one| (one.status, one.figure.is_some()));
-    let met = rules.all_pass(objectives, printer);
-    of(repeats.verdict.valid, rules, met && !repeats.verdict.is_overloaded())
+    of(&repeats.verdict, rules.all_pass(objectives, printer), rules)
 }
 
-fn of(valid: bool, rules: ExitRules, well: bool) -> Exit {
-    if !valid && rules.invalid == InvalidRuns::LeftOut {
+fn of(verdict: &Verdict, met: bool, rules: ExitRules) -> Exit {
+    if !verdict.valid && rules.invalid == InvalidRuns::LeftOut {
         Exit::Invalid
-    } else if well {
+    } else if met && !verdict.is_overloaded() {
         Exit::Fine
     } else {
         Exit::Missed

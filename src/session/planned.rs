@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::analysis::{ArrivalFigures, CheckOutcome};
 use crate::experiment::{repeats_of, seed_of_run};
-use crate::generator::{self, Datasets, Schedule};
+use crate::generator::{self, Datasets, PlannedRequest, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
 use crate::session::console::Stop;
 use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
@@ -142,6 +142,18 @@ impl PlannedRun {
             ))),
             _ => Ok(self),
         }
+    }
+}
+
+/// The requests of a plan; of users, of whom only the run tells how many they send, the first `of_users`.
+pub(super) fn sample(
+    schedule: &Schedule,
+    plan: &PlanFacts,
+    of_users: usize,
+) -> Box<dyn Iterator<Item = PlannedRequest>> {
+    match schedule.of_users() {
+        Some(users) => Box::new(users.take(of_users)),
+        None => Box::new(schedule.plan().take((plan.warmup_requests + plan.measured_requests) as usize)),
     }
 }
 

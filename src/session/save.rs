@@ -34,21 +34,14 @@ pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Says where a result is stored with what to look at, such as `report: report.html`, and how to show all of it again.
-pub(crate) fn say_saved(folder: &Path, look: Option<&str>, printer: Printer) {
-    say_folder(folder, look, printer);
-    say_all(folder, printer);
-}
-
-/// Says where a result is stored with what to look at.
-pub(super) fn say_folder(folder: &Path, look: Option<&str>, printer: Printer) {
-    let look = look.map(|look| format!(" ({look})")).unwrap_or_default();
-    printer.words(&format!("saved to {}{look}", folder.display()));
-}
-
-/// Says how to show all of a stored result again.
-pub(super) fn say_all(folder: &Path, printer: Printer) {
-    printer.words(&format!("all of it: skyline report {} --full", folder.display()));
+/// Says where a result is stored with what to look at, such as `report: report.html`, and how to show all of it again,
+/// if that is any use.
+pub(crate) fn say_saved(folder: &Path, look: Option<&str>, is_reported: bool, printer: Printer) {
+    let (folder, look) = (folder.display(), look.map(|look| format!(" ({look})")).unwrap_or_default());
+    printer.words(&format!("saved to {folder}{look}"));
+    if is_reported {
+        printer.words(&format!("all of it: skyline report {folder} --full"));
+    }
 }
 
 /// The objectives that a run was started with.

@@ -1,7 +1,5 @@
 //! How runs are executed, free of contradictions: what the options of a command line, or of a file, mean.
 
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,13 +9,16 @@ use serde_json::{Map, Value};
 use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
-    AnswerForm, AnswerLimits, BaseUrl, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
-    Target, TlsOptions, answer_tokens,
+    AnswerForm, BaseUrl, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret, Target, TlsOptions,
+    answer_tokens,
 };
 use crate::live::Screen;
-use crate::record::{ClientLimits, DeploymentFacts, EngineKind, RequestParameters, Shard};
-use crate::runner::{Breaker, RunOptions, Timeouts};
-use crate::workload::{AdmissionLimits, ArrivalPattern, ClientBehaviour, RetryPolicy, WorkloadSpec};
+use crate::record::{DeploymentFacts, EngineKind, RequestParameters, Shard};
+use crate::workload::ArrivalPattern;
+
+mod requests;
+
+pub(crate) use requests::RequestSettings;
 
 /// All that a run needs beside its workload.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct RunSettings {
     /// What serves, as the user describes it.
     pub(crate) deployment: DeploymentFacts,
     pub(crate) requests: RequestSettings,
+    /// What is read of the server meanwhile.
+    pub(crate) telemetry: TelemetrySettings,
     pub(crate) machine: MachineCheck,
     /// How the threads that measure wait for their moments.
     pub(crate) pacing: Pacing,
@@ -101,91 +104,6 @@ impl ServerSettings {
             tls: self.tls.clone(),
             ..Target::new(url, self.dialect)
         }
-    }
-}
-
-/// How long a request may take where nothing else says it.
-const LONGEST_ANSWER: Duration = Duration::from_secs(600);
-
-/// Limits on requests, what their prompts are made of, and what is read of the server meanwhile.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestSettings {
-    /// Most requests in flight; the others wait, which counts in their latency.
-    pub(crate) caps: AdmissionLimits,
-    /// The limits on an attempt that were typed.
-    pub(crate) timeouts: Timeouts,
-    pub(crate) answers: AnswerLimits,
-    /// Whether a server of others may get any load.
-    pub(crate) confirmed: bool,
-    /// What ends a run early.
-    pub(crate) breakers: Vec<Breaker>,
-    /// Counts the tokens of prompts: a file, a folder or a Hugging Face id.
-    pub(crate) tokenizer: Option<String>,
-    /// Whether requests carry their priority.
-    pub(crate) priority: PriorityField,
-    /// Whether the server's prefix cache is emptied before each run.
-    pub(crate) reset_cache: bool,
-    /// Varies the texts of prompts; absent: drawn anew.
-    pub(crate) salt: Option<u64>,
-    /// Whether files keep the workload's texts, and the beginnings of golden answers, in place of hashes.
-    pub(crate) save_text: bool,
-    pub(crate) telemetry: TelemetrySettings,
-}
-
-impl RequestSettings {
-    pub(crate) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
-        let sends_again = workload.clients.clone().filter(ClientBehaviour::sends_again);
-        RunOptions {
-            max_concurrency: self.caps.total,
-            // Names that the workload does not have are refused before.
-            class_concurrency: self.caps_of(workload).unwrap_or_default(),
-            timeouts: self.timeouts_of(workload.clients.as_ref()),
-            retries: sends_again.map(|clients| Arc::new(RetryPolicy::new(clients, workload.seed))),
-            breakers: self.breakers.clone(),
-            drain: Duration::from_secs_f64(workload.drain_s),
-            ..RunOptions::default()
-        }
-    }
-
-    /// The cap of each class of the workload; none where no class has one.
-    ///
-    /// # Errors
-    ///
-    /// A class that the workload does not have.
-    pub(crate) fn caps_of(&self, workload: &WorkloadSpec) -> Result<Vec<Option<NonZeroUsize>>, String> {
-        if self.caps.classes.is_empty() { Ok(Vec::new()) } else { self.caps.by_class(workload) }
-    }
-
-    /// The limits on an attempt: as typed, else those of the workload's clients, else [`LONGEST_ANSWER`] in total.
-    fn timeouts_of(&self, clients: Option<&ClientBehaviour>) -> Timeouts {
-        let filed = |limit: fn(&ClientBehaviour) -> Option<f64>| clients.and_then(limit).map(Duration::from_secs_f64);
-        Timeouts {
-            first_token: self.timeouts.first_token.or_else(|| filed(|all| all.first_token_timeout_s)),
-            total: self.timeouts.total.or_else(|| filed(|all| all.timeout_s)).or(Some(LONGEST_ANSWER)),
-            ..self.timeouts
-        }
-    }
-
-    /// The limits of clients that behave so, as a run's header has them.
-    pub(crate) fn limits(&self, clients: Option<&ClientBehaviour>) -> ClientLimits {
-        let timeouts = self.timeouts_of(clients);
-        let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
-        ClientLimits {
-            first_token_timeout_s: seconds(timeouts.first_token),
-            between_tokens_timeout_s: seconds(timeouts.between_tokens),
-            total_timeout_s: seconds(timeouts.total),
-            ..capped(&self.caps)
-        }
-    }
-}
-
-/// Limits of clients that have these caps and no others.
-pub(crate) fn capped(caps: &AdmissionLimits) -> ClientLimits {
-    let classes = caps.classes.iter().map(|(class, cap)| (class.clone(), cap.get() as u64));
-    ClientLimits {
-        max_concurrency: caps.total.map(|cap| cap.get() as u64),
-        class_concurrency: classes.collect(),
-        ..ClientLimits::default()
     }
 }
 

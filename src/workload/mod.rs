@@ -24,13 +24,13 @@ pub use arrival::{
     ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Spike,
     ThinkTime,
 };
-pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
-pub use clients::{AdmissionLimits, ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
+pub use class::{DatasetChange, ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
+pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
 pub(crate) use metadata::tag_value;
-pub use overrides::{DatasetChange, Overrides};
+pub use overrides::Overrides;
 pub use prompt::{
     Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter, RowOrder,
     SharedPrefixes,

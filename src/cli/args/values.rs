@@ -1,35 +1,13 @@
 //! Reads values that several options share: durations, shares, numbers, labels, lists of loads.
 
-use std::error::Error;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
-use std::time::Duration;
-
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::engine::Endpoint;
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::record::{EngineKind, Fact};
-use crate::units;
 use crate::workload::nearest;
-
-/// The longest time that can be typed: sums of a few are still times.
-const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 366 * 100);
-
-/// A duration such as `250ms`, `90s` or `2m`.
-pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
-    let time = units::parse_duration(text)?;
-    if time <= LONGEST { Ok(time) } else { Err(format!("`{text}` is longer than a hundred years")) }
-}
-
-/// A duration of more than nothing.
-pub(in crate::cli) fn some_time(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        Duration::ZERO => Err(format!("`{text}` is not a duration above 0")),
-        time => Ok(time),
-    }
-}
+pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, since, some_time, whole};
 
 /// What an option and its opposite say together.
 pub(in crate::cli) fn switched(on: bool, off: bool) -> Option<bool> {
@@ -79,60 +57,11 @@ pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A whole number in the range.
-pub(in crate::cli) fn whole<T: TryFrom<u64>>(
-    range: RangeInclusive<u64>,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let number = text.parse().ok().filter(|number| range.contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
-            let from = format!("`{text}` is not a whole number from {}", range.start());
-            if *range.end() == u64::MAX {
-                format!("{from} on")
-            } else {
-                format!("{from} to {}", units::count(*range.end()))
-            }
-        })
-    }
-}
-
-/// A size above zero, such as `64MiB`.
-pub(in crate::cli) fn size(text: &str) -> Result<u64, String> {
-    let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
-    let bytes = match unit.trim() {
-        "" | "B" => Some(1),
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        _ => None,
-    };
-    let size = bytes.and_then(|unit| number.parse::<u64>().ok()?.checked_mul(unit)).filter(|size| *size > 0);
-    size.ok_or_else(|| format!("`{text}` is not a size above zero; write it like 64MiB (B, KiB, MiB, GiB)"))
-}
-
-/// Seconds, with or without a unit, above zero.
-pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
-    some_time(text).map(|time| time.as_secs_f64())
-}
-
-/// Seconds from some moment on, with or without a unit.
-pub(in crate::cli) fn since(text: &str) -> Result<f64, String> {
-    duration(text).map(|time| time.as_secs_f64())
-}
-
 /// A share of at most a half, such as `5%` or `0.05`.
 pub(in crate::cli) fn share_up_to_half(text: &str) -> Result<f64, String> {
     share(text)
         .filter(|share| (0.001..=0.5).contains(share))
         .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
-}
-
-/// One of these names.
-pub(in crate::cli) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
-where
-    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names.to_vec()).try_map(|name| name.parse::<T>())
 }
 
 /// The name of a dialect.
@@ -297,6 +226,8 @@ fn ladder(text: &str, number: impl Fn(&str) -> Result<f64, String>) -> Result<Op
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -1,21 +1,18 @@
 //! Which workload, and what of it to override.
 
 use std::io::IsTerminal as _;
-use std::num::NonZeroUsize;
 
 use clap::Args;
-use strum::VariantNames;
 
-use super::clients::ClientArgs;
 use super::trace::TraceArgs;
-use super::values::{above_zero, duration, one_of, rate, seconds, whole};
+use super::values::{above_zero, rate, seconds, since, whole};
 use crate::experiment::LoadAxis;
 use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
 use crate::units::{count, counted};
 use crate::workload::{
-    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, LoadSpike, Overrides, RateStage, RowFilter, RowOrder,
-    Slo, Trace, WorkloadSpec,
+    ArrivalPattern, ClientChange, DatasetChange, Distribution, LoadSpike, Overrides, RateStage, Slo, Trace,
+    WorkloadSpec,
 };
 
 /// The workload, what load it brings, and its overrides.
@@ -39,7 +36,7 @@ impl WorkloadArgs {
     /// of a sweep.
     pub(in crate::cli) fn spec(
         &self,
-        cap: Option<NonZeroUsize>,
+        cap: Option<u64>,
         swept: Option<&LoadAxis>,
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
@@ -95,7 +92,7 @@ impl LoadArgs {
     pub(in crate::cli) fn spec_of(
         &self,
         work: &WorkArgs,
-        cap: Option<NonZeroUsize>,
+        cap: Option<u64>,
         swept: Option<&LoadAxis>,
         printer: Printer,
     ) -> Result<WorkloadSpec, Stop> {
@@ -112,7 +109,7 @@ impl LoadArgs {
         self.rate == Some(f64::INFINITY)
     }
 
-    fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
+    fn overrides(&self, cap: Option<u64>, printer: Printer) -> Result<Overrides, Stop> {
         let Self { requests, rate, users, spike, .. } = *self;
         let overrides = Overrides { requests, ramp: self.ramp.clone(), spike, ..Overrides::default() };
         if !self.is_rate_inf() {
@@ -123,8 +120,7 @@ impl LoadArgs {
     }
 
     /// As many users as requests may be in flight, and no more than there are requests.
-    fn users_in_place_of_a_rate(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<u64, Stop> {
-        let cap = cap.map(|cap| cap.get() as u64);
+    fn users_in_place_of_a_rate(&self, cap: Option<u64>, printer: Printer) -> Result<u64, Stop> {
         let Some(users) = self.requests.into_iter().chain(cap).min() else {
             return Err(Stop::usage(
                 "--rate inf does not say how many requests are sent at once\nhint: add --requests N, which sends N at \
@@ -165,8 +161,8 @@ pub(in crate::cli) struct WorkArgs {
 
     /// How long a closed-loop user waits after an answer before the next request; after a failure a second at least
     /// [default: the workload's, else none]
-    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
-    think_time: Option<std::time::Duration>,
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = since)]
+    think_time: Option<f64>,
 
     /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the
     /// workload's]
@@ -175,27 +171,27 @@ pub(in crate::cli) struct WorkArgs {
     pub(in crate::cli) seed: Option<u64>,
 
     /// Leave requests scheduled in this first part out of the figures [default: the workload's]
-    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
-    warmup: Option<std::time::Duration>,
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = since, allow_hyphen_values = true)]
+    warmup: Option<f64>,
 
     /// After the window let load go on for at most TIME, uncounted, so that its last requests end under load; without a
     /// TIME until they have ended [default: until they have; with --requests none]
-    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, num_args = 0..=1,
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = since, num_args = 0..=1,
           default_missing_value = "744h")]
-    cooldown: Option<std::time::Duration>,
+    cooldown: Option<f64>,
 
     /// After the horizon wait this long for answers, then censor what is left [default: the workload's]
-    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
-    drain: Option<std::time::Duration>,
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = since, allow_hyphen_values = true)]
+    drain: Option<f64>,
 
     #[command(flatten)]
     requests: RequestArgs,
     #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
-    dataset: DatasetArgs,
+    dataset: DatasetChange,
     #[command(flatten)]
-    clients: ClientArgs,
+    clients: ClientChange,
 }
 
 impl WorkArgs {
@@ -206,7 +202,7 @@ impl WorkArgs {
 
     fn has_description(&self) -> bool {
         let RequestArgs { input_tokens, output_tokens, .. } = &self.requests;
-        input_tokens.is_some() || output_tokens.is_some() || self.dataset.dataset.is_some()
+        input_tokens.is_some() || output_tokens.is_some() || self.dataset.path.is_some()
     }
 
     /// The workload and the seconds: a lone length of time is the seconds.
@@ -238,24 +234,24 @@ impl WorkArgs {
         let overrides = Overrides {
             horizon_s: seconds,
             seed: self.seed,
-            think_time_s: self.think_time.map(|pause| pause.as_secs_f64()),
-            warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
-            cooldown_s: self.cooldown.map(|cooldown| cooldown.as_secs_f64()),
-            drain_s: self.drain.map(|drain| drain.as_secs_f64()),
+            think_time_s: self.think_time,
+            warmup_s: self.warmup,
+            cooldown_s: self.cooldown,
+            drain_s: self.drain,
             arrival: self.requests.arrival.clone(),
             burstiness: self.requests.burstiness,
             input_tokens: self.requests.input_tokens.clone(),
             output_tokens: self.requests.output_tokens.clone(),
             slo: self.requests.slo(),
-            dataset: self.dataset.change(self.trace.skip_bad()),
-            clients: self.clients.change(),
+            dataset: DatasetChange { skip_bad: self.trace.skip_bad(), ..self.dataset.clone() },
+            clients: self.clients.clone(),
             ..load.clone()
         };
         let spec = match workload {
             None if self.is_described() => {
                 let spec = WorkloadSpec::synthetic().map_err(Stop::usage)?;
                 self.trace.check_slice(&spec)?;
-                let name = if self.dataset.dataset.is_some() { "dataset" } else { "synthetic" };
+                let name = if self.dataset.path.is_some() { "dataset" } else { "synthetic" };
                 WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec }
             }
             Some(name) if !self.trace.is_typed() => {
@@ -319,42 +315,5 @@ impl RequestArgs {
     /// The SLO that was typed, in whichever form.
     fn slo(&self) -> Option<Slo> {
         self.slo.iter().chain(&self.goodput).copied().reduce(Slo::and)
-    }
-}
-
-/// Prompts from a file, in place of the workload's.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Dataset")]
-struct DatasetArgs {
-    /// Send the prompts of this file, with its lengths, in place of those of the workload's only class [default: the
-    /// workload's]
-    #[arg(long, visible_alias = "dataset-path", value_name = "FILE")]
-    dataset: Option<String>,
-
-    /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, or CSV with column
-    /// names [default: by the ending of its name: .json, .jsonl or .ndjson, .csv]
-    #[arg(long, value_name = "FORMAT", value_parser = one_of::<DatasetFormat>(DatasetFormat::VARIANTS))]
-    dataset_format: Option<DatasetFormat>,
-
-    /// Order of its rows: `shuffled` by the seed, or as in the file [default: file]
-    #[arg(long, value_name = "ORDER", value_parser = one_of::<RowOrder>(RowOrder::VARIANTS))]
-    dataset_order: Option<RowOrder>,
-
-    /// Filter of its rows: `vllm` keeps the ShareGPT conversations that `vllm bench serve` keeps, by estimate without
-    /// --tokenizer [default: none]
-    #[arg(long, value_name = "RULE", value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
-    dataset_filter: Option<RowFilter>,
-}
-
-impl DatasetArgs {
-    /// What is changed; `skip_bad` is typed beside traces.
-    fn change(&self, skip_bad: bool) -> DatasetChange {
-        DatasetChange {
-            path: self.dataset.clone(),
-            format: self.dataset_format,
-            order: self.dataset_order,
-            filter: self.dataset_filter,
-            skip_bad,
-        }
     }
 }

@@ -92,7 +92,7 @@ pub(in crate::cli) fn planned_limits(settings: &RunSettings, spec: &WorkloadSpec
         MachineCheck::Skipped => "not calibrated",
     };
     let percentiles: Vec<_> = percentiles.iter().map(ToString::to_string).collect();
-    let breakers: Vec<_> = requests.breakers.iter().map(ToString::to_string).collect();
+    let breakers: Vec<_> = requests.breakers().iter().map(ToString::to_string).collect();
     let breakers = if breakers.is_empty() { "nothing".to_owned() } else { breakers.join("; ") };
     let facts = [
         Some(("aborts on", breakers)),

@@ -1,6 +1,5 @@
 //! What simulated clients enforce: how many requests are in flight, and how long they wait.
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,8 +7,7 @@ use clap::Args;
 use crate::cli::args::some_time;
 use crate::record::ClientLimits;
 use crate::session::Stop;
-use crate::session::settings::capped;
-use crate::workload::{AdmissionLimits, ClientChange, Overrides, WorkloadSpec};
+use crate::workload::{ClientChange, Overrides, WorkloadSpec};
 
 /// Limits of the clients.
 #[derive(Debug, Args)]
@@ -19,7 +17,7 @@ pub(super) struct ClientLimitArgs {
     /// many leave at once. Classes may have caps of their own: `chat=16,batch=4`, beside one of all: `64,batch=4`
     /// [default: no cap]
     #[arg(long, value_name = "N|CLASS=N,…", allow_hyphen_values = true)]
-    max_concurrency: Option<AdmissionLimits>,
+    max_concurrency: Option<ClientLimits>,
 
     /// Clients give up an attempt that takes longer than this in total [default: the workload's, else no limit]
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
@@ -46,19 +44,20 @@ impl ClientLimitArgs {
     }
 
     /// The most requests in flight, where that was typed.
-    pub(super) fn cap(&self) -> Option<NonZeroUsize> {
-        self.max_concurrency.as_ref().and_then(|limits| limits.total)
+    pub(super) fn cap(&self) -> Option<u64> {
+        self.max_concurrency.as_ref().and_then(|limits| limits.max_concurrency)
     }
 
     /// What the clients of `spec` enforce, with at most `cap` requests in flight.
-    pub(super) fn limits(&self, spec: &WorkloadSpec, cap: Option<NonZeroUsize>) -> Result<ClientLimits, Stop> {
+    pub(super) fn limits(&self, spec: &WorkloadSpec, cap: Option<u64>) -> Result<ClientLimits, Stop> {
         let typed = self.max_concurrency.clone().unwrap_or_default();
-        typed.by_class(spec).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;
+        typed.check_classes(spec).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;
         let clients = spec.clients.as_ref();
         Ok(ClientLimits {
             first_token_timeout_s: clients.and_then(|clients| clients.first_token_timeout_s),
             total_timeout_s: clients.and_then(|clients| clients.timeout_s),
-            ..capped(&AdmissionLimits { total: cap, ..typed })
+            max_concurrency: cap,
+            ..typed
         })
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
     });
     simulation.show.result(printer, &prediction, || documents::prediction(&prediction))?;
     if let Some(folder) = stored? {
-        save::say_saved(&folder, None, printer);
+        save::say_saved(&folder, None, true, printer);
     }
     Ok(exits::of_run(&prediction.summary, simulation.rules, printer))
 }

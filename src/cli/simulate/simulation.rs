@@ -118,7 +118,7 @@ impl Simulation {
     pub(super) fn finish<R: Reported>(&self, found: &R, folder: Option<&Path>, printer: Printer) -> Result<Exit, Stop> {
         self.show(printer, found, || found.document())?;
         if let Some(folder) = folder {
-            save::say_saved(folder, R::FORM.look, printer);
+            save::say_saved(folder, R::FORM.look, true, printer);
         }
         Ok(found.exit(self.rules, printer))
     }

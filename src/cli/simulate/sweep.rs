@@ -43,7 +43,7 @@ pub(super) struct SimulatedLoads {
     /// as of `tune`, whose flags describe the models; --seed and [SECONDS], the length of the first runs, are
     /// in place of its own
     #[arg(long, group = "search", conflicts_with_all = ["sweep", "rates", "samples", "max_runs", "repeats", "think_time", "warmup", "drain",
-          "tokenizer", "LoadArgs", "RequestArgs", "TraceArgs", "DatasetArgs", "ModelArgs", "PhysicsArgs", "FitArgs", "AdmissionArgs", "ClientLimitArgs", "model_seed",
+          "tokenizer", "LoadArgs", "RequestArgs", "TraceArgs", "DatasetChange", "ModelArgs", "PhysicsArgs", "FitArgs", "AdmissionArgs", "ClientLimitArgs", "model_seed",
           "replicas", "router", "pools", "kv_transfer_gbps", "ttft", "itl", "slots", "trace_from", "trace_for", "time_scale",
           "rate_scale", "skip_bad",
           "ObjectiveArgs", "UndecidedArgs"])]

@@ -261,7 +261,7 @@ impl SweepArgs {
     /// What is sent at most.
     fn load(&self, planned: &PlannedSweep) -> Result<PlannedLoad, Stop> {
         let PlannedSweep { spec, checked, plan, .. } = planned;
-        let cap = checked.settings.requests.caps.total;
+        let cap = checked.settings.requests.caps().max_concurrency;
         let seconds = |window_s| spec.arrival.trace().map_or(spec.warmup_s + window_s, |_| spec.horizon_s);
         let lasting = |(load, window_s)| {
             PlannedLoad::lasting(seconds(window_s), load, spec, cap).with_lengths_of(&planned.lowest)
@@ -273,13 +273,16 @@ impl SweepArgs {
             Some(within_s) => {
                 PlannedLoad::lasting(within_s, highest, spec, cap).with_lengths_of(&planned.lowest).searched()
             }
-            None => lasting((highest, plan.longest_s)).times(plan.most_trials).searched().at_most(),
+            None => lasting((highest, plan.longest_s)).times(plan.most_trials).searched(),
         };
-        let mut load = all(&listed).map_or(searched, PlannedLoad::about);
+        let mut load = all(&listed).unwrap_or(searched);
+        load.about = !listed.is_empty();
+        load.at_most = listed.is_empty() && plan.within_s.is_none();
+        load.resumed = self.campaign.resume.is_some();
         if let Some(sustain) = self.loads.sustain {
             load = load.and(lasting((highest, sustain.as_secs_f64())));
         }
-        Ok(load.warmed_with(self.loads.warmup_requests).resumed(self.campaign.resume.is_some()))
+        Ok(load.warmed_with(self.loads.warmup_requests))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 
 use clap::Args;
 
@@ -150,8 +149,9 @@ impl MatrixArgs {
     /// The load of all of them.
     fn load(&self, plan: &MatrixPlan) -> PlannedLoad {
         let of = |cell: &PlannedCell| PlannedLoad::of_all(&cell.runs, &cell.checked.settings);
-        let load = self.wanted(&plan.cells).map(of).reduce(PlannedLoad::and).unwrap_or_default();
-        load.resumed(self.campaign.resume.is_some())
+        let mut load = self.wanted(&plan.cells).map(of).reduce(PlannedLoad::and).unwrap_or_default();
+        load.resumed = self.campaign.resume.is_some();
+        load
     }
 
     /// Every row under every variant, in the order in which they run, or all that is wrong with them.
@@ -219,7 +219,7 @@ impl MatrixArgs {
         if roots.len() < 2 {
             return Ok(false);
         }
-        let pages = planned.first().map(|cell| cell.checked.settings.requests.telemetry.urls.as_slice());
+        let pages = planned.first().map(|cell| cell.checked.settings.telemetry.urls.as_slice());
         for page in pages.unwrap_or_default().iter().map(ToString::to_string) {
             if roots.iter().flatten().any(|root| page.starts_with(root)) {
                 return Err(of_one_server(&page, EVERY_VARIANT));
@@ -239,8 +239,7 @@ impl MatrixArgs {
         // A claim about a percentile is tested by the same requests.
         let claimed = row.bounds().into_iter().filter(|bound| !settings.objectives.contains(bound));
         settings.objectives = settings.objectives.iter().cloned().chain(claimed).collect();
-        let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
-        settings.requests.caps.total = cap.or(settings.requests.caps.total);
+        settings.requests.cap(row.settings.max_concurrency.or(settings.requests.caps().max_concurrency));
         settings.server.sampling = row.settings.sampled(&settings.server.sampling);
         settings.server.extra_body.extend(row.settings.extra_body.clone().unwrap_or_default());
         Ok(settings)

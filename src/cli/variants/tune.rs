@@ -1,7 +1,5 @@
 //! `skyline tune`: which flags of a server serve most within the objectives, for each GPU.
 
-use std::num::NonZeroUsize;
-
 use clap::Args;
 
 use super::{begin, settings};
@@ -125,8 +123,7 @@ impl TuneArgs {
             let screen = self.campaign.live.screen();
             let mut settings = settings(&self.target, (&variant, None), &[("tune", &spec.name)], screen)?;
             settings.objectives.clone_from(&spec.objectives);
-            let cap = spec.requests.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
-            settings.requests.caps.total = cap.or(settings.requests.caps.total);
+            settings.requests.cap(spec.requests.max_concurrency.or(settings.requests.caps().max_concurrency));
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
             let (workload, datasets) = opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
@@ -147,10 +144,11 @@ impl TuneArgs {
         let run_s = takes.load_s / takes.runs.max(1) as f64;
         let of = |(variant, checked): &(Variant, CheckedWorkload)| {
             let rate = plan.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));
-            let cap = checked.settings.requests.caps.total;
+            let cap = checked.settings.requests.caps().max_concurrency;
             PlannedLoad::lasting(run_s, Load::Rate(rate), &plan.workload, cap)
         };
-        let load = plan.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();
-        load.in_runs(takes.runs).rising().resumed(self.campaign.resume.is_some())
+        let mut load = plan.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();
+        (load.about, load.rises, load.resumed) = (true, true, self.campaign.resume.is_some());
+        load.in_runs(takes.runs)
     }
 }

@@ -1,6 +1,5 @@
 //! Runs of sessions in exact, paused time; every time is worked out by hand.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -9,7 +8,7 @@ use tokio::time::sleep_until;
 use super::engines::{ConversationEngine, at, ms};
 use super::{Executed, PATIENT, failure};
 use crate::clock::{Pacing, RunClock};
-use crate::generator::{Prompt, PromptBuilder, Schedule};
+use crate::generator::{ConcurrencyCaps, Prompt, PromptBuilder, Schedule};
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, SessionCounts, Turn};
 use crate::runner::options::{Interrupt, RunOptions};
 use crate::runner::pacer::RequestFeed;
@@ -220,7 +219,7 @@ async fn a_user_who_is_refused_waits_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cap_holds_later_turns_back_too_and_the_wait_shows() {
-    let options = RunOptions { max_concurrency: NonZeroUsize::new(2), ..PATIENT };
+    let options = RunOptions { caps: ConcurrencyCaps { total: Some(2), classes: Vec::new() }, ..PATIENT };
     let executed = timed(USERS, &talker(2_000), options, &[]).await;
     let third: Vec<_> = executed.records.iter().filter(|record| turn(record).session == 2).collect();
     // It begins at 2 s, when the first user's answer ends and frees its place; the first user's second turn, of 2.5 s,

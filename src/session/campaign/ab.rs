@@ -185,7 +185,7 @@ impl<'a> AbTargets<'a> {
         if self.plan.switch.is_none() {
             context.check_pages("both sides")?;
         }
-        self.conditions.get_or_insert_with(|| context.conditions().clone());
+        self.conditions.get_or_insert_with(|| context.conditions.clone());
         if let Some(run) = rounds.first() {
             context.warm_server(run, self.plan.warmup_requests);
         }

@@ -258,7 +258,7 @@ impl ServerManifest {
             deployment: deployment.clone(),
             endpoint: server.endpoint.to_string(),
             streamed: server.form == AnswerForm::Streamed,
-            parameters: server.parameters(requests.priority),
+            parameters: server.parameters(requests.priority()),
             headers: server.headers.iter().map(Header::name).map(ToString::to_string).collect(),
             tokenizer: requests.tokenizer.clone(),
             salt: requests.salt,

@@ -16,7 +16,7 @@ use crate::report::{self, Document, Style, documents};
 use crate::session::command_line;
 use crate::session::console::{Exit, Printer, Stop};
 use crate::session::exits::{self, ExitRules};
-use crate::session::save::{PAGE, say_all, say_folder, text};
+use crate::session::save::{PAGE, say_saved, text};
 
 /// An experiment whose result is stored and shown.
 pub(crate) trait Conducted: Experiment {
@@ -46,10 +46,7 @@ pub(crate) trait Reported: Serialize + Sized + 'static {
     fn say_stored(&self, dir: &ExperimentDir, printer: Printer) {
         let ReportForm { look, lacks, .. } = Self::FORM;
         let lack = lacks(self);
-        say_folder(dir.folder(), look, printer);
-        if lack.is_none_or(|lack| lack.is_reported) {
-            say_all(dir.folder(), printer);
-        }
+        say_saved(dir.folder(), look, lack.is_none_or(|lack| lack.is_reported), printer);
         if let Some(Lack { words, left_out, .. }) = lack {
             printer.words(&format!("{words}: {}", dir.command_to_resume(left_out)));
         }

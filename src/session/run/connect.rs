@@ -1,7 +1,6 @@
 //! A server made ready: found, waited for, asked one question; and the wait for a common start.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -99,7 +98,8 @@ impl ServerConnection {
         if let Some(proxy) = &proxy {
             printer.words(&format!("requests go through the proxy {proxy}, which the environment names"));
         }
-        let mut notice = WaitNotice::new(url.to_string(), screen, printer);
+        let began = Instant::now();
+        let mut notice = WaitNotice { url: url.to_string(), printer, screen, line: None, began, announced: None };
         let target = Target { models, answers, priority, proxy, ..server.target(url) };
         let (engine, smoke) = runtime.block_on(async {
             let opening = async {
@@ -152,10 +152,6 @@ struct WaitNotice {
 }
 
 impl WaitNotice {
-    fn new(url: String, screen: Screen, printer: Printer) -> Self {
-        Self { url, printer, screen, line: None, began: Instant::now(), announced: None }
-    }
-
     /// It is not ready for this reason, and is awaited up to `limit`.
     fn waiting(&mut self, reason: &str, elapsed: Duration, limit: Duration) {
         if elapsed < PATIENCE {
@@ -229,12 +225,12 @@ impl Sending {
     }
 
     /// How many connections to open before the run.
-    pub(super) fn opened_ahead(self, cap: Option<NonZeroUsize>) -> usize {
+    pub(super) fn opened_ahead(self, cap: Option<u64>) -> usize {
         let wanted = match self {
             Self::Rate { mean_per_s, .. } => (mean_per_s * AHEAD_PER_RATE).ceil() as usize,
             Self::Users(users) => users as usize,
         };
-        wanted.clamp(4, 256).min(cap.map_or(usize::MAX, NonZeroUsize::get))
+        wanted.clamp(4, 256).min(cap.map_or(usize::MAX, |cap| cap as usize))
     }
 }
 
@@ -250,23 +246,20 @@ pub(super) fn connection_warning(
     sending: Sending,
     files_each: u64,
 ) -> Option<String> {
-    let most = match sending {
-        Sending::Rate { peak_per_s, .. } => most_if_stalled(options, plan, peak_per_s),
+    let (most, is_stalled) = match sending {
+        Sending::Rate { peak_per_s, .. } => (most_if_stalled(options, plan, peak_per_s), true),
         // All of them are there whether the server stalls or not.
-        Sending::Users(users) => {
-            let most = options.max_concurrency.map_or(users, |cap| users.min(cap.get() as u64));
-            return limits.shortage(most, files_each).map(|shortage| format!("warning: {shortage}"));
-        }
+        Sending::Users(users) => (users, false),
     };
-    match options.max_concurrency.map(|cap| cap.get() as u64).filter(|&cap| cap <= most) {
-        Some(cap) => limits.shortage(cap, files_each).map(|shortage| format!("warning: {shortage}")),
-        None => limits.shortage(most, files_each).map(|shortage| {
-            format!(
-                "warning: should the server stall, {shortage}; a request without a connection fails, and the run is \
-                 INVALID"
-            )
-        }),
-    }
+    let cap = options.caps.total.filter(|&cap| cap <= most);
+    let shortage = limits.shortage(cap.unwrap_or(most), files_each)?;
+    Some(if is_stalled && cap.is_none() {
+        format!(
+            "warning: should the server stall, {shortage}; a request without a connection fails, and the run is INVALID"
+        )
+    } else {
+        format!("warning: {shortage}")
+    })
 }
 
 /// Requests that a server which answers nothing has in flight at the most: what is sent at the peak rate
@@ -326,14 +319,15 @@ fn left(moment: jiff::Timestamp) -> Duration {
 mod tests {
     use super::*;
     use crate::clock::Timestamp;
+    use crate::generator::ConcurrencyCaps;
     use crate::runner::Timeouts;
 
     /// What is said of 100 requests/s, each limited to `timeout`, over 50 s and a drain of 10 s, where there are 4,096
     /// files and 3,000 ports.
-    fn said(timeout_s: u64, cap: Option<usize>, files_each: u64) -> Option<String> {
+    fn said(timeout_s: u64, cap: Option<u64>, files_each: u64) -> Option<String> {
         let limits = ConnectionLimits { files: Some(4_096), ports: Some(3_000) };
         let options = RunOptions {
-            max_concurrency: cap.and_then(NonZeroUsize::new),
+            caps: ConcurrencyCaps { total: cap, classes: Vec::new() },
             timeouts: Timeouts { total: Some(Duration::from_secs(timeout_s)), ..Timeouts::default() },
             drain: Duration::from_secs(10),
             ..RunOptions::default()
@@ -374,12 +368,13 @@ mod tests {
             window_end: Timestamp::from_secs_f64(50.0),
         };
         let said = |users, cap| {
-            let options = RunOptions { max_concurrency: NonZeroUsize::new(cap), ..RunOptions::default() };
+            let caps = ConcurrencyCaps { total: Some(cap).filter(|cap| *cap > 0), classes: Vec::new() };
+            let options = RunOptions { caps, ..RunOptions::default() };
             connection_warning(limits, &options, &plan, Sending::Users(users), 1)
         };
         assert!(said(4_000, 0).unwrap().starts_with("warning: 4,000 connections at a time"));
         assert_eq!((said(3_000, 0), said(4_000, 3_000)), (None, None));
-        assert_eq!(Sending::Users(100).opened_ahead(NonZeroUsize::new(7)), 7);
+        assert_eq!(Sending::Users(100).opened_ahead(Some(7)), 7);
         assert_eq!(Sending::Users(100).opened_ahead(None), 100);
     }
 

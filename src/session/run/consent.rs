@@ -102,14 +102,14 @@ fn public_load<'a>(
 ) -> Result<Option<String>, Stop> {
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
     let mut tokens: f64 = 0.0;
-    for settings in servers.into_iter().filter(|settings| !settings.requests.confirmed) {
+    for settings in servers.into_iter().filter(|settings| !settings.requests.yes) {
         let of_it = load.all_tokens(|planned| settings.server.answer_tokens(planned));
         tokens = tokens.max(of_it);
-        match &settings.server.address {
-            ServerAddress::At(url) if !is_small(load, of_it) && urls.iter().all(|(asked, _)| asked != &url) => {
-                urls.push((url, settings.server.wait.is_some()));
-            }
-            ServerAddress::At(_) | ServerAddress::EmbeddedMock(_) => {}
+        if let ServerAddress::At(url) = &settings.server.address
+            && !is_small(load, of_it)
+            && urls.iter().all(|(asked, _)| asked != &url)
+        {
+            urls.push((url, settings.server.wait.is_some()));
         }
     }
     let mut public = Vec::new();

@@ -11,6 +11,7 @@ use super::context_fit::Context;
 use super::golden::Golden;
 use super::{cache, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
+use crate::calibration::ClientCapacity;
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine, Router};
 use crate::experiment::seed_of_run;
@@ -27,7 +28,7 @@ use crate::session::planned::PlannedRun;
 use crate::session::save;
 use crate::session::settings::RunSettings;
 use crate::session::stored_run::JudgedRun;
-use crate::telemetry::{FoundPage, Scraper};
+use crate::telemetry::{FoundPage, ScrapeTimes, Scraper};
 use crate::units::counted;
 use crate::workload::WorkloadSpec;
 
@@ -41,7 +42,7 @@ pub(crate) struct RunContext {
     /// Pages of metrics.
     pub(super) pages: Vec<FoundPage>,
     pub(crate) interrupts: Interrupts,
-    pub(super) conditions: Conditions,
+    pub(crate) conditions: Conditions,
     /// Tokens that the server adds to a prompt.
     pub(super) template_tokens: Option<u64>,
     /// Requests that were sent before the runs, of which no log has a record.
@@ -110,10 +111,6 @@ impl RunContext {
         self.server.engine.facts()
     }
 
-    pub(crate) fn conditions(&self) -> &Conditions {
-        &self.conditions
-    }
-
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(crate) fn check_load(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
@@ -121,12 +118,13 @@ impl RunContext {
 
     /// Whether what is known of this machine says that it can send `spec`, whether or not that is enforced.
     pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
-        machine::is_trusted_with(&self.settings, self.conditions.calibration.as_ref(), spec)
+        let calibration = self.conditions.calibration.as_ref();
+        calibration.is_none_or(|found| ClientCapacity(found).judge(machine::demand(&self.settings, spec)).is_ok())
     }
 
     /// Refuses a page that was named and is an engine's, be it the server's own, because it would count for `all`.
     pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
-        let named: Vec<_> = self.settings.requests.telemetry.urls.iter().map(ToString::to_string).collect();
+        let named: Vec<_> = self.settings.telemetry.urls.iter().map(ToString::to_string).collect();
         let of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
         match of_engine.map(|page| &page.source.url).find(|url| named.contains(url)) {
             Some(page) => Err(pages::of_one_server(page, all)),
@@ -175,7 +173,7 @@ impl RunContext {
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
         let keep = tokens::capture(&server.smoke, counter.as_ref());
-        let engine = server.engine.for_another_run().capturing(keep).limiting(settings.requests.answers);
+        let engine = server.engine.for_another_run().capturing(keep).limiting(settings.requests.answers());
         let engine = Arc::new(engine);
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
@@ -229,7 +227,7 @@ impl RunContext {
         let PreparedRun { engine, options, sending, .. } = prepared;
         let start_at = self.settings.share.start_at;
         connect::wait_for_start(start_at, self.settings.screen, self.printer);
-        let connections = sending.opened_ahead(options.max_concurrency);
+        let connections = sending.opened_ahead(options.caps.total);
         self.server.runtime.block_on(engine.warm_up(connections));
         let clock = match start_at {
             Some(moment) => RunClock::starting_at(moment).ok_or_else(|| connect::missed(moment))?,
@@ -286,8 +284,9 @@ impl RunContext {
         let clock = *clock;
         let Self { settings, interrupts, printer, .. } = self;
         let progress = Arc::new(Progress::from_form(LoadForm::from_workload(&header.workload)));
-        let times = pages::times(&settings.requests.telemetry, &plan);
-        let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
+        let (every, PlanFacts { window_start, window_end, .. }) = (settings.telemetry.interval, &plan);
+        let times = ScrapeTimes { every, window_start: *window_start, window_end: *window_end };
+        let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), every);
         let scraping = Scraper::start(&pages, times, clock, latest);
         let samples = Some(SampleSink::new(writer.client_keeper()));
         let watched =

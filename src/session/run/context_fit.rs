@@ -1,9 +1,10 @@
 //! Whether the server keeps the planned lengths: of answers, and of prompts in its context.
 
 use crate::engine::{LengthTest, SmokeReport};
-use crate::generator::{PlannedRequest, Schedule};
+use crate::generator::Schedule;
 use crate::record::PlanFacts;
 use crate::session::console::{Printer, Stop};
+use crate::session::planned;
 use crate::units::count;
 
 /// Above this share of requests that do not fit, nothing is sent.
@@ -43,7 +44,8 @@ impl Context {
         let Some(context) = self.tokens else { return Ok(None) };
         let (mut all, mut prompts_over, mut over) = (0_u64, 0_u64, 0_u64);
         let mut longest = (0, 0);
-        let mut judge = |request: PlannedRequest| {
+        let sampled = requests.map_or(SAMPLE, |all| SAMPLE.min(all as usize));
+        for request in planned::sample(schedule, plan, sampled) {
             let input = u64::from(request.input_tokens) + self.template;
             let output = u64::from(request.output_tokens);
             all += 1;
@@ -52,14 +54,6 @@ impl Context {
             if input + output > longest.0 + longest.1 {
                 longest = (input, output);
             }
-        };
-        let of_users = schedule.of_users();
-        let is_sample = of_users.is_some();
-        if let Some(users) = of_users {
-            users.take(requests.map_or(SAMPLE, |all| SAMPLE.min(all as usize))).for_each(&mut judge);
-        } else {
-            let planned = plan.warmup_requests + plan.measured_requests;
-            schedule.plan().take(planned as usize).for_each(&mut judge);
         }
         if over == 0 {
             return Ok(None);
@@ -67,7 +61,7 @@ impl Context {
         let what = if prompts_over == over { "prompts" } else { "prompts, with the answers requested," };
         let (input, output) = longest;
         let share = over as f64 / all as f64;
-        let how_many = if is_sample {
+        let how_many = if schedule.of_users().is_some() {
             format!("about {:.0}% of the {what}", (share * 100.0).max(1.0))
         } else {
             format!("{} of {} {what}", count(over), count(all))

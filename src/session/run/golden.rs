@@ -48,13 +48,11 @@ pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Requ
 /// The forms of answers that classes ask for; none where all are free text.
 fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<AnswerShape>>, Stop> {
     let Some(class) = spec.classes.iter().find(|class| class.answer.is_some()) else { return Ok(Vec::new()) };
-    for field in ["response_format", "tools", "tool_choice"] {
-        if server.fixes(field) {
-            return Err(Stop::usage(format!(
-                "--extra-body has `{field}`, and class `{}` asks for answers of a form\nhint: take one of them out",
-                class.name
-            )));
-        }
+    if let Some(field) = ["response_format", "tools", "tool_choice"].into_iter().find(|field| server.fixes(field)) {
+        return Err(Stop::usage(format!(
+            "--extra-body has `{field}`, and class `{}` asks for answers of a form\nhint: take one of them out",
+            class.name
+        )));
     }
     if server.endpoint.protocol().shapes_answers {
         return Ok(spec.classes.iter().map(|class| class.answer.clone()).collect());

@@ -1,13 +1,11 @@
 //! The load that is planned, in one line, before it is sent.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::experiment::Load;
-use crate::generator::PlannedRequest;
 use crate::record::Shard;
-use crate::session::planned::PlannedRun;
+use crate::session::planned::{self, PlannedRun};
 use crate::session::settings::RunSettings;
 use crate::units::{count, counted, spoken, three_digits};
 use crate::workload::{ClientBehaviour, WorkloadSpec};
@@ -17,13 +15,13 @@ use crate::workload::{ClientBehaviour, WorkloadSpec};
 #[expect(clippy::struct_excessive_bools, reason = "what one line says or leaves out, each by itself")]
 pub(crate) struct PlannedLoad {
     /// Whether less may be enough: what the runs find decides.
-    at_most: bool,
+    pub(crate) at_most: bool,
     /// Whether what the runs find decides how many there are.
-    about: bool,
+    pub(crate) about: bool,
     /// Whether what they find raises the rate.
-    rises: bool,
+    pub(crate) rises: bool,
     /// Whether some of the runs may have been stored before.
-    resumed: bool,
+    pub(crate) resumed: bool,
     runs: u64,
     /// How many generators each send as much.
     generators: u64,
@@ -58,13 +56,13 @@ pub(crate) struct PlannedLoad {
 impl PlannedLoad {
     /// That of these runs.
     pub(crate) fn of_all<'a>(runs: impl IntoIterator<Item = &'a PlannedRun>, settings: &RunSettings) -> Self {
-        let (cap, shard) = (settings.requests.caps.total, settings.share.shard);
+        let (cap, shard) = (settings.requests.caps().max_concurrency, settings.share.shard);
         let loads = runs.into_iter().map(|run| Self::new(run, cap, shard));
         loads.reduce(Self::and).unwrap_or_default()
     }
 
     /// That of a run, or of one generator's share of it.
-    pub(super) fn new(run: &PlannedRun, cap: Option<NonZeroUsize>, shard: Option<Shard>) -> Self {
+    pub(super) fn new(run: &PlannedRun, cap: Option<u64>, shard: Option<Shard>) -> Self {
         let PlannedRun { workload, plan, .. } = run;
         let exact = workload.requests.is_some() && shard.is_none();
         let seconds = if plan.is_open_ended() { f64::INFINITY } else { run.length().as_secs_f64() };
@@ -92,26 +90,17 @@ impl PlannedLoad {
             return self;
         }
         let [mut requests, mut prompts, mut answers] = [0.0; 3];
-        let mut add = |request: PlannedRequest| {
+        for request in planned::sample(&run.schedule, &run.plan, SAMPLE) {
             requests += 1.0;
             prompts += f64::from(request.input_tokens);
             answers += f64::from(request.output_tokens);
-        };
-        match run.schedule.of_users() {
-            Some(users) => users.take(SAMPLE).for_each(&mut add),
-            None => run
-                .schedule
-                .plan()
-                .take((run.plan.warmup_requests + run.plan.measured_requests) as usize)
-                .for_each(&mut add),
         }
         let tokens = [prompts / requests, answers / requests];
         Self { tokens, history: history(tokens, &run.workload), ..self }
     }
 
     /// That of a run of `workload` under `load` for so many seconds.
-    pub(crate) fn lasting(seconds: f64, load: Load, workload: &WorkloadSpec, cap: Option<NonZeroUsize>) -> Self {
-        let cap = cap.map(|cap| cap.get() as u64);
+    pub(crate) fn lasting(seconds: f64, load: Load, workload: &WorkloadSpec, cap: Option<u64>) -> Self {
         let (rate, users) = match load {
             Load::Rate(per_s) => (per_s, None),
             Load::Users(users) => (0.0, Some(users)),
@@ -181,26 +170,6 @@ impl PlannedLoad {
         }
         let more = requests as f64;
         Self { requests: self.requests + more, warm_up: self.warm_up + more, ..self }
-    }
-
-    /// The same as what is sent at most.
-    pub(crate) fn at_most(self) -> Self {
-        Self { at_most: true, ..self }
-    }
-
-    /// The same in more or fewer runs, as is found.
-    pub(crate) fn about(self) -> Self {
-        Self { about: true, ..self }
-    }
-
-    /// Load of about so many runs, of which later ones have a higher rate where the first are met.
-    pub(crate) fn rising(self) -> Self {
-        Self { rises: true, ..self.about() }
-    }
-
-    /// The same of an experiment that goes on, if it does.
-    pub(crate) fn resumed(self, resumed: bool) -> Self {
-        Self { resumed, ..self }
     }
 
     /// The same, with rates and requests that a search finds.

@@ -81,7 +81,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
 }
 
 /// What a plan demands of this client.
-fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
+pub(super) fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
     let whole = match settings.server.form {
         AnswerForm::Streamed => ClientDemand::from_workload(spec),
         AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
@@ -115,11 +115,6 @@ pub(super) fn check_load(
     ClientCapacity(found)
         .judge(demand(settings, spec))
         .map_err(|overload| refusal(&overload, settings.load_option, settings.share.shard, spec))
-}
-
-/// Whether what is known of this machine says that it can send `spec`, whether or not that is enforced.
-pub(super) fn is_trusted_with(settings: &RunSettings, calibration: Option<&Calibration>, spec: &WorkloadSpec) -> bool {
-    calibration.is_none_or(|found| ClientCapacity(found).judge(demand(settings, spec)).is_ok())
 }
 
 fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {

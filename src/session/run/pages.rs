@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use super::connect::ServerConnection;
 use crate::engine::MetricsPage;
-use crate::record::{EngineKind, PageKind, PlanFacts, Reading};
+use crate::record::{EngineKind, PageKind, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
-use crate::session::settings::{LocalGpus, RequestSettings, TelemetrySettings};
-use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML, ScrapeTimes};
+use crate::session::settings::{LocalGpus, RunSettings};
+use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML};
 
 /// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and
 /// say so. The server's own, which nobody asked for, is then left out.
 pub(super) fn find(
-    requests: &RequestSettings,
+    settings: &RunSettings,
     server: &ServerConnection,
     printer: Printer,
 ) -> Result<Vec<FoundPage>, Stop> {
-    let (engine, telemetry) = (&server.engine, &requests.telemetry);
+    let (engine, telemetry) = (&server.engine, &settings.telemetry);
     let own = telemetry.reads_own_page.then(|| engine.metrics_page()).flatten();
     let own_url = own.as_ref().map(MetricsPage::url);
     let mut pages: Vec<_> = own.into_iter().collect();
@@ -50,7 +50,7 @@ pub(super) fn find(
     }
     // A page of devices knows no requests.
     let is_read = found.iter().any(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
-    if let Some(breaker) = requests.breakers.iter().find(|breaker| breaker.is_about_waiting() && !is_read) {
+    if let Some(breaker) = settings.requests.breakers().iter().find(|breaker| breaker.is_about_waiting() && !is_read) {
         // One that cannot be read is looked for again before each run.
         let later = found.iter().any(|page| page.problem.is_some());
         let until = if later { ", unless one can be read later" } else { "" };
@@ -87,11 +87,6 @@ pub(crate) fn of_one_server(page: &str, all: &str) -> Stop {
         "--metrics-url: {page} is the metrics page of a server, and would count for {all}\n\
          hint: each server's own page is read anyway; only pages of GPUs can be added"
     ))
-}
-
-/// When they are read in a run of this plan.
-pub(super) fn times(telemetry: &TelemetrySettings, plan: &PlanFacts) -> ScrapeTimes {
-    ScrapeTimes { every: telemetry.interval, window_start: plan.window_start, window_end: plan.window_end }
 }
 
 /// Stores each reading, and shows the latest state of the server to whoever watches.

@@ -13,8 +13,8 @@ use crate::record::{Calibration, DeploymentFacts};
 use crate::runner::Breaker;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
-use crate::session::settings::{LoadOption, RequestSettings, RunSettings, ServerAddress};
-use crate::workload::{AdmissionLimits, WorkloadSpec};
+use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
+use crate::workload::WorkloadSpec;
 
 /// A workload that can be executed, as far as can be known before the server is asked.
 #[derive(Clone)]
@@ -41,7 +41,10 @@ impl RunSettings {
             self.check_figures("objective", self.objectives.iter().map(|objective| &objective.key)),
             self.check_shard(spec),
             self.check_priority(),
-            self.requests.caps_of(spec).map(drop).map_err(|error| Stop::usage(format!("--max-concurrency: {error}"))),
+            self.requests
+                .caps()
+                .check_classes(spec)
+                .map_err(|error| Stop::usage(format!("--max-concurrency: {error}"))),
             // Rows of a file have caps of their own.
             if self.load_option == LoadOption::InFile { Ok(()) } else { self.check_breakers() },
         ]);
@@ -51,7 +54,7 @@ impl RunSettings {
             ServerAddress::At(_) => Ok(None),
         };
         let (((), embedded), (exact, needs)) = both(both(fits, embedded), both(exact, golden::needs(spec, server)))?;
-        let needs = RequestNeeds { priority: requests.priority, ..needs };
+        let needs = RequestNeeds { priority: requests.priority(), ..needs };
         let (spec, datasets) = (spec.clone(), Arc::clone(datasets));
         let mut settings = self;
         if let Some(facts) = embedded {
@@ -98,13 +101,13 @@ impl RunSettings {
 
     /// Refuses a breaker that can never end a run.
     pub(crate) fn check_breakers(&self) -> Result<(), Stop> {
-        let RequestSettings { breakers, caps, telemetry, .. } = &self.requests;
-        let uncapped = *caps == AdmissionLimits::default();
+        let Self { requests, telemetry, .. } = self;
+        let uncapped = !requests.caps().is_capped();
         let unread = !telemetry.reads_own_page && telemetry.urls.is_empty();
         let refusal = |breaker: &Breaker, why: &str| {
             Stop::usage(format!("--abort-on `{breaker}` can never end a run: {why}, or watch `in_flight`"))
         };
-        breakers.iter().try_for_each(|breaker| match breaker {
+        requests.breakers().iter().try_for_each(|breaker| match breaker {
             queued if queued.is_about_queued() && uncapped => Err(refusal(
                 queued,
                 "without a cap no request waits to be sent\n\
@@ -120,7 +123,7 @@ impl RunSettings {
 
     fn check_priority(&self) -> Result<(), Stop> {
         let dialect = self.server.dialect;
-        if self.requests.priority == PriorityField::Sent && dialect.traits().priority.is_none() {
+        if self.requests.priority() == PriorityField::Sent && dialect.traits().priority.is_none() {
             return Err(Stop::usage(format!(
                 "--send-priority: `{dialect}` has no field for the priority of a request\n\
                  hint: leave it out, or choose --engine vllm or sglang if that is what serves"
@@ -185,7 +188,7 @@ impl CheckedWorkload {
         let Self { settings, spec, datasets, salt, .. } = self;
         let (server, needs, screen) = (&settings.server, self.needs.clone(), settings.screen);
         let server = ServerConnection::open_unless(give_up, server, settings.pacing, needs, screen, printer)?;
-        let pages = pages::find(&settings.requests, &server, printer)?;
+        let pages = pages::find(settings, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),
             None if datasets.writes_words() => tokens::counted(spec, *salt, &server, settings.screen, printer)?,

@@ -42,15 +42,15 @@ pub(super) fn counted(
     let counts = server.runtime.block_on(server.engine.count_tokens(&texts, step));
     drop(line);
     match counts {
-        Ok(Some(counts)) => PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible),
-        Ok(None) => Ok(PromptBuilder::with_word_list(&spec.classes, salt)),
-        Err(failure) => {
-            printer.words(&format!(
-                "the server's /tokenize cannot be used ({failure}); prompt lengths are estimated from common words"
-            ));
-            Ok(PromptBuilder::with_word_list(&spec.classes, salt))
+        Ok(Some(counts)) => {
+            return PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible);
         }
+        Ok(None) => {}
+        Err(failure) => printer.words(&format!(
+            "the server's /tokenize cannot be used ({failure}); prompt lengths are estimated from common words"
+        )),
     }
+    Ok(PromptBuilder::with_word_list(&spec.classes, salt))
 }
 
 /// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text
@@ -80,10 +80,8 @@ pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder
 /// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
 /// something here can.
 pub(super) fn capture(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
-    match (smoke.token_source, counter) {
-        (TokenSource::Chunks, Some(_)) => CaptureText::Yes,
-        _ => CaptureText::No,
-    }
+    let is_counted_here = smoke.token_source == TokenSource::Chunks && counter.is_some();
+    if is_counted_here { CaptureText::Yes } else { CaptureText::No }
 }
 
 /// Counts what was kept, unless the user wants to leave.

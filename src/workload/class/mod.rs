@@ -1,10 +1,12 @@
 //! The kinds of request in a workload, and what tells requests apart: priority, SLO, tenant, model, tags.
 
+pub(super) mod dataset_change;
 pub(super) mod mixes;
 pub(super) mod request_class;
 pub(super) mod slo;
 pub(super) mod tags;
 
+pub use dataset_change::DatasetChange;
 pub use mixes::{ModelMix, Tenant};
 pub use request_class::{PriorityShare, RequestClass};
 pub use slo::{Priority, Slo};

@@ -1,27 +1,56 @@
 //! What the command line changes in the behaviour of clients.
 
+use clap::Args;
+use strum::VariantNames as _;
+
 use super::behaviour::{ClientBehaviour, Jitter};
 use super::retry_cause::RetryCause;
+use crate::workload::reading::{one_of, seconds, since, whole};
 
-/// Changes to the behaviour of clients; an absent field leaves it as it is.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Retries and hedges, in place of the workload's `[clients]`; an absent field leaves them as they are.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Clients")]
 pub struct ClientChange {
     /// The limit on an attempt, seconds: `--timeout` of a simulated run. A real run has its own limit in
     /// place of the workload's.
+    #[arg(skip)]
     pub timeout_s: Option<f64>,
+
     /// The limit to the first token, seconds: `--first-token-timeout` of a simulated run.
+    #[arg(skip)]
     pub first_token_timeout_s: Option<f64>,
-    /// `--retries`.
+
+    /// Send a request again after a failure, at most N times. Its latency counts from its scheduled moment,
+    /// so it includes the failed attempts and the waits between them; --timeout and its like are then limits
+    /// on each attempt. A request that waits for a retry is in flight and keeps its slot [default: the
+    /// workload's, else 0]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(0..=1_000), allow_negative_numbers = true)]
     pub retries: Option<u32>,
-    /// `--retry-on`; empty: as it is.
+
+    /// What is retried: HTTP statuses, `timeout` (this client's own limits), `connect`, `reset`, with commas
+    /// between them [default: the workload's, else 429,503]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub retry_on: Vec<RetryCause>,
-    /// `--backoff` in seconds.
+
+    /// Wait before the first retry; it doubles from one retry to the next. A server's Retry-After may be longer
+    /// [default: the workload's, else 500ms]
+    #[arg(id = "backoff", long = "backoff", value_name = "TIME", value_parser = since, allow_hyphen_values = true)]
     pub backoff_s: Option<f64>,
-    /// `--backoff-max` in seconds.
+
+    /// Longest wait before a retry, unless the server's Retry-After is longer [default: the workload's, else 8s]
+    #[arg(id = "backoff_max", long = "backoff-max", value_name = "TIME", value_parser = since,
+          allow_hyphen_values = true)]
     pub backoff_max_s: Option<f64>,
-    /// `--jitter`.
+
+    /// What part of each wait is drawn at random: `full`, the upper half (`equal`), or `none`; the draws
+    /// follow the seed [default: the workload's, else full]
+    #[arg(long, value_name = "FORM", value_parser = one_of::<Jitter>(Jitter::VARIANTS))]
     pub jitter: Option<Jitter>,
-    /// `--hedge-after` in seconds.
+
+    /// Send a second, identical request after this long without a first token; the first of the two to give a token is
+    /// kept, the other is cancelled [default: the workload's, else never]
+    #[arg(id = "hedge_after", long = "hedge-after", value_name = "TIME", value_parser = seconds,
+          allow_hyphen_values = true)]
     pub hedge_after_s: Option<f64>,
 }
 

@@ -1,12 +1,10 @@
-//! How clients behave towards a server that is slow or refuses: time limits, retries, hedges, admission limits.
+//! How clients behave towards a server that is slow or refuses: time limits, retries, hedges.
 
-pub(super) mod admission;
 pub(super) mod behaviour;
 pub(super) mod change;
 pub(super) mod retry_cause;
 pub(super) mod retry_policy;
 
-pub use admission::AdmissionLimits;
 pub use behaviour::{ClientBehaviour, Jitter};
 pub use change::ClientChange;
 pub use retry_cause::RetryCause;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::admission::AdmissionLimits;
 use super::behaviour::{ClientBehaviour, Jitter};
 use super::change::ClientChange;
 use super::retry_cause::RetryCause;
@@ -109,23 +108,4 @@ fn retries_end_and_wait_at_least_as_long_as_the_server_asks() {
     assert_eq!(policy.retry_in(0, 3, busy, None), None, "two retries are three attempts");
     assert_eq!(policy.retry_in(0, 1, Some(RetryCause::Timeout), None), None);
     assert_eq!(policy.retry_in(0, 1, None, None), None);
-}
-
-#[test]
-fn admission_limits_are_of_all_or_of_classes() {
-    let read = |text: &str| text.parse::<AdmissionLimits>();
-    let workload = WorkloadSpec::from_toml(LEAST, "test").unwrap();
-    let both = read("64, batch=4").unwrap();
-    assert_eq!(both.total.map(usize::from), Some(64));
-    let limits = both.by_class(&workload).unwrap();
-    assert_eq!(limits.iter().map(|limit| limit.map(usize::from)).collect::<Vec<_>>(), [None, Some(4)]);
-    assert!(read("code=4").unwrap().by_class(&workload).unwrap_err().contains("its classes are chat, batch"));
-    for (text, problem) in [
-        ("0", "`0` is not a whole number"),
-        ("chat=x", "`x` is not"),
-        ("1,2", "limits all requests twice"),
-        ("chat=1,chat=2", "limits the class `chat` twice"),
-    ] {
-        assert!(read(text).unwrap_err().contains(problem), "{text}");
-    }
 }

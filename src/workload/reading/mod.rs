@@ -8,6 +8,7 @@ pub(super) mod mistakes;
 pub(super) mod node;
 pub(crate) mod table;
 pub(super) mod text;
+mod typed_values;
 pub(crate) mod value;
 mod written;
 
@@ -16,6 +17,7 @@ pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
 pub(crate) use table::{spec_kinds, spec_table};
 pub(crate) use text::{exact_json, parse_json, parse_toml};
+pub(crate) use typed_values::{duration, one_of, seconds, since, size, some_time, whole};
 pub(crate) use value::{Allowed, SpecValue};
 pub(crate) use written::is_usual;
 

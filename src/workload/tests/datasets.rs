@@ -1,7 +1,8 @@
 //! Classes whose prompts are not written: their fields, and what the command line changes.
 
+use crate::workload::class::dataset_change::DatasetChange;
 use crate::workload::lengths::Distribution;
-use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::overrides::Overrides;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::spec::WorkloadSpec;

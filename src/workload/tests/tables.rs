@@ -2,9 +2,10 @@
 
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::stages::RateStage;
+use crate::workload::class::dataset_change::DatasetChange;
 use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::clients::change::ClientChange;
-use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::overrides::Overrides;
 use crate::workload::prompt::dataset::{DatasetFormat, RowFilter};
 use crate::workload::reading::exact_json;
 use crate::workload::spec::WorkloadSpec;

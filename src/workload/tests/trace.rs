@@ -1,7 +1,8 @@
 //! Workloads that replay a trace: what they take from it, and what they refuse.
 
+use crate::workload::class::dataset_change::DatasetChange;
 use crate::workload::lengths::Distribution;
-use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::overrides::Overrides;
 use crate::workload::reading::mistakes::SpecError;
 use crate::workload::spec::WorkloadSpec;
 use crate::workload::trace::findings::{TraceFindings, TraceFormat, TraceKind};

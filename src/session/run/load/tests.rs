@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::*;
 use crate::workload::{ArrivalPattern, Overrides};
 
-fn planned(overrides: Overrides, cap: Option<usize>, shard: Option<Shard>) -> PlannedLoad {
+fn planned(overrides: Overrides, cap: Option<u64>, shard: Option<Shard>) -> PlannedLoad {
     let horizon_s = overrides.requests.is_none().then_some(30.0);
     let overrides = Overrides { horizon_s, warmup_s: Some(0.0), seed: Some(1), ..overrides };
     let spec = WorkloadSpec::load("short_chat").unwrap().with(&overrides).unwrap();
     let run = PlannedRun::alone(spec, &Arc::default(), "").unwrap();
-    PlannedLoad::new(&run, cap.and_then(NonZeroUsize::new), shard)
+    PlannedLoad::new(&run, cap, shard)
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn a_line_says_what_is_known() {
     let shared = planned(ten(), None, Some(half));
     assert!(shared.requests_in_words().ends_with(" at up to 5.00/s from each of 2 generators"));
     assert!((shared.all_per_s() - 10.0).abs() < 1e-9 && shared.all_requests() > 200.0, "{shared:?}");
-    let resumed = open.at_most().resumed(true);
+    let resumed = PlannedLoad { at_most: true, resumed: true, ..open };
     assert_eq!(resumed.label(), "load at most, with the runs stored before");
-    assert!(open.times(3).about().to_string().contains(" in about 3 runs over"));
+    assert!(PlannedLoad { about: true, ..open.times(3) }.to_string().contains(" in about 3 runs over"));
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! What the command line changes in the datasets of a workload.
+
+use clap::Args;
+use strum::VariantNames as _;
+
+use super::request_class::RequestClass;
+use crate::workload::lengths::Distribution;
+use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
+use crate::workload::prompt::source::PromptSource;
+use crate::workload::reading::one_of;
+use crate::workload::spec::WorkloadSpec;
+
+/// Prompts from a file, in place of the workload's, or another use of its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Dataset")]
+pub struct DatasetChange {
+    /// Send the prompts of this file, with its lengths, in place of those of the workload's only class [default: the
+    /// workload's]
+    #[arg(id = "dataset", long = "dataset", visible_alias = "dataset-path", value_name = "FILE")]
+    pub path: Option<String>,
+
+    /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, or CSV with column
+    /// names [default: by the ending of its name: .json, .jsonl or .ndjson, .csv]
+    #[arg(id = "dataset_format", long = "dataset-format", value_name = "FORMAT",
+          value_parser = one_of::<DatasetFormat>(DatasetFormat::VARIANTS))]
+    pub format: Option<DatasetFormat>,
+
+    /// Order of its rows: `shuffled` by the seed, or as in the file [default: file]
+    #[arg(id = "dataset_order", long = "dataset-order", value_name = "ORDER",
+          value_parser = one_of::<RowOrder>(RowOrder::VARIANTS))]
+    pub order: Option<RowOrder>,
+
+    /// Filter of its rows: `vllm` keeps the ShareGPT conversations that `vllm bench serve` keeps, by estimate without
+    /// --tokenizer [default: none]
+    #[arg(id = "dataset_filter", long = "dataset-filter", value_name = "RULE",
+          value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
+    pub filter: Option<RowFilter>,
+
+    /// `--skip-bad`, which is typed beside traces.
+    #[arg(skip)]
+    pub skip_bad: bool,
+}
+
+impl DatasetChange {
+    /// Why `workload` cannot take this change: flag, value and cure.
+    pub(in crate::workload) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
+        let WorkloadSpec { name, classes, .. } = workload;
+        let replays = workload.arrival.trace().is_some();
+        if let Some(path) = &self.path {
+            if replays {
+                return Some(format!(
+                    "`--dataset` cannot be given for a trace, which `{name}` replays: both say how long requests are"
+                ));
+            }
+            if classes.len() > 1 {
+                return Some(format!(
+                    "`--dataset` takes the place of the prompts of one class, and `{name}` has {}; give each its \
+                     dataset in a workload file",
+                    classes.len()
+                ));
+            }
+            return self.format_of(path).is_none().then(|| {
+                format!(
+                    "`--dataset` is {path:?}, whose extension does not imply a format; add --dataset-format: one of \
+                     sharegpt, jsonl, csv"
+                )
+            });
+        }
+        let flags = [
+            ("--dataset-format", self.format.is_some()),
+            ("--dataset-order", self.order.is_some()),
+            ("--dataset-filter", self.filter.is_some()),
+            // With a trace, the flag refers to its lines.
+            ("--skip-bad", self.skip_bad && !replays),
+        ];
+        let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
+        let has_dataset = classes.iter().any(|class| class.prompt.dataset().is_some());
+        if has_dataset {
+            return None;
+        }
+        Some(if flag == "--skip-bad" {
+            format!(
+                "`--skip-bad` is about a dataset or a trace, and `{name}` has neither; give one with --dataset or \
+                 --trace"
+            )
+        } else {
+            format!("`{flag}` is about a dataset, and `{name}` has none; give one with --dataset")
+        })
+    }
+
+    /// Makes the change.
+    pub(in crate::workload) fn apply(&self, classes: &mut [RequestClass]) {
+        for class in classes {
+            let file = self.path.as_ref().and_then(|path| Some((path, self.format_of(path)?)));
+            if let Some((path, format)) = file {
+                class.prompt = PromptSource::Dataset(Dataset::new(path.clone(), format));
+                class.input_tokens = Distribution::Dataset { mean: None };
+                class.output_tokens = Distribution::Dataset { mean: None };
+            }
+            if let PromptSource::Dataset(dataset) = &mut class.prompt {
+                dataset.format = self.format.unwrap_or(dataset.format);
+                dataset.order = self.order.unwrap_or(dataset.order);
+                dataset.filter = self.filter.or(dataset.filter);
+                dataset.skip_bad |= self.skip_bad;
+            }
+        }
+    }
+
+    fn format_of(&self, path: &str) -> Option<DatasetFormat> {
+        self.format.or_else(|| DatasetFormat::of_name(path))
+    }
+}
