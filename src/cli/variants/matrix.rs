@@ -231,15 +231,14 @@ impl MatrixArgs {
     /// How runs of a row under a variant are executed: what the file says in place of what was typed.
     fn settings(&self, experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Result<RunSettings, Stop> {
         let labels = [("matrix", experiments.name.as_str()), ("row", &row.name)];
-        let currency = experiments.currency.as_deref();
+        let filed = (variant, experiments.currency.as_deref(), row.settings.max_concurrency);
         let screen = self.campaign.live.screen();
-        let mut settings = settings(&self.target, (variant, currency), &labels, screen)?;
+        let mut settings = settings(&self.target, filed, &labels, screen)?;
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
         // A claim about a percentile is tested by the same requests.
         let claimed = row.bounds().into_iter().filter(|bound| !settings.objectives.contains(bound));
         settings.objectives = settings.objectives.iter().cloned().chain(claimed).collect();
-        settings.requests.cap(row.settings.max_concurrency.or(settings.requests.caps().max_concurrency));
         settings.server.sampling = row.settings.sampled(&settings.server.sampling);
         settings.server.extra_body.extend(row.settings.extra_body.clone().unwrap_or_default());
         Ok(settings)

@@ -35,11 +35,11 @@ fn begin(
     Ok((dir, first.map_or(MachineCheck::Enforced, |settings| settings.machine)))
 }
 
-/// How runs against a variant, of which the price has this currency, are executed: what the file says in
-/// place of what was typed. `labels` say which run it is.
+/// How runs against a variant, of which the price has this currency, are executed, with so many requests in flight at
+/// most: what the file says in place of what was typed. `labels` say which run it is.
 fn settings(
     target: &TargetArgs,
-    (variant, currency): (&Variant, Option<&str>),
+    (variant, currency, cap): (&Variant, Option<&str>, Option<u64>),
     labels: &[(&str, &str)],
     screen: Screen,
 ) -> Result<RunSettings, Stop> {
@@ -53,6 +53,7 @@ fn settings(
         // A command starts the server, which loads its model.
         settings.server.wait.get_or_insert(DEFAULT_WAIT);
     }
+    settings.requests.cap(cap.or(settings.requests.caps().max_concurrency));
     Ok(settings)
 }
 

@@ -7,16 +7,15 @@ use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
 use crate::cli::output::planned_settings;
 use crate::cli::simulate::variants::{predictor, tune_runs};
-use crate::experiment::matrix::Variant;
-use crate::experiment::tune::{TuneExperiment, TuneForecast, TuneSpec};
-use crate::experiment::{InvalidRuns, Load};
+use crate::experiment::InvalidRuns;
+use crate::experiment::tune::{TuneExperiment, TuneSpec};
 use crate::report;
 use crate::report::documents;
 use crate::session::campaign::conduct::conduct;
 use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::serving::Servers;
 use crate::session::campaign::tune::{TuneCampaign, TuneManifest, TunePlan};
-use crate::session::run::{CheckedWorkload, PlannedLoad, announce_load, check_before_load};
+use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
 use crate::session::stored_run::completed;
 use crate::session::{Exit, Interrupts, Opened, Printer, Stop};
 
@@ -66,7 +65,8 @@ pub(in crate::cli) fn run(args: &TuneArgs, printer: Printer) -> Result<Exit, Sto
     let plan = args.planned(printer)?;
     let manifest = TuneManifest::from_plan(&plan);
     let servers = || plan.variants.iter().map(|(_, checked)| &checked.settings);
-    let load = args.load(&plan);
+    let mut load = plan.load();
+    load.resumed = campaign.resume.is_some();
     if args.plan || campaign.dry_run {
         check_before_load(&load, servers(), campaign.begins_in(&manifest)?, printer)?;
         return show_plan(args, &plan, printer).map(|()| Exit::Fine);
@@ -121,9 +121,9 @@ impl TuneArgs {
         let variants = spec.candidates().into_iter().map(|candidate| {
             let variant = candidate.variant(&spec.server);
             let screen = self.campaign.live.screen();
-            let mut settings = settings(&self.target, (&variant, None), &[("tune", &spec.name)], screen)?;
+            let filed = (&variant, None, spec.requests.max_concurrency);
+            let mut settings = settings(&self.target, filed, &[("tune", &spec.name)], screen)?;
             settings.objectives.clone_from(&spec.objectives);
-            settings.requests.cap(spec.requests.max_concurrency.or(settings.requests.caps().max_concurrency));
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
             let (workload, datasets) = opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
@@ -136,19 +136,5 @@ impl TuneArgs {
         Objective::check_all(&spec.objectives, &workload).map_err(Stop::usage)?;
         let runs = tune_runs(&workload, self.seconds, self.seed, self.max_runs);
         Ok(TunePlan { spec, runs, workload, datasets, variants })
-    }
-
-    /// About the load of all runs, as of each variant at the first rate.
-    fn load(&self, plan: &TunePlan) -> PlannedLoad {
-        let takes = TuneForecast::whole(&plan.spec, plan.runs);
-        let run_s = takes.load_s / takes.runs.max(1) as f64;
-        let of = |(variant, checked): &(Variant, CheckedWorkload)| {
-            let rate = plan.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));
-            let cap = checked.settings.requests.caps().max_concurrency;
-            PlannedLoad::lasting(run_s, Load::Rate(rate), &plan.workload, cap)
-        };
-        let mut load = plan.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();
-        (load.about, load.rises, load.resumed) = (true, true, self.campaign.resume.is_some());
-        load.in_runs(takes.runs)
     }
 }

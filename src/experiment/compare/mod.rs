@@ -9,7 +9,6 @@ mod gate;
 mod pairs;
 mod row;
 mod side;
-mod subjects;
 mod sweeps;
 #[cfg(test)]
 mod tests;

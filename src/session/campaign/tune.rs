@@ -9,12 +9,12 @@ use super::dir::ServerManifest;
 use super::serving::{Servers, check_finished};
 use super::sweep::{at_load, counted_or_not, with_warm_up};
 use crate::experiment::matrix::Variant;
-use crate::experiment::tune::{Tune, TuneExperiment, TuneRun, TuneRuns, TuneSpec};
-use crate::experiment::{Experiment, RunOutcome, RunRequest};
+use crate::experiment::tune::{Tune, TuneExperiment, TuneForecast, TuneRun, TuneRuns, TuneSpec};
+use crate::experiment::{Experiment, Load, RunOutcome, RunRequest};
 use crate::generator::Datasets;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::PlannedRun;
-use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
+use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun};
 use crate::units::{counted, percent, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
@@ -28,6 +28,22 @@ pub(crate) struct TunePlan {
     pub(crate) datasets: Arc<Datasets>,
     /// Every variant with how runs against it are executed.
     pub(crate) variants: Vec<(Variant, CheckedWorkload)>,
+}
+
+impl TunePlan {
+    /// About the load of all runs, as of each variant at the first rate.
+    pub(crate) fn load(&self) -> PlannedLoad {
+        let takes = TuneForecast::whole(&self.spec, self.runs);
+        let run_s = takes.load_s / takes.runs.max(1) as f64;
+        let of = |(variant, checked): &(Variant, CheckedWorkload)| {
+            let rate = self.runs.first_per_gpu * f64::from(variant.server.gpus.unwrap_or(1));
+            let cap = checked.settings.requests.caps().max_concurrency;
+            PlannedLoad::lasting(run_s, Load::Rate(rate), &self.workload, cap)
+        };
+        let mut load = self.variants.iter().map(of).reduce(PlannedLoad::and).unwrap_or_default();
+        (load.about, load.rises) = (true, true);
+        load.in_runs(takes.runs)
+    }
 }
 
 /// All that decides which runs a tuning has.
