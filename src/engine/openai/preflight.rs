@@ -1,5 +1,7 @@
 //! Checks before any load: one test request, each answer format, and whether the server is still the same.
 
+mod diagnosis;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -8,16 +10,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::TEST_TOKENS;
 use super::engine::OpenAiEngine;
-use super::hints::{of_no_endpoint, of_redirect, of_refused_field, of_refused_key, of_unready};
-use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::intake::listing;
-use crate::engine::target::{PriorityField, Target};
 use crate::record::{EngineKind, Failure, FailureKind, FinishReason, Oddity, TokenSource, Usage};
 use crate::units::spoken;
+
+use diagnosis::diagnose;
+pub(super) use diagnosis::in_brackets;
 
 /// Once text comes, the test request waits this part of its limit for the end.
 const REST: u32 = 4;
@@ -273,81 +275,6 @@ fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
         }
     };
     Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}: {came}", spoken(limit)))
-}
-
-fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
-    let DiagnosedFailure { failure, cause } = fault;
-    let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
-    match failure.reason {
-        _ if *cause == Cause::Endless => {
-            "the server ignores how many tokens are requested, or its stream hangs: look at its log, and at proxies \
-             before it"
-                .into()
-        }
-        FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(target, fault),
-        FailureKind::HttpStatus(401 | 403) => of_refused_key(target),
-        FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
-            format!("the server does not list a model `{model}`; it lists: {}", listing(listed))
-        }
-        FailureKind::HttpStatus(400 | 404)
-            if *cause == Cause::Field("model".to_owned()) || quotes(&failure.message, model) =>
-        {
-            format!("does the server serve `{model}`? name another with --model")
-        }
-        FailureKind::HttpStatus(404 | 405) => {
-            of_no_endpoint(&target.url, &target.url.endpoint_path(target.endpoint), !listed.is_empty())
-        }
-        FailureKind::HttpStatus(400 | 422)
-            if target.priority == PriorityField::Sent && failure.message.to_lowercase().contains("priority") =>
-        {
-            let with = target.dialect.start_options().priority.map(|option| format!(": start it with {option}"));
-            format!("the server does not accept priorities{}, or leave --send-priority out", with.unwrap_or_default())
-        }
-        FailureKind::HttpStatus(400 | 422) => {
-            let named = if let Cause::Field(name) = cause { Some(name.as_str()) } else { None };
-            of_refused_field(target, named, &failure.message)
-        }
-        FailureKind::HttpStatus(status @ (413 | 429 | 500..)) => of_unready(target, status, &failure.message),
-        FailureKind::HttpStatus(_) => match cause {
-            Cause::Redirects(location) => {
-                of_redirect(&target.url, &target.url.endpoint_path(target.endpoint), location)
-            }
-            _ => "the server answers with an unexpected status: check --url (is it https?)".into(),
-        },
-        FailureKind::Malformed if *cause == Cause::NotStreaming => {
-            "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
-        }
-        FailureKind::Malformed if *cause == Cause::ContentType => {
-            "is this the address of an LLM server and not of a web page or proxy? check --url".into()
-        }
-        FailureKind::Malformed if *cause == Cause::Compressed => {
-            "switch compression off for event streams in the proxy before the server".into()
-        }
-        FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
-        FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
-        FailureKind::Empty => {
-            let other = target.endpoint.another(|_| true).unwrap_or_default();
-            format!("the model returned no text: try --endpoint {other}, or look at the server's log")
-        }
-        FailureKind::Reset | FailureKind::Truncated => {
-            "the server or a proxy before it closed the connection: look at its log and time limits".into()
-        }
-        FailureKind::Internal => "this is a bug in skyline: please report it".into(),
-        FailureKind::TimeoutFirstToken | FailureKind::TimeoutBetweenTokens | FailureKind::TimeoutTotal => {
-            "the server is slow or stuck: look at its log, and whether other load runs on it".into()
-        }
-    }
-}
-
-/// An option of the server in use, if one is known: ` (--jinja)`.
-pub(super) fn in_brackets(option: Option<&str>) -> String {
-    option.map_or_else(String::new, |option| format!(" ({option})"))
-}
-
-/// Whether a server's message quotes the model's name: servers without a field for it (older vLLM, Ollama)
-/// report an unknown model this way.
-fn quotes(words: &str, model: &str) -> bool {
-    [('`', '`'), ('"', '"'), ('\'', '\'')].iter().any(|(open, close)| words.contains(&format!("{open}{model}{close}")))
 }
 
 /// An answer format that the server refuses. Its message has a `hint:` line.

@@ -113,18 +113,18 @@ fn found_and_announced(experiments: u64) -> (f64, f64) {
     (found as f64 / experiments as f64, announced / experiments as f64)
 }
 
-/// Of 20 experiments more than 3 false alarms have a chance of 1.6 % where each has one of 5 %; here it is far less.
+/// Of 10 experiments more than 2 false alarms have a chance of 1.2 % where each has one of 5 %; here it is far less.
 #[test]
 fn equal_servers_are_hardly_ever_told_apart() {
-    let alarms = false_alarms(20, IDLE, 8);
-    assert!(alarms <= 3, "{alarms} of 20");
+    let alarms = false_alarms(10, IDLE, 8);
+    assert!(alarms <= 2, "{alarms} of 10");
 }
 
 #[test]
 fn a_server_a_tenth_slower_is_found_about_as_often_as_announced() {
-    let (found, announced) = found_and_announced(20);
-    // Three standard errors of a share of 20.
-    assert!(found >= announced - 0.27, "found in {found}, announced {announced}");
+    let (found, announced) = found_and_announced(10);
+    // Three standard errors of a share of 10.
+    assert!(found >= announced - 0.38, "found in {found}, announced {announced}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Hints for what fails before the load, and lengths that are kept or not.
 
 use super::*;
+use crate::engine::target::{PriorityField, Target};
 
 #[test]
 fn hints_name_the_options_of_the_server_in_use_and_of_no_other() {
