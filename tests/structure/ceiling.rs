@@ -4,13 +4,13 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 14_018),
+    ("analysis", 13_931),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_871),
+    ("cli", 6_646),
     ("clock", 469),
-    ("engine", 8_943),
-    ("experiment", 13_416),
+    ("engine", 8_948),
+    ("experiment", 13_239),
     ("foreign", 1_821),
     ("generator", 5_234),
     ("guide", 87),
@@ -18,20 +18,20 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("main", 4),
     ("mock", 2_906),
     ("random", 190),
-    ("record", 3_563),
-    ("report", 11_488),
-    ("runner", 2_696),
-    ("session", 5_698),
+    ("record", 3_555),
+    ("report", 11_247),
+    ("runner", 2_687),
+    ("session", 5_695),
     ("simulator", 2_392),
     ("telemetry", 599),
     ("units", 144),
-    ("workload", 4_535),
+    ("workload", 4_503),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
 /// graphs and schedulers: `Router`, `Transport`, `Exchange`, `Receiver`, `Reader`, `Dependents`, `StepScheduler`.
-pub(crate) const PUBLIC_TYPES: usize = 676;
-pub(crate) const RESTRICTED_TYPES: usize = 537;
+pub(crate) const PUBLIC_TYPES: usize = 673;
+pub(crate) const RESTRICTED_TYPES: usize = 534;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.
@@ -49,7 +49,7 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 47;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 46;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
@@ -57,7 +57,7 @@ pub(crate) const WIDE_LINES: usize = 74;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.
-pub(crate) const FOLDERS_OF_TESTS: usize = 18;
+pub(crate) const FOLDERS_OF_TESTS: usize = 17;
 /// Folders of one room that need each other in a circle.
 pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
 /// `told`, and forms of *fly*, in all of `src`.
