@@ -1,10 +1,8 @@
 //! What simulated clients enforce: how many requests are in flight, and how long they wait.
 
-use std::time::Duration;
-
 use clap::Args;
 
-use crate::cli::args::some_time;
+use crate::cli::args::seconds;
 use crate::record::ClientLimits;
 use crate::session::Stop;
 use crate::workload::{ClientChange, Overrides, WorkloadSpec};
@@ -20,23 +18,19 @@ pub(super) struct ClientLimitArgs {
     max_concurrency: Option<ClientLimits>,
 
     /// Clients give up an attempt that takes longer than this in total [default: the workload's, else no limit]
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    timeout: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = seconds, allow_hyphen_values = true)]
+    timeout: Option<f64>,
 
     /// Clients give up an attempt without a first token after this long [default: the workload's, else no limit]
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    first_token_timeout: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = seconds, allow_hyphen_values = true)]
+    first_token_timeout: Option<f64>,
 }
 
 impl ClientLimitArgs {
     /// The workload with these limits on each attempt.
     pub(super) fn applied(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
-        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
-        let clients = ClientChange {
-            timeout_s: seconds(self.timeout),
-            first_token_timeout_s: seconds(self.first_token_timeout),
-            ..ClientChange::default()
-        };
+        let (timeout_s, first_token_timeout_s) = (self.timeout, self.first_token_timeout);
+        let clients = ClientChange { timeout_s, first_token_timeout_s, ..ClientChange::default() };
         if clients == ClientChange::default() {
             return Ok(spec);
         }

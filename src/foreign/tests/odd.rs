@@ -131,6 +131,14 @@ fn arrivals_and_caps_are_what_was_asked_for() {
     capped["benchmarks"][0]["config"]["strategy"] = json!({"type_": "throughput", "max_concurrency": 8});
     let capped = changed_run(&capped).conditions;
     assert_eq!((capped.arrival.as_deref(), capped.max_concurrency), (Some("closed"), Some(ConcurrencyCap::At(8))));
+    // What a strategy does not have is not read.
+    let mut closed = raw("guidellm.json");
+    closed["benchmarks"][0]["config"]["strategy"] = json!({"type_": "concurrent", "streams": 4, "rate": [4]});
+    let closed = changed_run(&closed).conditions;
+    assert_eq!((closed.rate_per_s, closed.max_concurrency), (None, Some(ConcurrencyCap::At(4))));
+    let mut paced = raw("guidellm.json");
+    paced["benchmarks"][0]["config"]["strategy"]["rate"] = json!([4]);
+    assert!(problem(&paced, None).contains("`strategy.rate` is a list"));
 }
 
 #[test]

@@ -6,9 +6,11 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use strum::VariantNames as _;
 
+use super::values::facts_of;
 use crate::cli::args::values::{some_time, whole};
 use crate::session::Stop;
 use crate::simulator::{AbandonedWork, Admission, AdmissionGroup};
+use crate::units::listed;
 use crate::workload::{Priority, RequestClass};
 
 /// What the deployment admits, all its servers together.
@@ -84,24 +86,16 @@ impl AdmissionArgs {
 
     /// What was typed, under the names of the options.
     pub(super) fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::new();
-        if !self.admit.is_empty() {
-            let limits = self.admit.iter().map(|NamedLimit { name, most }| match name {
-                Some(name) => format!("{name}={most}"),
-                None => most.to_string(),
-            });
-            facts.insert("admit".to_owned(), json!(limits.collect::<Vec<_>>().join(",")));
-        }
-        if let Some(most) = self.max_queued_requests {
-            facts.insert("max_queued_requests".to_owned(), json!(most));
-        }
-        if let Some(wait) = self.retry_after {
-            facts.insert("retry_after_s".to_owned(), json!(wait.as_secs()));
-        }
-        if self.ignore_disconnects {
-            facts.insert("ignore_disconnects".to_owned(), json!(true));
-        }
-        facts
+        let limits = self.admit.iter().map(|NamedLimit { name, most }| match name {
+            Some(name) => format!("{name}={most}"),
+            None => most.to_string(),
+        });
+        facts_of([
+            ("admit", json!(listed(limits, ","))),
+            ("max_queued_requests", json!(self.max_queued_requests)),
+            ("retry_after_s", json!(self.retry_after.map(|wait| wait.as_secs()))),
+            ("ignore_disconnects", json!(self.ignore_disconnects.then_some(true))),
+        ])
     }
 }
 

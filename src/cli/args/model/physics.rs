@@ -163,7 +163,10 @@ impl PhysicsArgs {
             config.step_time = StepTime::Table(values::step_table(path, self.prefill_rate).map_err(Stop::usage)?);
         }
         config.speculation = self.speculative;
-        let mut facts = facts_of([
+        let speculative = self.speculative.map(|Speculation { draft_tokens, acceptance, draft_cost }| {
+            format!("{acceptance}:{draft_tokens}:{draft_cost}")
+        });
+        let facts = facts_of([
             ("hardware", json!(hardware.name)),
             ("serving_model", json!(model.name)),
             ("precision", json!(precision.to_string())),
@@ -177,19 +180,11 @@ impl PhysicsArgs {
             ("enable_chunked_prefill", json!(limits.chunked_prefill)),
             ("enable_prefix_caching", json!(limits.prefix_caching)),
             ("scheduling_policy", json!(name_of(&POLICIES, &limits.policy))),
+            ("async_scheduling", json!(limits.async_scheduling.then_some(true))),
+            ("speculative", json!(speculative)),
+            ("step_times", json!(self.step_times.as_ref().map(|path| path.display().to_string()))),
+            ("prefill_rate", json!(self.prefill_rate)),
         ]);
-        if limits.async_scheduling {
-            facts.insert("async_scheduling".to_owned(), json!(true));
-        }
-        if let Some(Speculation { draft_tokens, acceptance, draft_cost }) = self.speculative {
-            facts.insert("speculative".to_owned(), json!(format!("{acceptance}:{draft_tokens}:{draft_cost}")));
-        }
-        if let Some(path) = &self.step_times {
-            facts.insert("step_times".to_owned(), json!(path.display().to_string()));
-        }
-        if let Some(rate) = self.prefill_rate {
-            facts.insert("prefill_rate".to_owned(), json!(rate));
-        }
         let transfer = KvTransfer::new(&deployment, kv_transfer_gbps * 1e9 / 8.0);
         Ok((EngineModel::Batching(Box::new(config)), Some(transfer), facts))
     }

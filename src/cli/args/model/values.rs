@@ -22,8 +22,9 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The facts of these that are known.
 pub(super) fn facts_of<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
-    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    facts.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Names of scheduling policies.
