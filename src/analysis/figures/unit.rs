@@ -56,6 +56,14 @@ impl Unit {
     pub const DEVICES: Self = Self::new("devices", "{count}", "");
     /// TCP segments.
     pub const SEGMENTS: Self = Self::new("segments", "{count}", "");
+    /// Attempts to have a request answered.
+    pub const ATTEMPTS: Self = Self::new("attempts", "{attempt}", "");
+    /// Attempts per second.
+    pub const ATTEMPTS_PER_SECOND: Self = Self::new("attempts/s", "{attempt}/s", "_per_second");
+    /// Chunks of answers.
+    pub const CHUNKS: Self = Self::new("chunks", "{chunk}", "");
+    /// Gaps between tokens.
+    pub const GAPS: Self = Self::new("gaps", "{gap}", "");
     /// 1 for yes, 0 for no.
     pub const YES: Self = Self::new("", "{yes}", "");
 

@@ -164,7 +164,7 @@ fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Ve
     }
     match sweep.stopped {
         StopReason::Interrupted => {
-            notes.push(format!("the sweep is not finished ({}): it may find a higher rate", sweep.stopped_sentence))
+            notes.push(format!("the sweep is not finished ({}): it may find a higher rate", sweep.stopped_sentence));
         }
         StopReason::ServerGone | StopReason::Generator => {
             notes.push(format!("the sweep ended before its time: {}", sweep.stopped_sentence));

@@ -6,7 +6,7 @@ use std::io;
 use super::column::{DataColumns, name};
 use super::csv::write;
 use crate::analysis::{Figure, Summary, Unit};
-use crate::report::figures::{RunFigure, run_figures};
+use crate::report::figures::{RunFigure, accounts, run_figures};
 use crate::report::run_report::{Out, RunReport};
 
 /// A figure with the run that it is of.
@@ -14,8 +14,8 @@ struct FigureRow<'a>(&'a Summary, RunFigure<'a>);
 
 /// `summary.csv`.
 pub(in crate::report) fn summary_csv(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = run_figures(report.summary).into_iter().map(|figure| FigureRow(report.summary, figure));
-    write(&columns(), rows, out)
+    let all = run_figures(report.summary).into_iter().chain(accounts(report.summary)?);
+    write(&columns(), all.map(|figure| FigureRow(report.summary, figure)), out)
 }
 
 fn columns<'a>() -> DataColumns<FigureRow<'a>> {

@@ -177,9 +177,8 @@ impl GoldenCheck {
 impl Fields<'_> {
     /// Reads the checks of a workload; an empty list when it gives none.
     pub(in crate::workload) fn checks(&mut self, name: &'static str) -> Option<Vec<GoldenCheck>> {
-        self.optional(name, Vec::new(), |value| match value.is_empty_list() {
-            true => Some(Vec::new()),
-            false => value.named_list("check", GoldenCheck::read),
+        self.optional(name, Vec::new(), |value| {
+            if value.is_empty_list() { Some(Vec::new()) } else { value.named_list("check", GoldenCheck::read) }
         })
     }
 }

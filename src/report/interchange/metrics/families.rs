@@ -1,6 +1,6 @@
 //! The series of a run: families of points that share a name.
 
-use crate::analysis::{Figure, Metric, Summary, Unit};
+use crate::analysis::{Figure, FigureKind, Metric, Summary, Unit};
 use crate::record::PartKind;
 use crate::report::figures::{RunFigure, run_figures};
 use crate::report::interchange::facts;
@@ -70,16 +70,22 @@ struct SeriesValue {
 /// The series that a figure is a point of: of a percentile also those of what makes it true, of a largest value that of
 /// the samples. Where only bounds are known there is no point.
 fn series(figure: &RunFigure<'_>) -> Vec<SeriesValue> {
+    let known = Metric::ALL.iter().find(|known| known.name() == figure.metric);
+    let title = known.filter(|known| known.kind() != FigureKind::Latency);
+    let title = title.map_or_else(String::new, |known| format!("{}: ", known.info().title));
     let value = |ending: &str, what: &str, unit, value: Option<f64>| {
-        let (name, help) = (format!("{}{ending}", series_name(figure.metric)), format!("{what}{}", figure.meaning));
-        SeriesValue { name, help, unit, value }
+        let name = format!("{}{ending}", series_name(figure.metric));
+        SeriesValue { name, help: format!("{title}{what}{}", figure.meaning), unit, value }
     };
     let own = |ending, what| value(ending, what, figure.unit, figure.value.and_then(Figure::exact));
     let samples = figure.n.map(|n| n as f64);
     match &*figure.statistic {
         "std" | "min" | "censored" | "planned" if figure.of.is_none() => Vec::new(),
         "mean" => vec![own("_mean", "Mean: ")],
-        "max" => vec![own("_max", "Largest: "), value("_samples", "Samples: ", Unit::SAMPLES, samples)],
+        "max" if known.is_some() => {
+            vec![own("_max", "Largest: "), value("_samples", "Samples: ", Unit::SAMPLES, samples)]
+        }
+        "max" => vec![own("_max", "Largest: ")],
         _ if figure.percentile().is_some() => vec![
             own("", "Percentiles: "),
             value("_interval_low", "Lower end of the percentile's 95 % interval: ", figure.unit, figure.interval.0),

@@ -1,0 +1,112 @@
+//! The counts of a run that are no figures of the catalogue, under their names in `summary.json`.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::figure::RunFigure;
+use super::run::has_rows;
+use crate::analysis::{Attainment, Figure, Metric, Part, Summary, Unit};
+
+/// Every number of the sections of a summary that no row of the catalogue has, then the figure that each objective judges.
+pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure<'_>>> {
+    let mut rows = Vec::new();
+    section(&mut rows, "requests", &summary.requests)?;
+    slo(&mut rows, None, &summary.slo)?;
+    if let Some(attempts) = &summary.attempts {
+        section(&mut rows, "attempts", attempts)?;
+    }
+    section(&mut rows, "tokens", &summary.tokens)?;
+    section(&mut rows, "request_speed", &summary.request_speed)?;
+    section(&mut rows, "stalls", &summary.stalls)?;
+    section(&mut rows, "in_flight", &summary.in_flight)?;
+    for part in summary.parts.iter().filter(has_rows) {
+        slo(&mut rows, Some(part), &part.slo)?;
+    }
+    rows.extend(summary.objectives.iter().map(|judged| {
+        let key = &judged.objective.key;
+        let percentile = key.percentile_in(summary);
+        let bounds = || Some(Figure::from_parts(None, judged.at_least?, judged.at_most));
+        RunFigure {
+            interval: judged.interval.unwrap_or_default(),
+            effective_samples: percentile.and_then(|percentile| percentile.effective_samples),
+            unresolvable: percentile.and_then(|percentile| percentile.unresolvable),
+            mark: judged.mark,
+            ..RunFigure::new("objective", "", key.metric.info().unit, judged.value.map(Figure::Exact).or_else(bounds))
+                .statistic(judged.objective.text.as_str())
+        }
+    }));
+    Ok(rows)
+}
+
+/// Adds how SLOs were met; nothing where no request has one, for all that completed would then count as good.
+fn slo<'a>(rows: &mut Vec<RunFigure<'a>>, part: Option<&'a Part>, slo: &Attainment) -> io::Result<()> {
+    let from = rows.len();
+    if slo.declared {
+        section(rows, "slo", slo)?;
+    }
+    rows[from..].iter_mut().for_each(|row| row.part = part);
+    Ok(())
+}
+
+/// Adds every number of a section of the summary that has no row yet.
+fn section(rows: &mut Vec<RunFigure<'_>>, name: &'static str, section: &impl Serialize) -> io::Result<()> {
+    numbers(rows, name, "", &serde_json::to_value(section)?);
+    Ok(())
+}
+
+fn numbers(rows: &mut Vec<RunFigure<'_>>, name: &'static str, before: &str, section: &Value) {
+    let Value::Object(fields) = section else { return };
+    for (key, value) in fields {
+        let statistic = format!("{before}{key}");
+        match value {
+            Value::Object(_) => numbers(rows, name, &format!("{statistic}."), value),
+            Value::Number(number) if !is_elsewhere(name, &statistic) => {
+                let value = number.as_f64().map(Figure::Exact);
+                rows.push(RunFigure::new(name, "", unit(name, &statistic), value).statistic(statistic));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether [`run_figures`](super::run_figures) has a row of it.
+fn is_elsewhere(section: &str, key: &str) -> bool {
+    match section {
+        "requests" => {
+            ["planned", "completed", "failed", "cancelled", "censored", "in_flight", "never_due", "unrecorded"]
+                .contains(&key)
+        }
+        "in_flight" if key == "mean" => true,
+        _ => Metric::ALL.iter().any(|metric| [metric.name(), metric.field()].contains(&key)),
+    }
+}
+
+/// The unit of a number by its section and the end of its name.
+fn unit(section: &str, key: &str) -> Unit {
+    let of_end = [
+        ("_ms", Unit::MILLISECONDS),
+        ("tokens_per_s", Unit::TOKENS_PER_SECOND),
+        ("attempts_per_s", Unit::ATTEMPTS_PER_SECOND),
+        ("_per_s", Unit::REQUESTS_PER_SECOND),
+        ("_rate", Unit::SHARE),
+        ("_attainment", Unit::SHARE),
+        ("relative_error", Unit::SHARE),
+        ("first_attempt_success", Unit::SHARE),
+        ("_tokens", Unit::TOKENS),
+        ("most_off", Unit::TOKENS),
+        ("merged_reads", Unit::CHUNKS),
+        ("chunks", Unit::CHUNKS),
+    ];
+    if let Some((_, unit)) = of_end.into_iter().find(|(end, _)| key.ends_with(end)) {
+        return unit;
+    }
+    match (section, key) {
+        ("stalls", "count") => Unit::GAPS,
+        ("attempts", _) => Unit::ATTEMPTS,
+        ("request_speed", "p5" | "p50" | "p95") => Unit::TOKENS_PER_SECOND,
+        _ if key.contains("_lengths.") && !key.ends_with(".count") => Unit::TOKENS,
+        _ => Unit::REQUESTS,
+    }
+}
