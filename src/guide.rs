@@ -5,7 +5,7 @@
 pub struct Topic {
     /// The word that opens it.
     pub name: &'static str,
-    /// What a reader finds in it, in one line.
+    /// Contents of the topic, in one line.
     pub about: &'static str,
     /// Other words that open it: verbs first.
     pub also: &'static [&'static str],

@@ -76,7 +76,7 @@ pub fn numbers<'a>(all: impl IntoIterator<Item = (u64, &'a str)>) -> impl Iterat
     some.map(|(number, what)| format!("{} {what}", count(number)))
 }
 
-/// The ends of an interval in words, such as `1 to 2`, `over 1` or `under 2`; `None` without either.
+/// Returns words for the ends of an interval, such as `1 to 2`, `over 1` or `under 2`. It is `None` without either.
 pub fn span(ends: (Option<f64>, Option<f64>), to: &str, show: impl Fn(f64) -> String) -> Option<String> {
     match (ends.0.map(&show), ends.1.map(&show)) {
         (Some(low), Some(high)) => Some(format!("{low}{to}{high}")),

@@ -254,7 +254,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
     RunLog::of_requests(header, records, footer)
 }
 
-/// What requests of a run that was built by hand come from: a metronome, where there are enough of them to tell.
+/// Returns the arrival pattern of the requests of a run built by hand. It is a metronome, where there are enough of
+/// them to tell.
 fn declared(records: &[RequestRecord]) -> ArrivalPattern {
     let nanos: Vec<u64> = records.iter().map(|record| record.scheduled.as_nanos()).collect();
     match nanos[..] {
@@ -279,7 +280,7 @@ pub(crate) fn by_class(seed: u64, arrivals: &[&str]) -> WorkloadSpec {
     WorkloadSpec::from_toml(&text, "a test").unwrap()
 }
 
-/// The same run, ended after `ms` by a circuit breaker.
+/// Returns the run, ended after `ms` by a circuit breaker.
 pub(crate) fn aborted(mut log: RunLog, ms: u64) -> RunLog {
     let at = Timestamp::from_nanos(ms * 1_000_000);
     if let Some(footer) = &mut log.footer {

@@ -13,20 +13,20 @@ pub(super) struct RateCurve {
     pieces: Pieces,
     /// The current piece, if any.
     current: Option<RateStage>,
-    /// When it began, seconds.
+    /// Moment when it began, seconds.
     began: f64,
     /// Expected arrivals passed since it began.
     passed: f64,
 }
 
-/// Where the pieces come from.
+/// Source that the pieces come from.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "there are a few of them in a plan, and a stream of chance is what is large"
 )]
 enum Pieces {
-    /// These pieces, repeated.
+    /// Pieces that are repeated.
     Round { stages: Vec<RateStage>, next: usize },
     /// One piece per state on a path.
     Path(StatePath),
@@ -43,7 +43,7 @@ impl RateCurve {
         Self { pieces: Pieces::Path(path), current, began: 0.0, passed: 0.0 }
     }
 
-    /// Advances by `step` expected arrivals and returns the moment reached, in seconds; `None` if it is never
+    /// Advances by `step` expected arrivals and returns the moment reached, in seconds. It is `None` if it is never
     /// reached.
     pub(super) fn advance(&mut self, step: f64) -> Option<f64> {
         self.passed += step;
@@ -81,8 +81,8 @@ impl RateCurve {
         }
     }
 
-    /// Skips whole rounds, each with this mass and length, that contain no arrival, so that rare arrivals are found
-    /// at once; `None` if nothing ever arrives.
+    /// Skips whole rounds, each with this mass and length, that contain no arrival. So rare arrivals are found at once;
+    /// it is `None` if nothing ever arrives.
     fn skip_whole_rounds(&mut self, mass: f64, seconds: f64) -> Option<()> {
         if mass <= 0.0 {
             return None;

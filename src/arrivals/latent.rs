@@ -5,7 +5,7 @@ use super::draw::Arrivals;
 use crate::random::RandomStream;
 use crate::workload::ArrivalPattern;
 
-/// What a process draws that its moments do not show; checking the moments requires it.
+/// States that a process draws and its moments do not show. Checking the moments requires them.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,

@@ -4,13 +4,13 @@ use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::workload::GapForm;
 
-/// Where the first gap begins.
+/// Beginning of the first gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstGap {
-    /// With the run, as if a request had arrived at its zero.
+    /// Gap that begins with the run, as if a request had arrived at its zero.
     WithTheRun,
-    /// Long before: the first arrival ends a gap in progress. So the expected arrivals are rate × time from the first
-    /// second, and many clients do not start together.
+    /// Gap that begins long before: the first arrival ends a gap in progress. So the expected arrivals are rate × time
+    /// from the first second, and many clients do not start together.
     LongBefore,
 }
 
@@ -19,7 +19,7 @@ pub(super) enum FirstGap {
 pub(super) struct Renewal {
     rate_per_s: f64,
     form: GapForm,
-    /// Where the next gap begins.
+    /// Beginning of the next gap.
     beginning: FirstGap,
     seconds: f64,
     stream: RandomStream,

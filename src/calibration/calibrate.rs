@@ -109,13 +109,13 @@ fn delays(all: Vec<Duration>) -> Option<Delays> {
     Some(Delays { n: sample.len(), p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)?, max_ns: quantile(1.0)? })
 }
 
-/// How long the reference server may take to answer.
+/// Time that the reference server may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Time for the feed and the pacer to start before the first request, on a busy machine too.
 const LEAD: Duration = Duration::from_millis(30);
 
-/// Why this machine could not be calibrated.
+/// Reason why this machine could not be calibrated.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// The system gave no socket or thread.

@@ -94,7 +94,7 @@ impl Overload {
         (rate / digit).floor() * digit
     }
 
-    /// How many clients like this one can share the plan reliably.
+    /// Returns how many clients like this one can share the plan reliably.
     pub fn clients(&self) -> u64 {
         self.factor.ceil() as u64
     }

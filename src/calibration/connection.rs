@@ -29,9 +29,9 @@ pub(super) struct Stream {
     pub(super) index: u64,
     tokens: u32,
     gap: Duration,
-    /// When the next token is due.
+    /// Moment when the next token is due.
     pub(super) due: Timestamp,
-    /// When the write of each token began.
+    /// Moments when the write of each token began.
     pub(super) writes: Vec<Timestamp>,
 }
 

@@ -141,7 +141,7 @@ struct PlannedAb {
 }
 
 impl AbArgs {
-    /// What is executed, what decides, and the manifest of both, or the mistakes in it.
+    /// Returns the plan of what is executed, what decides, and the manifest of both. An error names the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
         let stored_salt = begun.as_ref().map(|question| question.salt);
@@ -255,7 +255,7 @@ impl AbArgs {
     }
 }
 
-/// What is requested of one side.
+/// Returns the manifest of what is requested of one side.
 fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
     match settings.server.address {
         ServerAddress::At(_) => Ok(ServerManifest::from_settings(settings)),

@@ -120,7 +120,7 @@ impl BenchArgs {
         show_dry_run(&format!("bench {}", spec.name), facts, printer, format)
     }
 
-    /// What is executed, or all mistakes that can be found before anything is sent.
+    /// Returns the plan of what is executed. An error names all mistakes that can be found before anything is sent.
     fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
         let repeats = self.workload.repeats;
         let outputs = self

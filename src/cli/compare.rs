@@ -67,7 +67,7 @@ pub(super) struct CompareArgs {
     show: ShowArgs,
 }
 
-/// What to name in place of something else.
+/// The hint at what to name in place of something else.
 const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {

@@ -131,7 +131,7 @@ fn command() -> Command {
     })
 }
 
-/// What was typed; `-h` is short.
+/// Parses the arguments; `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let is_short = arguments.iter().any(|argument| argument == "-h");

@@ -138,7 +138,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(Exit::Fine)
 }
 
-/// What a stored run sent.
+/// Returns the trace of what a stored run sent.
 fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
     let log = RunLog::read(path).map_err(|error| {
         Stop::usage(format!("{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"))
@@ -149,7 +149,7 @@ fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
     Ok(RequestTrace::of_run(&log))
 }
 
-/// What the lines of a log tell.
+/// Returns the trace that the lines of a log tell.
 fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result<RequestTrace, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
     let (requests, skipped) = read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;

@@ -4,8 +4,8 @@
 #[cfg(target_os = "linux")]
 const TRIES: u32 = 5;
 
-/// How long this machine has been suspended since it was started, in nanoseconds, within the time that
-/// reading takes: it may be a little below 0. `None` where the system does not report it.
+/// Returns how long this machine has been suspended since it was started, in nanoseconds. That is exact within the time
+/// that reading takes: it may be a little below 0. `None` where the system does not report it.
 #[cfg(target_os = "linux")]
 pub(crate) fn asleep() -> Option<i128> {
     use rustix::time::{ClockId, clock_gettime};
@@ -22,7 +22,8 @@ pub(crate) fn asleep() -> Option<i128> {
     Some(ahead)
 }
 
-/// How long this machine has been suspended since it was started; `None` where the system does not report it.
+/// Returns how long this machine has been suspended since it was started. It is `None` where the system does not report
+/// it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn asleep() -> Option<i128> {
     None

@@ -9,7 +9,7 @@ use super::run_clock::{RunClock, Timestamp};
 /// Two readings of the lead further apart than this are not of the same lead: the wall clock was set, or this
 /// thread was stopped between its two readings.
 const TOLERANCE: i64 = 20_000;
-/// How long a lead is used before it is measured again.
+/// Time for which a lead is used before it is measured again.
 const RENEWAL: i64 = 1_000_000_000;
 /// Measurements of which the tightest is used.
 const TRIES: u32 = 5;
@@ -26,7 +26,7 @@ pub struct KernelClock {
     anchor: Instant,
     /// Wall-clock nanoseconds since 1970 minus monotonic nanoseconds since `anchor`.
     lead: i64,
-    /// When the lead was measured, on the monotonic clock.
+    /// Moment when the lead was measured, on the monotonic clock.
     measured: i64,
     /// Stamps before this wall-clock time are from before the clock was set.
     believed_from: i64,
@@ -39,10 +39,10 @@ struct ClockReading {
     wall: i64,
 }
 
-/// When bytes came.
+/// Moment when bytes came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// When the read that brought them returned.
+    /// Moment when the read that brought them returned.
     pub read: Timestamp,
     /// How long before that the kernel had received them (the last of several packets); `None` where the
     /// kernel gives no stamp or an impossible one.
@@ -80,7 +80,7 @@ impl Default for KernelClock {
 }
 
 impl KernelClock {
-    /// How long before `now` the kernel stamped.
+    /// Returns how long before `now` the kernel stamped.
     fn delay(&mut self, stamp: Duration, now: Instant) -> Option<Duration> {
         let look = ClockReading { monotonic: since(self.anchor, now), wall: wall_now() };
         let anchor = self.anchor;

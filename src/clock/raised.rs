@@ -83,7 +83,7 @@ impl Drop for RaisedPriority {
     }
 }
 
-/// How often the real-time threads of this process got their normal priority back, because one did not rest.
+/// Returns how often the real-time threads of this process got their normal priority back, because one did not rest.
 pub(crate) fn overruns() -> u64 {
     system::overruns()
 }
@@ -158,8 +158,8 @@ mod system {
         level.filter(|_| policy == ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
     }
 
-    /// Puts the calling thread into real time and returns its niceness, which a change of its policy may touch; `None`
-    /// where the system does not permit it, or could kill the process for it.
+    /// Puts the calling thread into real time and returns its niceness, which a change of its policy may touch. It is
+    /// `None` where the system does not permit it, or could kill the process for it.
     pub(super) fn raise(level: u8) -> Option<i32> {
         let has_room = getrlimit(Resource::Rttime).maximum.is_none_or(|hard| hard >= LEAST_HARD_US);
         if !has_room || !is_guarded() {
@@ -191,14 +191,14 @@ mod system {
         set_normal(this);
     }
 
-    /// Sets the niceness of the calling thread and returns what it was; `None` where that is not permitted.
+    /// Sets the niceness of the calling thread and returns what it was. It is `None` where that is not permitted.
     pub(super) fn renice(to: i32) -> Option<i32> {
         let this = Some(gettid());
         let set = getpriority_process(this).and_then(|before| setpriority_process(this, to).map(|()| before));
         set.inspect_err(|error| tracing::debug!("a thread keeps its niceness: {error}")).ok()
     }
 
-    /// How often the guard had to act.
+    /// Returns how often the guard had to act.
     pub(super) fn overruns() -> u64 {
         OVERRUNS.load(Relaxed)
     }

@@ -38,7 +38,7 @@ impl RunClock {
         Timestamp::from_nanos(u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// How long from now until `moment`; zero when it has passed.
+    /// Returns how long from now until `moment`; zero when it has passed.
     pub fn until(&self, moment: Timestamp) -> Duration {
         self.instant(moment).saturating_duration_since(Instant::now())
     }

@@ -17,8 +17,7 @@ const SHRINKAGE: u32 = 32;
 /// See [`SHRINKAGE`].
 const GROWTH: u32 = 16;
 
-/// How a thread waits that must not be late: it sleeps for as long as sleeps can be trusted and spins for the
-/// rest.
+/// Wait of a thread that must not be late: it sleeps for as long as sleeps can be trusted and spins for the rest.
 ///
 /// It learns how late sleeps end. Spinning costs as much CPU time as working: on a two-core cloud VM (Intel
 /// Xeon, Linux 6.18), where sleeps end 4–5 µs late at the median, a wait that always spun through the last 40
@@ -51,7 +50,7 @@ impl SharpWait {
         Self { clock, spin: MOST, asked: None }
     }
 
-    /// How to wait for `moment`: called when the wait begins, and after each step but the last.
+    /// Tells how to wait for `moment`: called when the wait begins, and after each step but the last.
     pub fn step_towards(&mut self, moment: Timestamp) -> WaitStep {
         let now = Instant::now();
         // A wait that was given up teaches nothing.

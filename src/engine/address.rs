@@ -31,7 +31,7 @@ pub struct BaseUrl {
     /// Its path is what those of the server's own pages begin with, such as `/health`; its query, if any, is sent with
     /// every request.
     root: Url,
-    /// What the paths of the API begin with, below the root, where the address says it.
+    /// The beginning of the API's paths, below the root, where the address says it.
     api: Option<String>,
     /// The path of the endpoint below the root, where it is not the usual one.
     path: Option<String>,
@@ -71,7 +71,7 @@ impl BaseUrl {
         self.endpoint
     }
 
-    /// What the paths of the API begin with, below the root.
+    /// Returns the beginning of the API's paths, below the root.
     fn api(&self) -> &str {
         self.api.as_deref().unwrap_or(V1)
     }
@@ -86,7 +86,7 @@ impl BaseUrl {
         self.path.clone().unwrap_or_else(|| format!("{}{}", self.api(), endpoint.below_api()))
     }
 
-    /// What a request line says for `path` below the root: all of the path, and the query.
+    /// Returns the target that a request line names for `path` below the root. It is all of the path, and the query.
     pub fn request_target(&self, path: &str) -> String {
         let target = format!("{}{path}", self.root_path());
         match self.root.query() {
@@ -101,7 +101,7 @@ impl BaseUrl {
         format!("{}{}", self.origin(), self.request_target(path))
     }
 
-    /// The same to be shown.
+    /// Returns the URL of `path` below the root, to be shown.
     pub fn shown(&self, path: &str) -> String {
         format!("{}{}", self.origin(), shown_path(&self.request_target(path)))
     }
@@ -114,7 +114,7 @@ impl BaseUrl {
         })
     }
 
-    /// The same with the endpoint at `path` below it: a path with a version in it is that below the root.
+    /// Returns the address with the endpoint at `path` below it. A path with a version in it is that below the root.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl fmt::Display for BaseUrl {
 }
 
 impl fmt::Debug for BaseUrl {
-    /// As it is shown: a query may hold a key.
+    /// Writes the address as it is shown: a query may hold a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -59,19 +59,19 @@ impl PreparedRequest {
         Self { index, body, capture, session: index, budget, target: 0 }
     }
 
-    /// The same request in this session.
+    /// Returns the request in this session.
     #[must_use]
     pub fn in_session(self, session: u64) -> Self {
         Self { session, ..self }
     }
 
-    /// The same request with this budget for its answer.
+    /// Returns the request with this budget for its answer.
     #[must_use]
     pub fn within(self, budget: AnswerBudget) -> Self {
         Self { budget, ..self }
     }
 
-    /// The same request with this capture.
+    /// Returns the request with this capture.
     #[must_use]
     pub fn capturing(self, capture: CaptureText) -> Self {
         Self { capture, ..self }
@@ -151,12 +151,12 @@ pub enum AnswerEvent {
         /// The choice whose text it is (`n`).
         choice: u8,
     },
-    /// The last chunk and the next came in one read, and so late that the last may have come well before its stamp.
+    /// The last chunk and the next came in one read, and late. The last may have come well before its stamp.
     LateStamp {
         /// How long before, at most.
         by: Duration,
     },
-    /// It is over. Boxed, since it comes once and the other events many times.
+    /// The end of the answer. Boxed, since it comes once and the other events many times.
     Ended(Box<AnswerEnd>),
 }
 
@@ -208,7 +208,8 @@ impl AnswerEnd {
         }
     }
 
-    /// The same, of which the text holds `memory` as long as it is there; a failure where that does not suffice.
+    /// Returns the end, of which the text holds `memory` as long as it is there. It is a failure where that does not
+    /// suffice.
     pub(crate) fn counted_in(mut self, memory: Option<HeldMemory>) -> Self {
         if let (Some(captured), Some(memory)) = (&mut self.captured, memory)
             && let Err(failure) = captured.count_in(memory)
@@ -218,7 +219,7 @@ impl AnswerEnd {
         self
     }
 
-    /// The same with `secrets` hidden in what the server said.
+    /// Returns the end with `secrets` hidden in what the server said.
     #[must_use]
     pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
         if let Err(failure) = &mut self.result {
@@ -238,9 +239,9 @@ pub(crate) enum Cause {
     UnknownHost,
     /// Nothing listens at the port.
     Refused,
-    /// This process has too many files open.
+    /// Too many files are open in this process.
     OutOfFiles,
-    /// This machine has no local port left.
+    /// No local port is left on this machine.
     OutOfPorts,
     /// Either side refused the TLS handshake.
     NoHandshake,

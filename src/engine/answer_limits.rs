@@ -41,7 +41,7 @@ impl AnswerLimits {
     }
 }
 
-/// What one answer may have.
+/// Limits of one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerBudget {
     of: Purpose,
@@ -76,7 +76,7 @@ pub(crate) struct AnswerSize {
 }
 
 impl AnswerBudget {
-    /// That of a request before any load.
+    /// Returns the budget for the answer to a request before any load.
     pub(crate) fn of_test() -> Self {
         Self { of: Purpose::Test, requested: None, forced: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
     }
@@ -96,12 +96,12 @@ impl AnswerBudget {
         self.requested.or(self.forced).is_some_and(|requested| tokens >= requested)
     }
 
-    /// The tokens that the answer was forced to have, where so many are less than half of them.
+    /// Returns the tokens that the answer was forced to have. `None` unless so many are less than half of them.
     pub(crate) fn missed_by_far(self, tokens: u64) -> Option<u64> {
         self.forced.filter(|forced| tokens.saturating_mul(2) < *forced)
     }
 
-    /// What the server can report of such an answer to a request of so many bytes.
+    /// Returns the bounds of the usage that the server can report of such an answer. Its request has so many bytes.
     pub(crate) fn usage_bounds(self, body_bytes: u64) -> UsageBounds {
         let requested = self.requested.or((self.of == Purpose::Test).then_some(LEAST_TOKENS));
         requested.map_or_else(UsageBounds::default, |requested| UsageBounds::new(body_bytes, requested))
@@ -140,7 +140,8 @@ impl AnswerMemory {
     }
 }
 
-/// What one answer holds of it, given back when it is dropped: with its text, where that is captured.
+/// The part of the memory for answers that one answer holds. It is given back when the value is dropped: with the
+/// answer's text, where that is captured.
 #[derive(Debug)]
 pub(crate) struct HeldMemory {
     of: Arc<AnswerMemory>,
@@ -161,7 +162,7 @@ impl HeldMemory {
         self.hold_all(bytes_held as u64 / STEP * STEP)
     }
 
-    /// The same to the byte, once all have come.
+    /// Holds so many bytes in all, to the byte, once all have come. It fails as [`Self::hold`] does.
     pub(crate) fn hold_all(&mut self, wanted: u64) -> Result<(), Failure> {
         if wanted <= self.held {
             return Ok(());

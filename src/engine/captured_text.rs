@@ -23,12 +23,13 @@ pub enum CaptureText {
 /// what it has not in common with the one before.
 #[derive(Clone, Default)]
 pub struct CapturedText {
-    /// Of each document the lengths of the beginning and end that it shares, the length of what is between, and that.
+    /// The documents, each as three lengths and some bytes. The lengths are those of the beginning and end that it
+    /// shares, and of what is between; the bytes are what is between.
     bytes: Vec<u8>,
     /// The last document, unless it is long.
     last: Vec<u8>,
     documents: usize,
-    /// What it holds of the memory for answers, as long as it is there.
+    /// The part of the memory for answers that it holds, as long as it is there.
     memory: Option<Arc<HeldMemory>>,
 }
 

@@ -15,7 +15,7 @@ use crate::record::{Counter, EngineKind, Gauge, PageKind, ServerTime};
 const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
 
 impl EngineKind {
-    /// What makes a server of it do more than by default.
+    /// Returns the options that make a server of this engine do more than by default.
     pub(crate) fn start_options(self) -> StartOptions {
         let plain = StartOptions::default();
         match self {

@@ -39,14 +39,14 @@ pub(crate) struct DialectTraits {
     pub metrics: Option<&'static MetricNames>,
     /// The series whose label `block_size` gives the tokens per cache block, if there is one.
     pub cache_config: Option<&'static str>,
-    /// What an idle connection costs the server.
+    /// The cost of an idle connection to the server.
     pub idle_connections: IdleConnections,
     /// Empties the prefix cache when posted to, where the operator allows it.
     pub reset_cache: Option<CacheReset>,
     /// Tokens per block of the prefix cache, which shares only whole blocks, unless the server reports
     /// otherwise.
     pub cache_block_tokens: Option<u32>,
-    /// Which values of the field `priority` are served first; `None` where there is no such field.
+    /// The order in which values of the field `priority` are served. `None` where there is no such field.
     pub priority: Option<PriorityOrder>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct StartOptions {
 /// How `response_format` carries the schema of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaField {
-    /// As OpenAI: type `json_schema`, the schema in `json_schema.schema`.
+    /// OpenAI's form: type `json_schema`, the schema in `json_schema.schema`.
     JsonSchema,
     /// Type `json`, the schema in `schema`.
     Schema,
@@ -83,7 +83,7 @@ pub(crate) enum SchemaField {
 pub(crate) struct CacheReset {
     /// The path to post to.
     pub path: &'static str,
-    /// What to do where a server has no such path.
+    /// The remedy where a server has no such path.
     pub cure: &'static str,
 }
 
@@ -106,7 +106,7 @@ impl PriorityOrder {
     }
 }
 
-/// What an idle connection costs a server.
+/// The cost of an idle connection to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdleConnections {
     /// Nothing to speak of: connections are opened ahead and kept for later requests.
@@ -148,7 +148,7 @@ pub(crate) struct LengthFields {
 }
 
 impl LengthFields {
-    /// The same with the other name of the limit.
+    /// Returns the fields with the other name of the limit.
     pub(crate) fn with_other_limit(self) -> Self {
         let limit = if self.limit == "max_tokens" { "max_completion_tokens" } else { "max_tokens" };
         Self { limit, ..self }
@@ -209,7 +209,7 @@ pub(crate) struct MetricNames {
 pub(crate) struct SelectingLabel {
     /// Its name.
     pub label: &'static str,
-    /// What some exporters put before its value, in small letters.
+    /// The text that some exporters put before its value, in small letters.
     pub prefix: &'static str,
     /// The label that numbers several series of one value of it: their mean counts.
     pub part: &'static str,

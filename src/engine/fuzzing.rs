@@ -26,7 +26,7 @@ pub fn metrics_page(page: &[u8]) {
 mod tests {
     use std::path::Path;
 
-    /// What fuzzing has found or gathered is read again in each test run.
+    /// Inputs that fuzzing has found or gathered are read again in each test run.
     #[test]
     fn the_corpus_is_read() {
         type Reader = fn(&[u8]);

@@ -14,7 +14,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// That of an address.
+    /// Returns the scheme of an address.
     pub(crate) fn from_url(url: &Url) -> Self {
         if url.scheme() == "https" { Self::Https } else { Self::Http }
     }
@@ -33,7 +33,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     name == "localhost" || name.ends_with(".localhost") || host(url).parse().is_ok_and(is_here)
 }
 
-/// What was typed without what may be secret: of `http://user:password@host/?key=value` there is
+/// Returns what was typed without what may be secret. Of `http://user:password@host/?key=value` there is
 /// `http://***@host/?key=***`.
 pub(crate) fn without_secrets(text: &str) -> String {
     let Some((before, rest)) = text.split_once("://") else { return text.to_owned() };

@@ -41,12 +41,12 @@ impl ServerText {
         }
     }
 
-    /// What is kept of `text`; where it is cut, the end says by how much.
+    /// Returns the part of `text` that is kept. Where it is cut, the end says by how much.
     pub(crate) fn kept(self, text: &str) -> String {
         shortened(text, self.most())
     }
 
-    /// The same without secrets, which are hidden first: half of one is not found.
+    /// Returns the part of `text` that is kept, without secrets. These are hidden first: half of one is not found.
     pub(crate) fn without(self, secrets: &Secrets, text: &str) -> String {
         self.kept(&secrets.hide(text.to_owned()))
     }

@@ -66,7 +66,7 @@ impl fmt::Display for Proxy {
 }
 
 impl fmt::Debug for Proxy {
-    /// As it is shown.
+    /// Writes the proxy as it is shown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

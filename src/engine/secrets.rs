@@ -48,7 +48,7 @@ impl Secrets {
         Self::typed(all)
     }
 
-    /// These texts as secrets.
+    /// Returns these texts as secrets.
     pub(crate) fn typed(mut all: Vec<String>) -> Self {
         let written: Vec<String> = all.iter().flat_map(|secret| written(secret)).collect();
         all.extend(written);

@@ -119,20 +119,20 @@ impl fmt::Debug for ExtraBody {
 /// Whether requests carry the field `priority`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PriorityField {
-    /// They do not.
+    /// Requests do not carry the field.
     #[default]
     Unsent,
-    /// They do, in the server's own order.
+    /// Requests carry the field, in the server's own order.
     Sent,
 }
 
 /// Whether an answer is streamed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerForm {
-    /// As server-sent events, chunk by chunk.
+    /// Server-sent events, chunk by chunk.
     #[default]
     Streamed,
-    /// In one piece.
+    /// The answer in one piece.
     Whole,
 }
 
@@ -194,7 +194,7 @@ pub struct TlsOptions {
 /// Whether a server's certificate must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CertificateCheck {
-    /// It must be valid for the host.
+    /// The certificate must be valid for the host.
     #[default]
     Full,
     /// Any certificate is accepted (`--insecure`).

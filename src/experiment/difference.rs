@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::analysis::{FigureKey, FigureKind, Metric};
 use crate::units::{percent, three_digits};
 
-/// How two figures are compared.
+/// Scale on which two figures are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -66,7 +66,7 @@ impl DifferenceScale {
     }
 }
 
-/// A latency that fell together with the output tokens per second and GPU, both by more than chance, while no
+/// Latency that fell together with the output tokens per second and GPU. Both did so by more than chance, while no
 /// other grew: more GPUs for each answer make it faster, and each of them makes fewer tokens.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -83,8 +83,8 @@ pub struct PerGpuTrade {
 const SLOWER: f64 = 0.05;
 
 impl PerGpuTrade {
-    /// The trade among changes, each a share of the baseline and whether it is more than chance; `None` where
-    /// there is none.
+    /// Returns the trade among changes; `None` where there is none. Each change is a share of the baseline, and whether
+    /// it is more than chance.
     pub(in crate::experiment) fn from_changes(changes: impl Iterator<Item = (FigureKey, f64, bool)>) -> Option<Self> {
         let all: Vec<_> = changes.filter(|(key, ..)| key.part.is_none()).collect();
         let is_felt = |key: &FigureKey| Metric::MAIN_AND_ITL.contains(&key.metric);

@@ -12,20 +12,20 @@ use super::spoiled::spoiled_here;
 use crate::analysis::Summary;
 use crate::units::counted;
 
-/// After this many new runs in a row that this machine spoiled no more runs are started.
+/// Limit on new runs in a row that this machine spoiled: after so many no more runs are started.
 const MOST_SPOILED: u64 = 3;
 
-/// Whether INVALID runs count.
+/// Treatment of INVALID runs: whether they count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InvalidRuns {
-    /// What rests on one is left out, and spare runs replace those that were spoiled.
+    /// Exclusion of all that rests on an INVALID run. Spare runs replace those that were spoiled.
     #[default]
     LeftOut,
-    /// They count as if they were valid (`--allow-invalid`), and none is replaced.
+    /// Inclusion of INVALID runs as if they were valid (`--allow-invalid`). None of them is replaced.
     Counted,
 }
 
-/// That `spoiled` of so many things are INVALID and count on request; `None` where none is.
+/// Returns a caution that `spoiled` of `all` things are INVALID and count on request; `None` where none is.
 pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String> {
     let of = counted(all as u64, thing);
     let are = if spoiled == 1 { "is INVALID and counts" } else { "are INVALID and count" };
@@ -35,12 +35,12 @@ pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String>
 /// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether
 /// a run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
 pub trait Experiment {
-    /// Which part of the experiment a run is, with what makes it differ from the others.
+    /// Part of the experiment that a run is, with what makes it differ from the others.
     type Part: Clone;
-    /// What the runs mean together.
+    /// Result of the runs together.
     type Result;
 
-    /// What [`drive`] counts in a row where this machine spoils it.
+    /// Name of the things that [`drive`] counts in a row where this machine spoils them.
     const SPOILED: &str = "runs";
 
     /// The run to carry out next, from what was recorded so far; `None` once the experiment is over.
@@ -49,10 +49,10 @@ pub trait Experiment {
     /// Takes in how the run that `request` asked for ended, which the last [`next`](Self::next) returned.
     fn record(&mut self, request: &RunRequest<Self::Part>, outcome: RunOutcome);
 
-    /// What the runs recorded so far mean.
+    /// Returns the result of the runs recorded so far.
     fn result(&self) -> Self::Result;
 
-    /// How many runs remain.
+    /// Returns how many runs remain.
     fn remaining(&self) -> RunsLeft;
 
     /// Whether a stored run stands for the one requested. One that does not is carried out again.
@@ -71,14 +71,14 @@ pub trait Experiment {
     }
 }
 
-/// One run of an experiment, described for any executor.
+/// Request for a run of an experiment, described for any executor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRequest<P> {
     /// Its folder inside the experiment's: a name or a relative path.
     pub name: String,
     /// Distinguishes the prompts of runs: runs with different numbers send different texts.
     pub number: u64,
-    /// Which part of the experiment it is.
+    /// Part of the experiment that the run is.
     pub part: P,
     /// Whether it may be carried out, or only read.
     pub source: RunSource,
@@ -95,41 +95,42 @@ impl<P> RunRequest<P> {
     }
 }
 
-/// Where a run may come from.
+/// Source that a run may come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSource {
-    /// It is read where it is stored, and carried out otherwise.
+    /// Run that is read where it is stored, and carried out otherwise.
     StoredOrNew,
-    /// It is read where it is stored; otherwise it is [absent](RunOutcome::Absent).
+    /// Run that is read where it is stored, and [absent](RunOutcome::Absent) otherwise.
     StoredOnly,
 }
 
-/// How a requested run ended.
+/// End of a requested run.
 #[derive(Clone, Debug)]
 pub enum RunOutcome {
-    /// It ran to its end, now or before.
+    /// Run that reached its end, now or before.
     Completed(CompletedRun),
-    /// Something kept it from its end.
+    /// Run that something kept from its end.
     Failed {
-        /// What, and whether the server or this side is to blame.
+        /// Cause of the failure, and whether the server or this side is to blame.
         failure: RunFailure,
-        /// What else cannot run for the same reason.
+        /// Reach of the failure: what else cannot run for the same reason.
         reach: FailureReach,
     },
-    /// It was not started: this machine cannot be trusted with it, for the reason given.
+    /// Run that was not started, for the reason given: this machine cannot be trusted with it.
     Refused(String),
-    /// The user stopped it, or asked that no more runs start. A run that was stopped half-way is in it.
+    /// Interruption by the user, who stopped the run or asked that no more runs start. A run that was stopped half-way
+    /// is in it.
     Interrupted(Option<CompletedRun>),
-    /// Only a stored run was requested, and there is none.
+    /// Lack of a stored run, where only a stored one was requested.
     Absent,
 }
 
-/// What kept a run from its end.
+/// Failure that kept a run from its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFailure {
-    /// What went wrong, in a sentence.
+    /// Description of what went wrong, in a sentence.
     pub why: String,
-    /// Who failed.
+    /// Side that failed.
     pub by: FailedBy,
 }
 
@@ -140,12 +141,12 @@ pub struct RunFailure {
 pub enum FailedBy {
     /// The server: it did not start, was never ready, or ended.
     Server,
-    /// This side: its machine, its disk, a command around the runs, or something else in the server's place. That says
-    /// nothing about the server.
+    /// The client's side: its machine, its disk, a command around the runs, or something else in the server's place.
+    /// That says nothing about the server.
     Client,
 }
 
-/// How far a failure reaches.
+/// Reach of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReach {
     /// The requested run alone.
@@ -154,7 +155,7 @@ pub enum FailureReach {
     Server,
 }
 
-/// What a run found.
+/// Findings of a run.
 #[derive(Clone, Debug)]
 pub struct CompletedRun {
     /// Its summary.
@@ -169,18 +170,18 @@ impl From<Summary> for CompletedRun {
     }
 }
 
-/// How many runs an experiment has yet to carry out or read.
+/// Number of runs that an experiment has yet to carry out or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunsLeft {
-    /// So many, if none fails.
+    /// Number of runs that are left if none fails.
     Exactly(u64),
-    /// As many at most: what the runs find decides.
+    /// Most runs that are left: what the runs find decides.
     AtMost(u64),
 }
 
-/// What carries out the runs of an experiment.
+/// Executor of the runs of an experiment.
 pub trait Executor<E: Experiment> {
-    /// What ends the whole experiment, such as a full disk.
+    /// Error that ends the whole experiment, such as a full disk.
     type Error;
 
     /// The requested run, if it is stored and complete.
@@ -192,7 +193,7 @@ pub trait Executor<E: Experiment> {
         Ok(None)
     }
 
-    /// A stored run counts, and is not carried out anew.
+    /// Takes in that a stored run counts, and is not carried out anew.
     fn counts_stored(&mut self) {}
 
     /// Whether the user asked that no more runs start.
@@ -205,10 +206,10 @@ pub trait Executor<E: Experiment> {
         false
     }
 
-    /// No more runs start, for this reason.
+    /// Takes in that no more runs start, for this reason.
     fn ends(&mut self, _why: &str) {}
 
-    /// Why this machine cannot be trusted with the requested run, if it cannot.
+    /// Returns why this machine cannot be trusted with the requested run, if it cannot.
     ///
     /// # Errors
     ///
@@ -227,7 +228,7 @@ pub trait Executor<E: Experiment> {
     /// When the experiment cannot go on.
     fn run(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, Self::Error>;
 
-    /// A run was recorded: stores and shows what `experiment` knows now.
+    /// Stores and shows what `experiment` knows now that a run was recorded.
     ///
     /// # Errors
     ///
@@ -252,14 +253,14 @@ pub fn drive<E: Experiment, X: Executor<E>>(experiment: &mut E, executor: &mut X
     Ok(())
 }
 
-/// What [`drive`] remembers from run to run.
+/// Memory of [`drive`] from run to run.
 struct Progress<'x, E: Experiment, X> {
     executor: &'x mut X,
     /// The last run that was carried out now.
     last: Option<RunRequest<E::Part>>,
-    /// What this machine spoiled now, one after another.
+    /// Number of [runs or other things](Experiment::SPOILED) that this machine spoiled now, one after another.
     spoiled_in_a_row: u64,
-    /// What the last of them has against it, once they are too many.
+    /// Objection to the last of them, once they are too many.
     too_many: Option<String>,
 }
 

@@ -25,8 +25,8 @@ pub struct Prediction {
     pub diagnosis: Diagnosis,
     /// The bottleneck of the deployment.
     pub bottleneck: Bottleneck,
-    /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
-    /// that is what was asked for.
+    /// Comparison with the same traffic on the same hardware without pools and behind round robin. Absent for one
+    /// server, and where that is what was asked for.
     pub baseline: Option<LayoutComparison>,
     /// The fit of the engine to runs; absent where there is none.
     pub engine_fit: Option<EngineFit>,

@@ -11,8 +11,8 @@ pub fn seed_of_run(first: u64, run: u64) -> u64 {
     if run <= 1 { first } else { RandomStream::named(first, "repeats").branch(run).bits() >> 11 }
 }
 
-/// The workloads of `runs` runs of `spec`, which differ in their seeds alone, each with its place among them; a single
-/// run has none.
+/// Returns the workloads of `runs` runs of `spec`, which differ in their seeds alone. Each has its place among them; a
+/// single run has none.
 pub fn repeats_of(spec: &WorkloadSpec, runs: u64) -> Vec<(Option<Repeat>, WorkloadSpec)> {
     let place = |number| (runs > 1).then_some(Repeat { number, of: runs, first_seed: spec.seed });
     let workload = |number| WorkloadSpec { seed: seed_of_run(spec.seed, number), ..spec.clone() };

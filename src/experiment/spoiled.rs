@@ -21,38 +21,39 @@ pub(super) const SERVER_RULES: [Rule; 4] =
 /// proxy that holds streams back counts as the server.
 const LASTING: [Rule; 3] = [Rule::TokenIdentity, Rule::CounterIdentity, Rule::StreamsWhole];
 
-/// Why `run` is INVALID by the rules that `counts` picks, a sentence each.
+/// Returns why `run` is INVALID by the rules that `counts` picks, a sentence each.
 fn broken(run: &Summary, counts: impl Fn(Rule) -> bool) -> impl Iterator<Item = &str> {
     let reasons = run.verdict.reasons.iter();
     let such = reasons.filter(move |reason| reason.outcome == VerdictOutcome::Invalid && counts(reason.rule));
     such.map(|reason| reason.sentence.as_str())
 }
 
-/// Why the measurement of a run cannot be trusted, a sentence each, apart from overload and failures.
+/// Returns why the measurement of a run cannot be trusted, a sentence each. Overload and failures are left aside.
 pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
     broken(run, |rule| !SERVER_RULES.contains(&rule))
 }
 
-/// Why the devices of a run were not as fast as they are otherwise; `None` where they were. It is no reason
-/// to distrust what was measured, but a run that was slowed by heat says nothing beside one that was not.
+/// Returns why the devices of a run were not as fast as they are otherwise; `None` where they were. It is no reason to
+/// distrust what was measured, but a run that was slowed by heat says nothing beside one that was not.
 pub(super) fn slowed(run: &Summary) -> Option<&str> {
     let finding = run.findings.iter().find(|finding| finding.kind == FindingKind::Throttled)?;
     Some(&finding.sentence)
 }
 
-/// Why a run that came to its end is spoiled; `None` where it is not.
+/// Returns why a run that came to its end is spoiled; `None` where it is not.
 pub(crate) fn spoiled_by(run: &Summary) -> Option<&str> {
     let mut reasons = broken(run, |rule| !SERVER_RULES.contains(&rule) && !LASTING.contains(&rule));
     reasons.next().or_else(|| slowed(run)).filter(|_| run.window.is_whole())
 }
 
-/// Why it was this machine that spoiled the run; `None` where it was not.
+/// Returns why it was this machine that spoiled the run; `None` where it was not.
 pub(super) fn spoiled_here(run: &Summary) -> Option<&str> {
     let of_machine = |rule| Rule::OF_CLIENT.contains(&rule) || rule == Rule::DeliveredArrivals;
     broken(run, of_machine).next().filter(|_| run.window.is_whole())
 }
 
-/// How many runs a part of an experiment takes where `planned` are planned and so many are spoiled.
+/// Returns how many runs a part of an experiment takes. As many as `planned` were planned, and as many as `spoiled` are
+/// spoiled.
 pub(super) fn runs_wanted(planned: u64, spoiled: u64) -> u64 {
     planned + spoiled.min(Repeat::MOST_SPARE)
 }
@@ -64,7 +65,7 @@ pub(super) fn counting<R: Copy>(runs: &[R], planned: u64, is_spoiled: impl Fn(R)
     if trusted.len() as u64 >= planned { trusted } else { runs.to_vec() }
 }
 
-/// Which of `all` runs or rounds are the `spoiled` ones, with their names, and why; `None` where no spare one ran.
+/// Lists the `spoiled` ones of `all` runs or rounds by name, with the reasons. `None` where no spare one ran.
 pub(super) fn in_words<W: Display>(
     noun: &str,
     all: u64,
@@ -85,8 +86,8 @@ pub(super) fn in_words<W: Display>(
     Some(format!("{lost} of {of} {were} spoiled{replaced}: {}", spoiled.join(", ")))
 }
 
-/// Says which spare run replaces the one of this number, the last of `spoiled` ones where `planned` are planned; `None`
-/// where none is left. `name` gives the run of a number its name.
+/// Says which spare run replaces the one of this number. It is the last of `spoiled` ones where `planned` are planned;
+/// `None` where none is left. `name` gives the run of a number its name.
 pub(super) fn replacement(
     number: u64,
     planned: u64,

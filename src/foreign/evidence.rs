@@ -60,7 +60,7 @@ impl ForeignRun {
         }
     }
 
-    /// How its requests arrived; `None` where the file does not say.
+    /// Returns how its requests arrived; `None` where the file does not say.
     fn arrivals(&self, capped: Option<u64>) -> Option<ArrivalEvidence> {
         let conditions = &self.conditions;
         let kind = conditions.arrival.as_deref()?;
@@ -75,7 +75,7 @@ impl ForeignRun {
         Some(ArrivalEvidence { shape, words, fault: self.arrival_fault() })
     }
 
-    /// Why arrivals are not of the process that was requested.
+    /// Returns why arrivals are not of the process that was requested.
     fn arrival_fault(&self) -> Option<&'static str> {
         let seeded_alike = self.conditions.workers.is_some_and(|workers| workers > 1)
             && self.conditions.arrival.as_deref() == Some("poisson");

@@ -12,7 +12,7 @@ pub struct ForeignLatency {
     pub metric: Metric,
     /// The tool's name.
     pub theirs: &'static str,
-    /// Its figures.
+    /// Figures of the latency.
     pub figures: ForeignFigures,
 }
 
@@ -21,7 +21,7 @@ fn by_name<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_str(metric.name())
 }
 
-/// Where the figures of a latency come from.
+/// Source of the figures of a latency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ForeignFigures {
@@ -108,9 +108,9 @@ impl ForeignFigures {
 #[allow(clippy::struct_field_names)] // the unit
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ForeignAnswer {
-    /// From sending to the first token.
+    /// Time from sending to the first token.
     pub(super) ttft_ms: Option<f64>,
-    /// From sending to the last token.
+    /// Time from sending to the last token.
     pub(super) e2e_ms: Option<f64>,
     /// Time per output token after the first.
     pub(super) tpot_ms: Option<f64>,

@@ -24,7 +24,7 @@ fn quoted(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Why a text is not JSON.
+/// Reason why a text is not JSON.
 pub(super) enum NoJson {
     /// Truncated.
     BreaksOff { line: usize, column: usize },

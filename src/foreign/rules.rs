@@ -37,7 +37,7 @@ enum ValueCondition {
     Given(bool),
     /// `#`: a number above 0.
     Positive,
-    /// All of it is of a pattern.
+    /// Pattern that all of it is of.
     Like(Regex),
     /// `!` and a pattern: there is one, and it is not of the pattern.
     Unlike(Regex),
@@ -86,7 +86,8 @@ impl NamedValues {
         self.0.entry(name.to_owned()).or_default().push(value.into());
     }
 
-    /// The value of the first name of a placeholder that has one, else its default behind the colon.
+    /// The value of the first name of a placeholder that has one. Else it is the placeholder's default behind the
+    /// colon.
     pub(super) fn value(&self, names: &str) -> Option<String> {
         let (names, default) = names.split_once(':').map_or((names, None), |(names, it)| (names, Some(it)));
         let found = names.split('|').find_map(|name| match name.strip_suffix('*') {

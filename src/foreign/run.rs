@@ -13,9 +13,9 @@ pub struct ForeignRun {
     pub tool: ForeignTool,
     /// The tool's version, if its file has it.
     pub tool_version: Option<String>,
-    /// Its number in the file, from 1.
+    /// Number of the run in the file, from 1.
     pub number: u64,
-    /// Its test conditions, as far as the file has them.
+    /// Conditions of the test, as far as the file has them.
     pub conditions: ForeignConditions,
     /// Ends of its requests.
     pub requests: ForeignRequests,
@@ -60,7 +60,7 @@ pub struct ForeignConditions {
     /// The accelerator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
-    /// How many.
+    /// Number of GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
     /// The version of the engine.
@@ -69,7 +69,7 @@ pub struct ForeignConditions {
     /// The number format of the weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// How the server was started.
+    /// Flags that the server was started with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving_flags: Option<String>,
     /// Datasets or generators that prompts come from.
@@ -148,7 +148,7 @@ pub struct ForeignTokens {
     pub input: Option<u64>,
     /// Answer tokens.
     pub output: Option<u64>,
-    /// Who counted them.
+    /// Words for who counted them.
     pub counted_by: &'static str,
 }
 
@@ -234,6 +234,6 @@ impl ForeignRun {
 pub struct UnmatchedFigure {
     /// The tool's name; `*` stands for any ending.
     pub name: &'static str,
-    /// Why it has no equivalent.
+    /// Reason why it has no equivalent.
     pub reason: &'static str,
 }

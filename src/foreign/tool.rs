@@ -24,7 +24,7 @@ pub enum ForeignTool {
 }
 
 impl ForeignTool {
-    /// Its name on the command line and in JSON.
+    /// Returns the tool's name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         self.into()
     }

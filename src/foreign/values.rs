@@ -53,7 +53,7 @@ pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
     Some(number.to_string())
 }
 
-/// A ramp whose rate depends on the number of the request, as parts that each take an eighth of the requests.
+/// A ramp whose rate depends on the number of the request, in parts. Each takes an eighth of the requests.
 fn ramp(exponential: bool, from: f64, to: f64, requests: f64) -> String {
     let rate = |part: u32| match f64::from(part) / f64::from(RAMP_PARTS) {
         done if exponential => from * (to / from).powf(done),

@@ -15,7 +15,7 @@ use crate::generator::traces::requests::Blocks;
 use crate::record::Phase;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// The requests of a whole plan in order, drawn lazily, each with the trace blocks that its prompt begins with.
+/// The requests of a whole plan in order, drawn lazily. Each has the trace blocks that its prompt begins with.
 ///
 /// Every purpose has its own random stream: `arrivals` (`arrivals/NAME` where each class has its own process),
 /// `classes`, and per class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`, `images/NAME`,
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     source: RequestSource,
 }
 
-/// Where the moments of requests come from.
+/// Source of the moments of requests.
 #[derive(Debug)]
 enum RequestSource {
     Drawn(Box<DrawnRequests>),

@@ -86,7 +86,7 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     }
 }
 
-/// By how much the moments of a merged run lie later than planned.
+/// Delays by which the moments of a merged run lie later than planned.
 struct Shift<'a>(&'a [u64]);
 
 impl<'a> Shift<'a> {
@@ -128,7 +128,7 @@ fn planned(record: &RequestRecord) -> PlannedRequest {
 /// The records of a run beside its plan.
 struct Comparison<'a> {
     log: &'a RunLog,
-    /// Absent where no moment can be compared.
+    /// Shift of the moments; absent where none can be compared.
     shift: Option<Shift<'a>>,
     schedule: Schedule,
     /// The classes whose lengths come from rows that are not there: of prompts, of answers.
@@ -282,7 +282,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What the plan says to come after `before`, where `record` came.
+    /// Returns what the plan says to come after `before`, where `record` came.
     fn sequel(
         &self,
         sessions: &SessionPlanner,

@@ -9,7 +9,7 @@ use crate::workload::{Priority, Slo};
 pub struct PlannedRequest {
     /// Position in the schedule, from 0; for a later turn of a session see [`Turn::index_of`].
     pub index: u64,
-    /// Which part of the run it belongs to.
+    /// Part of the run that it belongs to.
     pub phase: Phase,
     /// Index of its class in the workload's list.
     pub class: u16,
@@ -19,11 +19,11 @@ pub struct PlannedRequest {
     pub input_tokens: u32,
     /// Requested answer tokens.
     pub output_tokens: u32,
-    /// Its priority.
+    /// Priority of the request.
     pub priority: Priority,
-    /// Its SLO.
+    /// SLO of the request.
     pub slo: Slo,
-    /// Its dataset row, from 0 among the rows that are sent; absent without a dataset.
+    /// Row of the dataset, from 0 among the rows that are sent; absent without a dataset.
     pub row: Option<u64>,
     /// The number of its row's tags among those of the dataset, where rows have some. Class and row decide it.
     pub tags: Option<u16>,
@@ -35,12 +35,12 @@ pub struct PlannedRequest {
     pub tenant: Option<u16>,
     /// Index of its model in the workload's list, if any.
     pub model: Option<u16>,
-    /// Its place in a session; absent if it stands alone.
+    /// Place in a session; absent if the request stands alone.
     pub turn: Option<Turn>,
 }
 
 impl PlannedRequest {
-    /// Its new prompt tokens: all but those of previous turns.
+    /// Returns the new prompt tokens: all but those of previous turns.
     pub fn new_tokens(&self) -> u32 {
         self.input_tokens - self.turn.map_or(0, |turn| turn.history_tokens.min(self.input_tokens))
     }
@@ -82,7 +82,7 @@ impl PlannedRequest {
 pub struct RequestSpec {
     /// The request without its prompt.
     pub planned: PlannedRequest,
-    /// Its prompt.
+    /// Prompt of the request.
     pub prompt: Prompt,
 }
 
@@ -95,8 +95,8 @@ pub enum Prompt {
     Messages(String),
     /// Token ids, for the completions endpoint.
     TokenIds(Vec<u32>),
-    /// What the user and the server said in turn, the user first and last: messages of a chat, or one text with
-    /// nothing in between.
+    /// Texts that the user and the server said in turn, the user first and last. They are messages of a chat, or one
+    /// text with nothing in between.
     Conversation(Vec<String>),
 }
 

@@ -19,7 +19,7 @@ pub(super) struct FileLines<R> {
     longest: u64,
     /// The last line read, without its end.
     pub(super) line: Vec<u8>,
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub(super) number: u64,
     /// Bytes of the file before it.
     pub(super) offset: u64,
@@ -27,7 +27,7 @@ pub(super) struct FileLines<R> {
     next_offset: u64,
 }
 
-/// Why a line cannot be read.
+/// Reason why a line cannot be read.
 #[derive(Debug)]
 pub(super) enum LineError {
     Io(io::Error),
@@ -65,7 +65,7 @@ impl<R: BufRead> FileLines<R> {
     }
 }
 
-/// What a JSON parser says, without the position.
+/// Returns what a JSON parser says, without the position.
 pub(super) fn cause_of(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.as_str(), |(cause, _)| cause).to_owned()

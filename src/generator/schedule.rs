@@ -17,9 +17,9 @@ use crate::workload::{Priority, RetryPolicy, WorkloadSpec};
 
 /// Prefix of the hashed bytes; the number rises when their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
-/// The same for workloads whose requests have prefixes, tenants or models.
+/// Prefix of the hashed bytes for workloads whose requests have prefixes, tenants or models.
 const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
-/// The same for workloads with sessions.
+/// Prefix of the hashed bytes for workloads with sessions.
 const SESSIONS_HASH_DOMAIN: &[u8] = b"skyline plan 3\0";
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
@@ -81,7 +81,7 @@ impl Schedule {
         self.workload.requests.is_some()
     }
 
-    /// When clients give up an attempt and try again; `None` where they send each request once, and wait.
+    /// Returns when clients give up an attempt and try again. It is `None` where they send each request once, and wait.
     pub fn retry_policy(&self) -> Option<RetryPolicy> {
         let WorkloadSpec { clients, seed, .. } = &*self.workload;
         clients.as_ref().map(|clients| RetryPolicy::new(clients.clone(), *seed))
@@ -93,8 +93,8 @@ impl Schedule {
         self.requests().map(|(request, _)| request)
     }
 
-    /// What the users of a closed loop send, one request of each, then the next of each, as if every one opened a
-    /// conversation; `None` in an open loop.
+    /// Returns what users of a closed loop send, as if each request opened a conversation. One request of each comes
+    /// first, then the next of each; `None` in an open loop.
     pub fn of_users(&self) -> Option<impl Iterator<Item = PlannedRequest> + use<>> {
         let (users, sessions, share) = (self.workload.arrival.users()?, self.all_sessions()?, self.clone());
         let own = move |_: &u32| (0..users).any(|user| share.has(user));
@@ -118,7 +118,7 @@ impl Schedule {
         Plan::new(Arc::clone(&self.workload), &self.datasets)
     }
 
-    /// The requests of this share in order, without prompts, each with the trace blocks that its prompt begins with.
+    /// The requests of this share in order, without prompts. Each has the trace blocks that its prompt begins with.
     pub fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
         let share = self.clone();
         self.source().filter(move |(request, _)| share.has(request.session()))
@@ -134,8 +134,7 @@ impl Schedule {
         self.requests().map(|request| with_prompt(request, prompts)).collect()
     }
 
-    /// Draws the same requests lazily, building each prompt on demand, so that a long run does not hold all of its
-    /// prompts.
+    /// Draws the same requests lazily, building each prompt on demand. So a long run does not hold all of its prompts.
     pub fn generate_stream(&self, prompts: Arc<PromptBuilder>) -> impl Iterator<Item = RequestSpec> + Send + use<> {
         self.requests().map(move |request| with_prompt(request, &prompts))
     }

@@ -47,7 +47,7 @@ struct Users {
     stream: RandomStream,
 }
 
-/// How a turn ended, as far as what follows depends on it.
+/// End of a turn, as far as what follows depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TurnEnd {
     /// The end of its answer.
@@ -59,7 +59,7 @@ pub(super) struct TurnEnd {
 /// A request whose moment is not known yet, and what releases it.
 type Follower = (PlannedRequest, Release);
 
-/// Why a conversation ended early, and how many turns are missing.
+/// Reason why a conversation ended early, and how many turns are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConversationBreak {
     /// A turn failed or was cut off.
@@ -103,7 +103,8 @@ impl SessionPlanner {
         }
     }
 
-    /// The same with the window of this plan. Where so many conversations begin, all of their turns are in it.
+    /// Returns the planner with the window of this plan. Where so many conversations begin, all of their turns are in
+    /// it.
     pub(super) fn within(self, plan: &PlanFacts) -> Self {
         let requests = self.workload.requests;
         let planned = plan.warmup_requests + plan.measured_requests;
@@ -131,13 +132,13 @@ impl SessionPlanner {
         (next.phase != Phase::Cooldown || next.scheduled < end.after(self.load_after)).then_some(next)
     }
 
-    /// The end of the window of a closed loop that has so many requests, just after the last of them, once
-    /// all are known.
+    /// The end of the window of a closed loop that has so many requests. It is just after the last of them, once all
+    /// are known.
     pub(super) fn counted_end(&self) -> Option<Timestamp> {
         (self.left == Some(0)).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
     }
 
-    /// When the last of the users begins.
+    /// Returns when the last of the users begins.
     fn last_start(&self) -> Timestamp {
         match self.workload.arrival {
             ArrivalPattern::Users { users, ramp_s, .. } => {
@@ -158,8 +159,8 @@ impl SessionPlanner {
         turn.place() + 1 < self.turns_of(request.class, &turn)
     }
 
-    /// The request that follows `last`, which ended like this, and why its conversation ended early, if it
-    /// did. The next is `scheduled` a think time after the end of the last.
+    /// The request that follows `last`, and why its conversation ended early, if it did. `last` ended like this, and
+    /// the next is `scheduled` a think time after that end.
     pub(super) fn after(
         &self,
         last: &PlannedRequest,
@@ -196,16 +197,16 @@ impl SessionPlanner {
         (next, broken)
     }
 
-    /// What follows `last` if it is answered, except its moment and its history: for a later turn of a conversation
-    /// only the index and the new tokens are right, whatever the answer.
+    /// Returns what follows `last` if it is answered, except its moment and its history. For a later turn of a
+    /// conversation only the index and the new tokens are right, whatever the answer.
     pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
         self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).0
     }
 
-    /// What would follow `opener` if answers took no time and had the requested length: all turns of a conversation,
-    /// the next 15 requests of a closed-loop user.
+    /// Returns what would follow `opener` if answers took no time and had the requested length. It is all turns of a
+    /// conversation, or the next 15 requests of a closed-loop user.
     pub(super) fn sketch(&self, opener: PlannedRequest) -> impl Iterator<Item = PlannedRequest> {
-        /// Any number would do: the following requests are determined by these.
+        /// Requests of a user that are sketched. Any number would do: the following requests are determined by these.
         const OF_A_USER: usize = 15;
         let most = if self.users.is_some() { OF_A_USER } else { usize::MAX };
         let after = |last: &PlannedRequest| {

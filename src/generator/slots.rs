@@ -32,9 +32,9 @@ impl ConcurrencyCaps {
 pub(crate) struct Slots<T> {
     caps: ConcurrencyCaps,
     in_flight: u64,
-    /// Of each class, where classes have caps.
+    /// Slots taken by each class, where classes have caps.
     of_class: Vec<u64>,
-    /// Of each class, oldest first; one line for all where classes have no caps.
+    /// Waiting lines of the classes, oldest first; one line for all where classes have no caps.
     waiting: Vec<VecDeque<Waiting<T>>>,
 }
 
@@ -45,7 +45,7 @@ struct Waiting<T> {
 }
 
 impl<T> Slots<T> {
-    /// All slots are free.
+    /// Returns slots that are all free.
     pub(crate) fn new(caps: ConcurrencyCaps) -> Self {
         let of_class = vec![0; caps.classes.len()];
         let waiting = (0..caps.classes.len().max(1)).map(|_| VecDeque::new()).collect();
@@ -68,7 +68,7 @@ impl<T> Slots<T> {
         self.waiting[line].push_back(Waiting { since, class, what });
     }
 
-    /// What waited longest of those for which there is a slot, which it takes.
+    /// Returns what waited longest of those for which there is a slot. It takes the slot.
     pub(crate) fn next(&mut self) -> Option<T> {
         let first = |line: &VecDeque<Waiting<T>>| {
             line.front().filter(|first| self.has_room(first.class)).map(|first| first.since)
@@ -92,7 +92,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// All that still wait, in order of dispatch.
+    /// Returns all that still wait, in order of dispatch.
     pub(crate) fn give_up(&mut self) -> impl Iterator<Item = T> + use<T> {
         let mut waiting: Vec<_> = self.waiting.iter_mut().flat_map(|line| line.drain(..)).collect();
         waiting.sort_by_key(|waiting| waiting.since);

@@ -166,7 +166,8 @@ impl Write for FrameBuffer {
     }
 }
 
-/// From here on, neither a panic nor a signal that ends the process leaves the terminal as it is.
+/// Installs handlers, so that neither a panic nor a signal leaves the terminal as it is. The signals are those that end
+/// the process.
 fn install_exit_handlers() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -177,7 +178,7 @@ fn install_exit_handlers() {
     let _ = start_thread("terminal signals", end_on_signals);
 }
 
-/// Gives the terminal back on the signals that end or suspend the process at once, then does what they ask. Those that
+/// Gives the terminal back on signals that end or suspend the process at once. Then it does what they ask. Those that
 /// ask a run to stop, such as Ctrl-C, have their own listener.
 #[cfg(unix)]
 fn end_on_signals() {

@@ -12,9 +12,9 @@ use crate::clock::Timestamp;
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;
 
-/// How often a terminal's line is redrawn.
+/// Time between two redrawings of a terminal's line.
 const REDRAW: Duration = Duration::from_millis(200);
-/// How often one is printed where there is no terminal.
+/// Time between two printed lines where there is no terminal.
 const PRINT: Duration = Duration::from_secs(5);
 
 pub(super) struct ProgressLine<'a>(&'a WatchedRun);
@@ -89,7 +89,7 @@ pub(super) struct InPlace {
 impl InPlace {
     /// Columns of a bar.
     const BAR: u16 = 20;
-    /// On a narrower terminal the text matters more than a bar.
+    /// Columns of a terminal below which the text matters more than a bar.
     const NARROW: u16 = 110;
     /// Columns that stay free for the `^C` that a terminal echoes: a line that wraps cannot be removed.
     const FREE: u16 = 3;
@@ -124,7 +124,7 @@ impl InPlace {
     }
 }
 
-/// Both, with as much of `text` as has room.
+/// Returns `text` and `tail`, with as much of `text` as has room.
 fn fitted(text: &str, tail: &str, room: usize) -> String {
     truncate_str(text, room.saturating_sub(measure_text_width(tail)), "…").into_owned() + tail
 }

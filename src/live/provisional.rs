@@ -17,13 +17,14 @@ type Remark = (Status, String);
 /// Whether the verdict of a run asks how late requests leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lateness {
-    /// By what it does to latencies.
+    /// Lateness judged by what it does to latencies.
     Judged,
-    /// Latencies count from sending, as in a closed loop, or nobody judges them, as in a smoke run.
+    /// Lateness that no verdict asks for. Latencies count from sending, as in a closed loop, or nobody judges them, as
+    /// in a smoke run.
     NotJudged,
 }
 
-/// All provisional findings after so many seconds of the window: validity first, then each objective.
+/// Returns all provisional findings after so many seconds of the window: validity first, then each objective.
 pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     let mut remarks = validity(snapshot, window_s, objectives, lateness);
     remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));
@@ -47,8 +48,8 @@ fn validity(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], latene
     vec![(Status::Met, format!("no problems so far{seen}"))]
 }
 
-/// p95 of the schedule lag against what it may add to that of the latency, at the most: a run is judged by what it does
-/// add. With few requests one outlier decides p95.
+/// p95 of the schedule lag against the most that it may add to the latency's. A run is judged by what it does add. With
+/// few requests one outlier decides p95.
 fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let lag = snapshot.schedule_lag.window?;
     let latency = snapshot.ttft.window.or(snapshot.e2e.window).map_or(0.0, |spread| millis(spread.p95));
@@ -75,14 +76,15 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
     })
 }
 
-/// How many requests the concurrency cap holds back now.
+/// Says how many requests the concurrency cap holds back now.
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
     let held = || format!("{} queued under the cap; their wait counts", count(queued));
     (queued > 0).then(|| (Status::Undecided, held()))
 }
 
-/// Whether more requests are in flight than when the window began, by more than the load and chance explain.
+/// Says whether more requests are in flight than when the window began. Only more than the load and chance explain
+/// count.
 fn backlog(snapshot: &Snapshot, window_s: f64) -> Option<Remark> {
     /// A shorter window shows nothing.
     const LEAST_S: f64 = 10.0;

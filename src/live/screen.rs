@@ -9,7 +9,7 @@ use super::echo_guard;
 /// Smallest terminal for a dashboard: rows and columns.
 const SMALLEST: (u16, u16) = (12, 60);
 
-/// Where progress goes.
+/// Place where progress goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Screen {
     /// A dashboard on the whole terminal, while a run is on.
@@ -50,8 +50,8 @@ impl Screen {
         matches!(self, Self::Dashboard | Self::Line)
     }
 
-    /// The same for the terminal as it is now: a line where it is too small for a dashboard, and no redrawing
-    /// where this process has moved to the background.
+    /// Returns the screen for the terminal as it is now. It is a line where that is too small for a dashboard, and
+    /// nothing is redrawn where this process has moved to the background.
     pub(super) fn fitting(self) -> Self {
         if self.is_redrawn() && !echo_guard::is_in_foreground() {
             return Self::Plain;

@@ -19,7 +19,7 @@ const SHORT_ELSEWHERE: Duration = Duration::from_millis(2_500);
 const REDRAW: Duration = Duration::from_millis(200);
 /// Least time between two lines elsewhere.
 const PRINT: Duration = Duration::from_secs(5);
-/// From this much time on, it is said how long a step takes, and how much is left of it.
+/// Time from which on it is said how long a step takes. It is also said how much is left of it.
 const LONG: Duration = Duration::from_secs(2);
 
 /// A step that is shown until it is dropped, if it takes long enough.
@@ -29,12 +29,12 @@ pub(crate) struct StepLine {
     _shown: LiveView,
 }
 
-/// What is known of a step. Whoever does it counts; the line's own thread reads.
+/// State of a step. Whoever does it counts; the line's own thread reads.
 #[derive(Debug)]
 struct Step {
     name: Mutex<String>,
     done: AtomicU64,
-    /// How many there are; 0 where nothing is counted.
+    /// Number of its things; 0 where nothing is counted.
     of: AtomicU64,
     clock: RunClock,
 }
@@ -54,19 +54,19 @@ impl StepLine {
         Self { step, _shown: shown }
     }
 
-    /// The same of a step that does so many things.
+    /// Begins a step that does so many things.
     pub(crate) fn counting(screen: Screen, name: impl Into<String>, of: u64) -> Self {
         let line = Self::start(screen, name);
         line.step.of.store(of, Relaxed);
         line
     }
 
-    /// Its next part.
+    /// Names its next part.
     pub(crate) fn at(&self, name: impl Into<String>) {
         *self.step.name.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
     }
 
-    /// So many of its things are done.
+    /// Sets the number of its things that are done.
     pub(crate) fn done(&self, done: u64) {
         self.step.done.store(done, Relaxed);
     }
@@ -99,7 +99,7 @@ impl Step {
         }
     }
 
-    /// Prints it once it has taken a while, and after some time what is new of it, until `stopped` hangs up.
+    /// Prints it once it has taken a while, until `stopped` hangs up. After some time it prints what is new of it.
     fn print(&self, stopped: &Receiver<()>, say: impl Fn(&str)) {
         let mut wait = SHORT_ELSEWHERE;
         let mut printed = None;
@@ -117,7 +117,7 @@ impl Step {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its name; and how much of it is done, and about how long the rest takes.
+    /// Returns the step's name; and how much of it is done, and about how long the rest takes.
     fn describe(&self, now: Timestamp) -> [String; 2] {
         let (done, of) = (self.done.load(Relaxed), self.of.load(Relaxed));
         let passed = now.since(Timestamp::ZERO);

@@ -27,8 +27,8 @@ impl LiveView {
         })
     }
 
-    /// Calls `show` on a thread of this name with the screen that fits, and with what hangs up when this
-    /// value is dropped.
+    /// Calls `show` on a thread of this name with the screen that fits. `show` also gets what hangs up when this value
+    /// is dropped.
     pub(super) fn showing(
         screen: Screen,
         name: &str,

@@ -12,7 +12,7 @@ use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
 use crate::workload::{Purpose, Slo, WorkloadSpec};
 
-/// How much longer a run lasts of which nothing is known yet.
+/// Further time that a run lasts of which nothing is known yet.
 const UNKNOWN: Duration = Duration::from_secs(10);
 
 /// A run that is shown live. The figures stay where they are counted; a screen only reads them.
@@ -28,28 +28,28 @@ pub(crate) struct WatchedRun {
     pub(crate) progress: Arc<Progress>,
     /// The run's clock.
     pub(crate) clock: RunClock,
-    /// What is planned.
+    /// Facts of what is planned.
     pub(crate) plan: PlanFacts,
-    /// How many requests end the run, where the server decides when that is.
+    /// Number of requests that end the run, where the server decides when that is.
     pub(crate) requests: Option<u64>,
-    /// Which requests have planned times.
+    /// Requests that have planned times.
     pub(crate) paced: Paced,
     /// Whether it matters how late they leave.
     pub(crate) lateness: Lateness,
-    /// When it stops waiting for answers.
+    /// Time at which it stops waiting for answers.
     pub(crate) drained: Timestamp,
     /// The objectives of the run.
     pub(crate) objectives: Vec<Objective>,
     /// Whether requests have an SLO.
     pub(crate) has_slo: bool,
-    /// What latencies should not exceed, milliseconds.
+    /// Bounds that latencies should not exceed, milliseconds.
     pub(crate) bounds: Vec<(Metric, f64)>,
     /// The time of day at which the load ends.
     pub(crate) load_ends: String,
 }
 
-/// What latencies should not exceed, milliseconds: what objectives demand of percentiles of all requests; of a latency
-/// without one, what the SLOs demand.
+/// Returns the bounds that latencies should not exceed, milliseconds. They are what objectives demand of percentiles of
+/// all requests; of a latency without one, what the SLOs demand.
 pub(super) fn bounds(workload: &WorkloadSpec, objectives: &[Objective]) -> Vec<(Metric, f64)> {
     type OfSlo = fn(&Slo) -> Option<f64>;
     let of_slo: [(Metric, OfSlo); 3] =
@@ -76,7 +76,7 @@ fn slos(workload: &WorkloadSpec) -> impl Iterator<Item = Slo> {
     of_classes.chain(workload.tenants.iter().filter_map(|tenant| tenant.slo))
 }
 
-/// Which requests leave at times that are known before the run.
+/// Requests that leave at times that are known before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paced {
     /// Every request.
@@ -145,7 +145,7 @@ impl WatchedRun {
         }
     }
 
-    /// What this latency should not exceed, smallest first.
+    /// Returns the bounds that this latency should not exceed, smallest first.
     pub(super) fn bounds_of(&self, metric: Metric) -> Vec<f64> {
         let of_metric = self.bounds.iter().filter(|(other, _)| *other == metric);
         let mut bounds: Vec<f64> = of_metric.map(|(_, bound)| *bound).collect();

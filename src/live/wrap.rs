@@ -2,11 +2,11 @@
 
 use console::measure_text_width;
 
-/// What lines of messages begin with; what follows is indented as far.
+/// Beginnings of lines of messages; what follows is indented as far.
 const HEADS: [&str; 5] = ["error: ", "hint: ", "warning: ", "note: ", "report: "];
-/// How far a line is indented that goes on from one without a head.
+/// Indentation of a line that goes on from one without a head.
 const HANGING: usize = 2;
-/// On narrower terminals nothing is wrapped.
+/// Columns of the narrowest terminal on which lines are wrapped.
 const NARROWEST: usize = 40;
 
 /// The words of `text` in lines of at most `room` columns; a longer word gets its own line.
@@ -63,7 +63,7 @@ fn pieces(line: &str) -> Vec<String> {
     pieces
 }
 
-/// How a command ends that begins with this word; `None` where none begins.
+/// Returns how a command ends that begins with this word; `None` where none begins.
 fn end_of_command(word: &str) -> Option<fn(&str) -> bool> {
     match word {
         "skyline" => Some(|_| false),

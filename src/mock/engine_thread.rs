@@ -35,7 +35,7 @@ pub(crate) struct JobRequest {
     pub(crate) job: Job,
     /// `max_tokens` of the request.
     pub(crate) max_tokens: u32,
-    /// Why it will end.
+    /// Reason why it will end.
     pub(crate) finish: Finish,
     /// Memory of its text, bytes.
     pub(crate) text: usize,
@@ -99,7 +99,7 @@ pub(crate) struct RunningJobs {
     unread: Unread,
 }
 
-/// Why a request was not accepted.
+/// Reason why a request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SubmitError {
     /// The server refuses it.

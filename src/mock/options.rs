@@ -69,7 +69,7 @@ impl Backend {
     }
 }
 
-/// How the mock answers, whatever server is behind it.
+/// Options of how the mock answers, whatever server is behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MockOptions {
     /// Names of adapters served beside the model; each has its own prefixes.
@@ -92,7 +92,8 @@ pub struct MockOptions {
     pub base_path: String,
     /// Whether there is no list of models, as at some gateways.
     pub lists_no_models: bool,
-    /// How its clock waits for the moments of tokens. It knows no timer of a runtime, and takes that for precise.
+    /// Pacing by which its clock waits for the moments of tokens. It knows no timer of a runtime, and takes that for
+    /// precise.
     pub pacing: Pacing,
 }
 
@@ -112,7 +113,7 @@ pub enum PromptDetails {
     /// Left out, as vLLM does by default.
     #[default]
     Hidden,
-    /// With `cached_tokens` in the usage at the end of an answer.
+    /// Details with `cached_tokens` in the usage at the end of an answer.
     Shown,
 }
 

@@ -26,7 +26,7 @@ use crate::clock::{RunClock, start_thread};
 use crate::engine::BaseUrl;
 use crate::random::RandomStream;
 
-/// Why a mock did not start.
+/// Reason why a mock did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum MockStartError {
     /// The address is taken, not this machine's or not allowed.

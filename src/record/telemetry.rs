@@ -200,15 +200,16 @@ pub enum Gauge {
     TemperatureC,
     /// Share of time in which the clocks were lowered to keep to the power limit, 0 to 1.
     SwPowerCap,
-    /// The same, halved or more by the hardware: heat, a power brake, or too high a current.
+    /// Share of time with clocks lowered by the hardware to half or less, 0 to 1. The cause is heat, a power brake, or
+    /// too high a current.
     HwSlowdown,
-    /// The same, to keep to the clocks of another device.
+    /// Share of time with clocks lowered to keep to those of another device, 0 to 1.
     SyncBoost,
-    /// The same, because the device or its memory was too hot.
+    /// Share of time with clocks lowered against heat, 0 to 1. The device or its memory was too hot.
     SwThermalSlowdown,
-    /// The same, halved or more by the hardware because the device was too hot.
+    /// Share of time with clocks lowered by the hardware to half or less against heat, 0 to 1. The device was too hot.
     HwThermalSlowdown,
-    /// The same, halved or more because the power supply asked for it.
+    /// Share of time with clocks lowered to half or less for the power supply, 0 to 1. The power supply asked for it.
     HwPowerBrakeSlowdown,
 }
 

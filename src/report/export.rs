@@ -26,24 +26,24 @@ pub(crate) enum Format {
     Markdown,
 }
 
-/// A format that a report can be asked for in, and the files that it comes in.
+/// A format that a report can be asked for in, with its files.
 #[derive(Debug)]
 pub(crate) struct Export {
-    /// What is typed.
+    /// Name that is typed.
     pub(crate) name: &'static str,
-    /// What it is, in a few words.
+    /// Description of the format in a few words.
     pub(crate) what: &'static str,
-    /// Where it goes unless another place is named.
+    /// Place where it goes unless another is named.
     pub(crate) place: UsualPlace,
-    /// What a run is written as; nothing: it is not for runs.
+    /// Files that a run is written as; empty where the format is not for runs.
     pub(crate) run: &'static [ExportFile<WriteRun>],
-    /// What a sweep is written as.
+    /// Files that a sweep is written as.
     pub(crate) sweep: &'static [ExportFile<WriteOf<Sweep>>],
-    /// What an A/B experiment is written as.
+    /// Files that an A/B experiment is written as.
     pub(crate) ab: &'static [ExportFile<WriteOf<AbTest>>],
 }
 
-/// Where a format goes unless another place is named.
+/// Place where a format goes unless another is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UsualPlace {
     /// Standard output.
@@ -55,15 +55,15 @@ pub(crate) enum UsualPlace {
 /// One file of a format.
 #[derive(Debug)]
 pub(crate) struct ExportFile<W> {
-    /// Its usual name.
+    /// Usual name of the file.
     pub(crate) file: &'static str,
-    /// What its bytes are.
+    /// Kind of its bytes.
     pub(crate) content: Content,
-    /// What writes it.
+    /// Function that writes it.
     pub(crate) write: W,
 }
 
-/// What the bytes of a document are.
+/// Kind of the bytes of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Text, which a terminal can show.
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// What a server or a person says steers no terminal, in whatever form it is printed.
+    /// Text of a server or a person steers no terminal. That holds in whatever form it is printed.
     #[test]
     fn no_text_steers_a_terminal() {
         let mut log = crate::report::sample_runs::hostile();

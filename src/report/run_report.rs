@@ -6,15 +6,15 @@ use crate::analysis::Summary;
 use crate::experiment::Diagnosis;
 use crate::record::RunLog;
 
-/// Where a document is written to.
+/// Place that a document is written to.
 pub(crate) type Out<'a> = &'a mut (dyn Write + Send);
 
 /// A run as every writer gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunReport<'a> {
-    /// What happened.
+    /// Log of what happened.
     pub(crate) log: &'a RunLog,
-    /// What analysis found in it.
+    /// Summary of what analysis found in it.
     pub(crate) summary: &'a Summary,
     /// The regime in which the server seems to be.
     pub(crate) diagnosis: Option<&'a Diagnosis>,

@@ -16,7 +16,7 @@ use crate::workload::{Priority, Slo};
 pub(super) const HOSTILE: &str = "a|b\\|c `x` ``` *d* _e_ <script>alert(1)</script> ]]> & \"q\" 'q' @all #1 ![i](u)\n# \
     EOF\n\u{1b}[31m\u{202e}\0$f$";
 
-/// What `write` makes of a run with these objectives.
+/// Returns what `write` makes of a run with these objectives.
 pub(super) fn report<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(RunReport<'_>) -> T) -> T {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let summary = summarise(log, &objectives);
@@ -28,7 +28,8 @@ pub(super) fn slo(ttft: f64) -> Slo {
     Slo { ttft_ms: Some(ttft), tpot_ms: Some(50.0), e2e_ms: None }
 }
 
-/// Ten requests a second for a minute by vLLM, two priorities with an SLO each, TTFT from 100 to 400 ms.
+/// Ten requests a second for a minute by vLLM. They have two priorities with an SLO each, and a TTFT from 100 to 400
+/// ms.
 pub(super) fn minute() -> RunLog {
     let records = (0..600).map(|i| {
         let at = i * 100;

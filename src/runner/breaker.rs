@@ -21,11 +21,11 @@ pub struct Breaker {
     comparison: Comparison,
     bound: f64,
     lasting: Duration,
-    /// As it was typed.
+    /// The condition as it was typed.
     text: String,
 }
 
-/// What a breaker watches.
+/// The figure that a breaker watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 enum BreakerFigure {
@@ -145,7 +145,7 @@ impl BreakerWatch {
 }
 
 impl Breaker {
-    /// What it found at `now`, in words, if it ends the run.
+    /// Returns its finding at `now`, in words, if it ends the run.
     fn found(
         &self,
         now: Timestamp,

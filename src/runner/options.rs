@@ -17,10 +17,10 @@ pub struct RunOptions {
     pub timeouts: Timeouts,
     /// How long after the last dispatch of the window to wait for answers before they are censored.
     pub drain: Duration,
-    /// When a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a
-    /// request has no limit but the drain.
+    /// Rules on when a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a request
+    /// has no limit but the drain.
     pub retries: Option<Arc<RetryPolicy>>,
-    /// What ends the run early.
+    /// Conditions that end the run early.
     pub breakers: Vec<Breaker>,
     /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,

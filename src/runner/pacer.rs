@@ -57,7 +57,7 @@ impl Drop for FeedWitness {
 pub(super) struct ReadyRequest {
     /// Its entry in the plan; its prompt is in the body.
     pub(super) request: PlannedRequest,
-    /// What is written to the socket.
+    /// The request as it is written to the socket.
     pub(super) prepared: PreparedRequest,
     /// Its prompt, where it opens a session whose later turns repeat it.
     pub(super) said: Option<Prompt>,

@@ -22,7 +22,7 @@ use crate::workload::RetryPolicy;
 /// A request that has ended.
 #[derive(Debug)]
 pub struct FinishedRequest {
-    /// What happened to it.
+    /// The record of what happened to it.
     pub record: RequestRecord,
     /// The answer's text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
@@ -35,12 +35,12 @@ impl From<RequestRecord> for FinishedRequest {
     }
 }
 
-/// What the requests of a run share.
+/// Context that the requests of a run share.
 pub(super) struct RequestContext<'a, E> {
-    /// Where they go.
+    /// The engine that they go to.
     pub(super) engine: &'a E,
     pub(super) clock: RunClock,
-    /// When its clients give up, send it again and hedge.
+    /// The rules by which its clients give up, send it again and hedge.
     pub(super) rules: ClientRules<'a>,
     pub(super) progress: &'a Progress,
     /// Censors them.

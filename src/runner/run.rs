@@ -30,7 +30,7 @@ pub struct Run<E> {
     pub engine: Arc<E>,
     /// The clock of every stamp; its zero is that of the schedule.
     pub clock: RunClock,
-    /// What is planned: the run ends when all of it has ended.
+    /// Facts of the plan. The run ends when all that is planned has ended.
     pub plan: PlanFacts,
     /// The options.
     pub options: RunOptions,

@@ -14,21 +14,21 @@ const PATH: &str = "--path";
 /// Options whose value may hold a secret.
 const SECRET: [&str; 5] = [HEADER, PATH, "--extra-body", "--switch-cmd", "--reset-cmd"];
 
-/// What a command line that is typed again ends with where something in it is masked: a comment for the shell.
+/// The end of a command line that is typed again, where something in it is masked. It is a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
 
 /// The arguments of this process with the options that were not typed.
 #[derive(Debug, Default)]
 pub(crate) struct InEffect {
-    /// All of them, the program first.
+    /// The arguments, all of them, the program first.
     pub(crate) arguments: Vec<OsString>,
-    /// Those among them that were not typed, each with where it comes from.
+    /// Arguments among them that were not typed, each with where it comes from.
     pub(crate) settings: Vec<(String, String)>,
-    /// What to say of the environment before anything is done.
+    /// Warnings of the environment, to be given before anything is done.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What is in effect, as the arguments of a process are: once, for all of it.
+/// The arguments in effect, once for all of the process.
 static IN_EFFECT: OnceLock<InEffect> = OnceLock::new();
 
 /// Makes these the arguments of this process.

@@ -120,27 +120,27 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// What was typed has a mistake.
+    /// Returns a stop because of a mistake in what was typed.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string(), of_server: false }
     }
 
-    /// What was asked cannot be done.
+    /// Returns a stop because what was asked cannot be done.
     pub(crate) fn impossible(message: impl Display) -> Self {
         Self { exit: Exit::Invalid, message: message.to_string(), of_server: false }
     }
 
-    /// The user stopped it.
+    /// Returns a stop by the user.
     pub(crate) fn interrupted(message: impl Display) -> Self {
         Self { exit: Exit::Interrupted, message: message.to_string(), of_server: false }
     }
 
-    /// The same, with what it is about before it.
+    /// Returns the stop with what it is about before its message.
     pub(crate) fn about(self, what: &str) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
-    /// The same, as a failure of the server: it did not start, did not become ready, or ended.
+    /// Returns the stop as a failure of the server. The server did not start, did not become ready, or ended.
     pub(crate) fn of_server(self) -> Self {
         Self { of_server: true, ..self }
     }
@@ -177,7 +177,7 @@ pub(crate) fn all(outcomes: impl IntoIterator<Item = Result<(), Stop>>) -> Resul
     outcomes.into_iter().reduce(|one, other| both(one, other).map(drop)).unwrap_or(Ok(()))
 }
 
-/// What the shell expects of a process that was interrupted.
+/// The exit code that the shell expects of a process that was interrupted.
 const EXIT_CODE: i32 = 130;
 
 /// The one listener of the process.
@@ -190,14 +190,14 @@ pub(crate) struct Interrupts {
     begun: Arc<AtomicBool>,
     /// Several runs are: there is something to report between them too.
     series: Arc<AtomicBool>,
-    /// When the last signal came.
+    /// The moment when the last signal came.
     heard: Arc<Mutex<Option<Instant>>>,
 }
 
 /// A signal other than Ctrl-C that follows one within this time repeats it.
 const ECHO: Duration = Duration::from_secs(1);
 
-/// What asks for a stop.
+/// A signal that asks for a stop.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     CtrlC,
@@ -331,7 +331,7 @@ async fn each_stop(mut heed: impl FnMut(Signal)) -> io::Result<()> {
     }
 }
 
-/// The same, of Ctrl-C alone.
+/// Calls `heed` at each Ctrl-C.
 #[cfg(not(unix))]
 async fn each_stop(mut heed: impl FnMut(Signal)) -> io::Result<()> {
     loop {

@@ -14,7 +14,7 @@ use crate::workload::{RequestClass, WorkloadSpec};
 pub(crate) struct Opened(Vec<(Vec<RequestClass>, Vec<RequestClass>, Arc<Datasets>)>);
 
 impl Opened {
-    /// As [`open`], where no workload with the same classes came before.
+    /// Opens files as [`open`], where no workload with the same classes came before.
     pub(crate) fn open(
         &mut self,
         spec: WorkloadSpec,

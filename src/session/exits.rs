@@ -24,13 +24,13 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What counts as a failure, as the user wishes.
+/// The user's rules on what counts as a failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExitRules {
     pub(crate) invalid: InvalidRuns,
-    /// What an objective counts as that is undecided; absent where the user does not say it.
+    /// The outcome that an undecided objective counts as. Absent where the user does not say it.
     pub(crate) undecided: Option<Undecided>,
-    /// What an A/B test requires of B.
+    /// The demand of an A/B test on B.
     pub(crate) require: Require,
 }
 
@@ -86,8 +86,8 @@ impl ExitRules {
     }
 }
 
-/// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up,
-/// even if every objective is met, and where a circuit breaker ended the run, whatever its figures are worth.
+/// Returns the exit of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep
+/// up, even if every objective is met, and where a circuit breaker ended the run, whatever its figures are worth.
 pub(crate) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> Exit {
     if summary.breaker.is_some() {
         return Exit::Missed;
@@ -96,7 +96,7 @@ pub(crate) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> E
     of(&summary.verdict, rules.all_pass(objectives, printer), rules)
 }
 
-/// Of several runs, likewise.
+/// Returns the exit of several runs, likewise.
 pub(super) fn of_repeats(repeats: &Repeats, rules: ExitRules, printer: Printer) -> Exit {
     let objectives = repeats.objectives.iter().map(|one| (one.status, one.figure.is_some()));
     of(&repeats.verdict, rules.all_pass(objectives, printer), rules)
@@ -112,7 +112,7 @@ fn of(verdict: &Verdict, met: bool, rules: ExitRules) -> Exit {
     }
 }
 
-/// Of a sweep.
+/// Returns the exit of a sweep.
 pub(super) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exit {
     rules.check_use(sweep.answer.is_none(), "objective", printer);
     let gone = sweep.stopped == StopReason::ServerGone;
@@ -142,7 +142,7 @@ pub(super) fn of_sweep(sweep: &Sweep, rules: ExitRules, printer: Printer) -> Exi
     }
 }
 
-/// Of an A/B test, by what was required of B.
+/// Returns the exit of an A/B test, by what was required of B.
 pub(super) fn of_ab(verdict: AbVerdict, require: Require) -> Exit {
     match (verdict, require) {
         (AbVerdict::Unfinished, _) => Exit::Interrupted,
@@ -156,7 +156,7 @@ pub(super) fn of_ab(verdict: AbVerdict, require: Require) -> Exit {
     }
 }
 
-/// Of a table. 3 before 1: INVALID figures confirm and refute nothing.
+/// Returns the exit of a table. 3 before 1: INVALID figures confirm and refute nothing.
 pub(super) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
     if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;
@@ -171,7 +171,7 @@ pub(super) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
     }
 }
 
-/// Of a tuning.
+/// Returns the exit of a tuning.
 pub(super) fn of_tune(tune: &Tune) -> Exit {
     let none_ran = tune.variants.iter().all(|variant| variant.trials.is_empty());
     match tune.stopped {

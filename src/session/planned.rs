@@ -10,7 +10,7 @@ use crate::record::{PlanFacts, Repeat, Shard};
 use crate::session::console::Stop;
 use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 
-/// What gives a run more to measure, by the options of a run by itself.
+/// Advice on how to give a run by itself more to measure, by its options.
 const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
 
 /// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
@@ -23,11 +23,11 @@ pub(crate) struct PlannedRun {
     pub(crate) repeat: Option<Repeat>,
     /// The workload, with the run's own seed.
     pub(crate) workload: WorkloadSpec,
-    /// What was drawn from it.
+    /// The schedule that was drawn from it.
     pub(crate) schedule: Schedule,
     /// The facts of that.
     pub(crate) plan: PlanFacts,
-    /// What it is part of, and which part, in words; absent for a run by itself.
+    /// The whole that it is part of, and which part, in words. Absent for a run by itself.
     pub(crate) part: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
     text(&folder.join(PAGE), &page)
 }
 
-/// The same with the log itself.
+/// Writes the log, the summary and the page of a run.
 pub(crate) fn run_with_log(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
     report.log.store(folder).map_err(Stop::impossible)?;
     run(report, folder)

@@ -24,26 +24,26 @@ pub(crate) use requests::RequestSettings;
 #[derive(Clone, Debug)]
 pub(crate) struct RunSettings {
     pub(crate) server: ServerSettings,
-    /// What serves, as the user describes it.
+    /// The deployment that serves, as the user describes it.
     pub(crate) deployment: DeploymentFacts,
     pub(crate) requests: RequestSettings,
-    /// What is read of the server meanwhile.
+    /// Settings of what is read of the server meanwhile.
     pub(crate) telemetry: TelemetrySettings,
     pub(crate) machine: MachineCheck,
     /// How the threads that measure wait for their moments.
     pub(crate) pacing: Pacing,
     pub(crate) share: Share,
-    /// What each run is judged by.
+    /// Objectives that each run is judged by.
     pub(crate) objectives: Vec<Objective>,
     /// Percentiles of the table of latencies; empty: the usual ones.
     pub(crate) percentiles: Vec<f64>,
-    /// Which option lowers a load that is too much for this machine.
+    /// The option that lowers a load which is too much for this machine.
     pub(crate) load_option: LoadOption,
-    /// Where progress is shown.
+    /// The screen that progress is shown on.
     pub(crate) screen: Screen,
 }
 
-/// Which server, and what every request asks of it alike.
+/// The server, and what every request asks of it alike.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSettings {
     pub(crate) address: ServerAddress,
@@ -85,12 +85,12 @@ impl ServerSettings {
         answer_tokens(&self.extra_body, planned)
     }
 
-    /// What every request asks for alike.
+    /// Returns the parameters that every request asks for alike.
     pub(crate) fn parameters(&self, priority: PriorityField) -> RequestParameters {
         self.sampling.parameters(&self.extra_body, priority, self.session_header.as_ref())
     }
 
-    /// The same server, reached at `url`.
+    /// Returns the server as a target, reached at `url`.
     pub(crate) fn target(&self, url: BaseUrl) -> Target {
         Target {
             endpoint: self.endpoint,
@@ -123,29 +123,30 @@ pub(crate) struct TelemetrySettings {
 /// Whether the GPUs of this machine are read through the management library of their driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalGpus {
-    /// All, or there are no runs.
+    /// Every GPU of this machine is read, or there are no runs.
     Named,
-    /// Those that hold a model, where the server is on this machine and no page is about devices.
+    /// The GPUs that hold a model. They are read where the server is on this machine and no page is about devices.
     IfServing,
-    /// Never.
+    /// No GPUs are read.
     Unread,
 }
 
 /// Whether this machine is measured before a run, and a plan refused that is too much for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MachineCheck {
-    /// It is measured, and too much is refused.
+    /// The machine is measured, and too much is refused.
     Enforced,
-    /// The same, and a machine that is not fit is refused, for its runs would be invalid.
+    /// The machine is measured; too much, and a machine that is not fit, are refused. The runs of such a machine would
+    /// be invalid.
     EnforcedForSeries,
-    /// It is measured, and too much is executed all the same.
+    /// The machine is measured, and too much is executed all the same.
     Overridden,
-    /// It is not measured.
+    /// The machine is not measured.
     Skipped,
 }
 
 impl MachineCheck {
-    /// The same for runs that take their time together.
+    /// Returns the check for runs that take their time together.
     pub(crate) fn of_series(self) -> Self {
         match self {
             Self::Enforced | Self::EnforcedForSeries => Self::EnforcedForSeries,

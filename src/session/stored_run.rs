@@ -46,7 +46,7 @@ impl JudgedRun {
     }
 }
 
-/// The same log with what came of holding its records to its plan.
+/// Returns the log with the result of holding its records to its plan.
 fn held_to_plan(log: RunLog) -> RunLog {
     match log.plan_check {
         Some(_) => log,
@@ -85,7 +85,7 @@ fn broken_off_at_once(folder: &Path) -> bool {
 /// Name of a run's folder before its number.
 const PREFIX: &str = "run-";
 
-/// What follows the name of a run's folder when the run was broken off, before a number.
+/// Suffix of the folder of a run that was broken off, before a number.
 pub(crate) const BROKEN_OFF: &str = "broken-off";
 
 /// Whether `folder` is that of a run which was broken off, kept beside its place.

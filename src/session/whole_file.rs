@@ -49,7 +49,7 @@ fn missing_folder(path: &Path) -> Option<&Path> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
 }
 
-/// What a whole file takes the place of.
+/// The thing that a whole file takes the place of.
 enum Found {
     Nothing,
     File(fs::Permissions),

@@ -19,7 +19,7 @@ pub struct Job {
     pub output_tokens: u32,
     /// Urgency as vLLM's `priority`: lower is sooner, 0 is normal.
     pub priority: i32,
-    /// Index of its class in the workload's list; absent where that is not known, as over HTTP.
+    /// Index of its class in the workload's list. Absent where that is not known, as over HTTP.
     pub class: Option<u16>,
     /// The prefix of its tokens that other jobs may share.
     pub prefix: PrefixHashes,
@@ -41,8 +41,8 @@ pub const fn urgency(priority: Priority) -> i32 {
     }
 }
 
-/// The hashes of a job's leading full blocks, as far as any other job has the same tokens; empty for a prompt that
-/// is like no other, which then costs no memory however long it is.
+/// The hashes of a job's leading full blocks, as far as any other job has the same tokens. They are empty for a prompt
+/// that is like no other, which then costs no memory however long it is.
 ///
 /// As in vLLM a block's hash covers all tokens up to its end, so equal hashes mean equal prefixes. The hashes may
 /// reach past the prompt into the answer, where a later turn of a conversation repeats that.

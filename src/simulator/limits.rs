@@ -87,7 +87,7 @@ pub struct Speculation {
 }
 
 impl Speculation {
-    /// How many of `proposed` tokens are accepted.
+    /// Returns how many of `proposed` tokens are accepted.
     pub(crate) fn accepted(&self, proposed: u32, stream: &mut RandomStream) -> u32 {
         (0..proposed).take_while(|_| stream.unit() < self.acceptance).count() as u32
     }

@@ -31,7 +31,7 @@ pub trait SimulatedServer {
         self.cancel(now, id)
     }
 
-    /// When it must be advanced next; `None` while it is idle.
+    /// Returns when it must be advanced next; `None` while it is idle.
     fn next_event(&self) -> Option<Timestamp>;
 
     /// Processes what is due at `now`: adds the tokens produced to `events`, and starts new work.
@@ -105,13 +105,13 @@ pub struct TokenEvent {
 /// Facts known with a job's first token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstToken {
-    /// When it left the queue for its first step.
+    /// Moment when it left the queue for its first step.
     pub scheduled: Timestamp,
     /// Tokens of its prompt that came from the prefix cache.
     pub cached_tokens: u32,
 }
 
-/// Why a job is refused.
+/// Reason why a job is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reject {
     /// Prompt and answer are longer than the model's context.
@@ -146,7 +146,7 @@ pub enum Reject {
     Full {
         /// Most requests that it admits of this kind.
         limit: u32,
-        /// When the client may come again, where the server says so.
+        /// Time after which the client may come again, where the server says so.
         retry_after: Option<Duration>,
     },
 }
@@ -160,7 +160,7 @@ impl Reject {
         }
     }
 
-    /// When the client may come again, where the refusal says so.
+    /// Returns after what time the client may come again, where the refusal says so.
     pub const fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Full { retry_after, .. } => retry_after,

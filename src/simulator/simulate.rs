@@ -14,17 +14,17 @@ pub struct JobHistory {
     pub job: JobId,
     /// Its arrival.
     pub arrived: Timestamp,
-    /// When it left the queue for its first step; absent when no token came.
+    /// Moment when it left the queue for its first step; absent when no token came.
     pub scheduled: Option<Timestamp>,
     /// Prompt tokens that came from a prefix cache.
     pub cached_tokens: u32,
     /// Its tokens.
     pub chunks: ChunkTrain,
-    /// How it ended.
+    /// End that it came to.
     pub end: JobEnd,
 }
 
-/// How a job ended.
+/// End that a job came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
     /// Completed.
@@ -56,7 +56,7 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         self.server
     }
 
-    /// When the server must be advanced next.
+    /// Returns when the server must be advanced next.
     pub fn next_event(&self) -> Option<Timestamp> {
         self.server.next_event()
     }

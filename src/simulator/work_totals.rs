@@ -37,7 +37,7 @@ pub struct WorkTotals {
     pub short_of_tokens_s: f64,
 }
 
-/// Why the first waiting request did not enter a step.
+/// Reason why the first waiting request did not enter a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
     /// Too few KV blocks were free.

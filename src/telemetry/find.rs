@@ -14,12 +14,12 @@ pub(crate) struct FoundPage {
     pub(super) origin: ReadingOrigin,
     /// Its entry in the run's header.
     pub(crate) source: TelemetrySource,
-    /// Why it cannot be read, if so.
+    /// Reason why it cannot be read, if so.
     pub(crate) problem: Option<String>,
     identity: Option<PageIdentity>,
 }
 
-/// Where readings come from.
+/// Source that readings come from.
 #[derive(Clone, Debug)]
 pub(super) enum ReadingOrigin {
     /// A page.
@@ -40,11 +40,11 @@ pub(super) struct PageIdentity {
     counts: bool,
 }
 
-/// When its process began, as Prometheus' client libraries export it.
+/// Series of when a page's process began, as Prometheus' client libraries export it.
 const PROCESS_START: &str = "process_start_time_seconds";
-/// When a series began.
+/// Ending of the name that says when a series began.
 const SERIES_START: &str = "_created";
-/// How the names of totals end.
+/// Endings of the names of totals.
 const TOTALS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 /// Labels of a device whose values no other device has.
 const DEVICE: [&str; 2] = ["UUID", "serial_number"];

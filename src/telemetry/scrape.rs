@@ -14,7 +14,7 @@ use crate::clock::{RunClock, Timestamp, start_thread};
 use crate::engine::{MetricNames, MetricsClient};
 use crate::record::Reading;
 
-/// When pages are read.
+/// Moments at which pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScrapeTimes {
     /// The interval.
@@ -99,7 +99,7 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
     }
 }
 
-/// Where a reader reads.
+/// Source that a reader reads.
 enum Opened {
     Page(Box<MetricsClient>, &'static MetricNames),
     Library(LocalDevices),

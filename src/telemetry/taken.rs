@@ -8,7 +8,7 @@ use crate::record::{DeviceReading, Gauge, PageKind, Reading};
 /// Devices of a page that are stored: more than any server has.
 const MOST: usize = 1_024;
 
-/// How much of a page is read.
+/// Part of a page that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     /// Everything.
@@ -79,7 +79,7 @@ pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
     taken
 }
 
-/// For which shares of time the clocks of a device were lowered.
+/// Returns the shares of time for which the clocks of a device were lowered.
 fn throttling(names: &MetricNames, series: &MetricSeries<'_>) -> BTreeMap<Gauge, f64> {
     let value = |name: &str| Some(series.get(names.own(name)?)?.first()?.value).filter(|value| *value >= 0.0);
     let mask = names.throttle_mask.iter().find_map(|name| value(name));

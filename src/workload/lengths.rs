@@ -141,18 +141,19 @@ impl Distribution {
         if value.is_number() { Some(Self::Constant { value: tokens(value)? }) } else { Self::read(value) }
     }
 
-    /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
-    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, at least 1 (vLLM,
-    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). `None` where that exceeds the limit.
+    /// Returns the lengths that `vllm bench serve` draws for its options. With `--random-input-len` (or
+    /// `--random-output-len`) and `--random-range-ratio` they are uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 +
+    /// ratio)⌉, at least 1 (vLLM, `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). `None` where that
+    /// exceeds the limit.
     fn vllm_range(length: u32, ratio: f64) -> Option<Self> {
         let bound = |factor: f64| f64::from(length) * factor;
         let (min, max) = (bound(1.0 - ratio).floor().max(1.0), bound(1.0 + ratio).ceil());
         (max <= f64::from(TOKEN_LIMIT)).then_some(Self::Uniform { min: min as u32, max: max as u32 })
     }
 
-    /// What SGLang's `bench_serving` draws for the same options, with another meaning of the ratio: uniform from
-    /// ⌊length × ratio⌋, at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
-    /// `compute_random_lens`).
+    /// Returns the lengths that SGLang's `bench_serving` draws for the same options. The ratio has another meaning:
+    /// they are uniform from ⌊length × ratio⌋, at least 1, to length (SGLang,
+    /// `python/sglang/benchmark/datasets/common.py`, `compute_random_lens`).
     fn sglang_range(length: u32, ratio: f64) -> Self {
         Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
     }

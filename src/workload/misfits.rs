@@ -8,7 +8,7 @@ use super::reading::value::{Allowed, RATE, SECONDS};
 use super::spec::WorkloadSpec;
 
 impl WorkloadSpec {
-    /// What a change can put out of range, or beside what it does not go with.
+    /// Finds what a change can put out of range, or beside what it does not go with.
     pub(super) fn misfits(&self) -> impl Iterator<Item = String> {
         let horizon = SECONDS.mistake("horizon_s", self.horizon_s);
         let rates = self.arrival.rates().into_iter();

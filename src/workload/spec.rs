@@ -111,7 +111,7 @@ fn window(
     Some((horizon_s, warmup_s))
 }
 
-/// What a run is for: what its verdict judges.
+/// The purpose of a run: what its verdict judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -8,9 +8,9 @@ use super::prompt::PromptSource;
 use super::spec::WorkloadSpec;
 
 impl WorkloadSpec {
-    /// The same with the SHA-256 of each text in its place: of templates and questions, of golden prompts and what is
-    /// expected of their answers, of tools and schemas. It draws the same plan, which no text decides; names,
-    /// lengths and rates stay.
+    /// Returns the workload with the SHA-256 of each text in its place. The texts are those of templates and questions,
+    /// of golden prompts and what is expected of their answers, of tools and schemas. It draws the same plan, which no
+    /// text decides; names, lengths and rates stay.
     #[must_use]
     pub fn without_texts(&self) -> Self {
         let mut spec = self.clone();

@@ -185,7 +185,7 @@ impl LoadSpike {
     }
 }
 
-/// What is run where options say what the requests are like and no workload is named.
+/// The workload that is run where options describe the requests and none is named.
 const SYNTHETIC: &str = r#"
 name = "synthetic"
 description = "One kind of request, as the command line describes it."

@@ -5,7 +5,7 @@ use crate::units::three_digits;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::trace::source::beyond;
 
-/// What bounds a run.
+/// The bounds of a run.
 pub(super) struct RunLength<'a> {
     pub(super) horizon_s: f64,
     pub(super) requests: Option<u64>,

@@ -26,7 +26,8 @@ pub struct ConstantArrivals {
 }
 
 impl ConstantArrivals {
-    /// Of arrivals in order, seconds; absent unless `pattern` is constant and something arrived.
+    /// Measures how arrivals, in order and in seconds, keep a constant interval. Absent unless `pattern` is constant
+    /// and something arrived.
     pub(super) fn new(pattern: &ArrivalPattern, seconds: &[f64]) -> Option<Self> {
         let ArrivalPattern::Constant { rate_per_s } = *pattern else { return None };
         let late = |(k, moment): (usize, &f64)| (moment - (k + 1) as f64 / rate_per_s) * 1e3;

@@ -20,7 +20,7 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 pub struct ClassArrivals {
     /// Name of the class.
     pub class: String,
-    /// Its process.
+    /// Arrival process of the class.
     pub arrival: ArrivalPattern,
     /// Arrivals as the plan has them.
     pub planned: Option<ArrivalSequence>,
@@ -29,7 +29,8 @@ pub struct ClassArrivals {
 }
 
 impl ClassArrivals {
-    /// Of every class of `workload`, if each has a process of its own, from all requests in the order of the plan.
+    /// Returns the arrivals of every class of `workload`, if each has a process of its own. They are taken from all
+    /// requests in the order of the plan.
     pub(super) fn new(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Vec<Self> {
         let ArrivalPattern::ByClass { classes: patterns } = &workload.arrival else { return Vec::new() };
         let classes = workload.classes.iter().zip(patterns).zip(0..);

@@ -21,14 +21,15 @@ const UNRESOLVED_S: f64 = 1e-6;
 pub(super) struct ExpectedArrivals {
     /// Steps of the clock from arrival to arrival, the first from the run's zero.
     pub(super) steps: Vec<f64>,
-    /// What the clock shows at the end of the stretch.
+    /// Reading of the clock at the end of the stretch.
     pub(super) whole: f64,
     /// Arrivals expected by the moment of the last one, whatever came before it.
     pub(super) by_last: f64,
 }
 
 impl ExpectedArrivals {
-    /// Of arrivals in order, each in seconds and with its place in the plan, over a stretch of `span_s` seconds.
+    /// Puts arrivals on the clock of their process, over a stretch of `span_s` seconds. They come in order, each in
+    /// seconds and with its place in the plan.
     pub(super) fn new(pattern: &ArrivalPattern, hidden: &LatentStates, span_s: f64, arrivals: &[(f64, usize)]) -> Self {
         let seconds = || arrivals.iter().map(|arrival| arrival.0);
         let mut clock = Clock::new();
@@ -159,7 +160,7 @@ impl DeclaredGaps {
         due.clamp(0.0, MOST)
     }
 
-    /// The same over the rest of a gap that was under way when the run began: −ln of rate · ∫ P(gap > u) du from
+    /// Integrates the hazard over the rest of a gap under way when the run began: −ln of rate · ∫ P(gap > u) du from
     /// `seconds` on (Cox, *Renewal Theory*, 1962, section 5.4).
     ///
     /// Gamma with shape k at z = k·rate·seconds: Q(k + 1, z) − z/k · Q(k, z). Weibull: Q(1/shape,

@@ -23,7 +23,7 @@ pub struct ArrivalFigures {
     /// Arrivals as requests were dispatched, counting one that left on time (see [`ArrivalFigures::of_delivery`]) as
     /// dispatched at its very moment. A wait for a slot under a cap comes after that and is no part of it.
     pub delivered: Option<ArrivalSequence>,
-    /// What delivery did to the plan; absent for fewer than 100 requests.
+    /// Effect of the delivery on the plan. Absent for fewer than 100 requests.
     pub shift: Option<ArrivalShift>,
     /// Why nothing can be said; absent when it can.
     pub untested: Option<Untested>,
@@ -81,7 +81,8 @@ impl ArrivalFigures {
         Self { delivered: None, shift: None, classes: classes.collect(), ..figures }
     }
 
-    /// Of all requests of a workload in the order of its plan, as far as they are before `until`.
+    /// Computes the figures of all requests of a workload in the order of its plan. They count as far as they are
+    /// before `until`.
     fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: Vec<Departure>) -> Self {
         let classes = ClassArrivals::new(workload, until, &departures);
         let moments: Vec<_> = departures.into_iter().map(|request| (request.planned, request.delivered)).collect();
@@ -94,7 +95,7 @@ impl ArrivalFigures {
         Self { untested: Some(why), ..Self::default() }
     }
 
-    /// Of a run.
+    /// Computes the figures of the arrivals of a run.
     pub(crate) fn from_log(log: &RunLog) -> Self {
         if log.header.workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);

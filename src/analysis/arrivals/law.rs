@@ -13,9 +13,9 @@ pub(super) enum GapLaw {
     Specified,
     /// No chance in them.
     Metronome,
-    /// Those of a trace, which declares no process.
+    /// Gaps of a trace, which declares no process.
     Replayed,
-    /// Not at all: each class has a law of its own.
+    /// No test at all: each class has a law of its own.
     ByClass,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn process_name(pattern: &ArrivalPattern) -> String {
     }
 }
 
-/// Which arrivals a rule is about.
+/// Names the arrivals that a rule is about.
 pub(super) fn adjective(rule: Rule) -> &'static str {
     if rule == Rule::PlannedArrivals { "planned" } else { "delivered" }
 }

@@ -15,7 +15,7 @@ use crate::workload::ArrivalPattern;
 /// Fewest arrivals that show a process: seven slices of seven.
 pub(super) const FEWEST: u64 = 50;
 
-/// What a sequence of arrivals looks like, from the run's zero on.
+/// Figures of a sequence of arrivals, from the run's zero on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalSequence {

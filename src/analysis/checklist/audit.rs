@@ -8,16 +8,16 @@ use super::limits::cannot_conclude;
 use super::sentence::strongest;
 use crate::analysis::judgements::Checklist;
 
-/// What a result bears.
+/// Conclusions that a result bears, and those that it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Audit {
-    /// Which result: a run, a file, a run of a file.
+    /// Name of the result: a run, a file, a run of a file.
     pub name: String,
     /// The strongest sentence that its data bears; absent where it bears none.
     pub strongest_sentence: Option<String>,
-    /// What cannot be concluded from it, each with the reason.
+    /// Conclusions that the result does not bear, each with the reason.
     pub cannot_conclude: Vec<String>,
-    /// What the tool's method makes of the figures.
+    /// Effects of the tool's method on the figures.
     pub method: Vec<String>,
     /// The checklist; absent for smoke runs and simulations.
     pub checklist: Option<Checklist>,

@@ -8,10 +8,10 @@ use crate::analysis::requests::LoadForm;
 use crate::units::{counted, three_digits};
 use crate::workload::{LengthCounts, LengthSpread};
 
-/// What is known of a result. Absent fields are not known.
+/// Facts that are known of a result. Absent fields are not known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// What answered, and who measured it.
+    /// Source of the result: what answered, and who measured it.
     pub source: ResultSource,
     /// The verdict; absent where the tool has none.
     pub outcome: Option<VerdictOutcome>,
@@ -25,7 +25,7 @@ pub struct Evidence {
     pub streamed: Option<bool>,
     /// When requests arrived.
     pub arrivals: Option<ArrivalEvidence>,
-    /// What makes a request wait for an answer before it.
+    /// Form of the load: what makes a request wait for an answer before it.
     pub load: Option<LoadForm>,
     /// The most requests in flight, where the wait for a slot counts in no latency.
     pub uncounted_cap: Option<u64>,
@@ -41,7 +41,7 @@ pub struct Evidence {
     pub failed: Option<u64>,
     /// Classes, tenants and models that share the server, whichever are most.
     pub traffics: Option<u64>,
-    /// What the prefix cache held, in words.
+    /// Content of the prefix cache, in words.
     pub prefix_cache: Option<String>,
     /// Answers that were judged, and those that passed; (0, 0) where it is known that none was.
     pub judged_answers: Option<(u64, u64)>,
@@ -67,15 +67,15 @@ pub struct Evidence {
     pub gpus: Option<u64>,
     /// Whether `hardware` says how many.
     pub counts_gpus: CountsGpus,
-    /// What is known of the server besides, by name, and the names of what is not.
+    /// Further facts of the server by name. `None` are those that are not known.
     pub serving: Vec<(&'static str, Option<String>)>,
-    /// What the tool's method makes wrong, where the file shows that it applies.
+    /// Errors of the tool's method, where the file shows that it applies.
     pub method: Vec<String>,
     /// Cures of the tool's own, in place of Skyline's options.
     pub cures: Vec<(ChecklistRule, &'static str)>,
 }
 
-/// What answered, and who measured it.
+/// Source of a result: what answered, and who measured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ResultSource {
     /// Skyline, against a server.
@@ -101,9 +101,9 @@ impl ResultSource {
 /// Whether the name of the hardware says how many accelerators there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CountsGpus {
-    /// It does, as an exporter's: `2 × NVIDIA H100`.
+    /// Name that says the number, as an exporter's does: `2 × NVIDIA H100`.
     InName,
-    /// It does not.
+    /// Name that does not say the number.
     #[default]
     Apart,
 }
@@ -122,18 +122,18 @@ pub struct ArrivalEvidence {
 /// How alike arrivals are to those of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalShape {
-    /// At random, or as in a trace.
+    /// Arrivals at random, or as in a trace.
     LikeTraffic,
-    /// Evenly.
+    /// Arrivals that come evenly.
     Even,
-    /// All at once.
+    /// Arrivals that come all at once.
     AtOnce,
-    /// When answers end.
+    /// Arrivals that come when answers end.
     Closed,
 }
 
 impl ArrivalShape {
-    /// Above this shape gamma gaps vary by less than half of their mean: nearly even.
+    /// Shape above which gamma gaps vary by less than half of their mean: nearly even.
     const NEARLY_EVEN: f64 = 4.0;
 
     /// Pattern of gaps of a gamma distribution of this shape, where 1 is Poisson.
@@ -142,7 +142,7 @@ impl ArrivalShape {
     }
 }
 
-/// What came before the window.
+/// Warm-up before the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WarmUpEvidence {
     /// Requests.
@@ -203,29 +203,29 @@ impl From<LengthSpread> for LengthRange {
 /// A latency with its percentiles, milliseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyEvidence {
-    /// Which one.
+    /// The latency.
     pub metric: Metric,
     /// Samples.
     pub n: Option<u64>,
     /// Number of independent samples that they are worth, where that is known.
     pub worth: Option<u64>,
-    /// Its percentiles, those that are known.
+    /// Percentiles of the latency that are known.
     pub percentiles: Vec<PercentileEvidence>,
 }
 
 /// A percentile, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PercentileEvidence {
-    /// Which one.
+    /// Quantile of the percentile.
     pub quantile: Quantile,
-    /// Its value.
+    /// Value of the percentile.
     pub value_ms: f64,
     /// The ends of its 95 % interval.
     pub interval: (Option<f64>, Option<f64>),
 }
 
 impl LatencyEvidence {
-    /// One of its percentiles.
+    /// Returns one of the percentiles.
     pub(super) fn percentile(&self, quantile: Quantile) -> Option<&PercentileEvidence> {
         self.percentiles.iter().find(|percentile| percentile.quantile == quantile)
     }
@@ -266,7 +266,7 @@ impl Evidence {
         })
     }
 
-    /// What is not reported of the server, apart from the hardware.
+    /// Lists the facts of the server that are not reported, apart from the hardware.
     pub(super) fn unreported(&self) -> impl Iterator<Item = &'static str> {
         self.serving.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name)
     }

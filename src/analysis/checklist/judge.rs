@@ -37,7 +37,7 @@ impl Rule {
         RULES.iter().find(|row| row.id == self)
     }
 
-    /// Its name in a table.
+    /// Returns the rule's name in a table.
     pub fn name(self) -> &'static str {
         self.row().map_or("", |row| row.test.0)
     }

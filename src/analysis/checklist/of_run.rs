@@ -16,7 +16,7 @@ use crate::record::{EngineKind, Fact, PartKind, RequestRecord, RunHeader, RunLog
 use crate::units::{count, counted, percent};
 use crate::workload::{ArrivalPattern, PromptSource, Purpose};
 
-/// Above this shape Weibull gaps vary by less than half of their mean.
+/// Shape above which Weibull gaps vary by less than half of their mean.
 const NEARLY_EVEN_WEIBULL: f64 = 2.1;
 /// Cure where nothing empties the prefix cache.
 const BY_METRICS: &str = "--metrics-url reads the server's hit rate from its page of metrics";
@@ -29,7 +29,7 @@ const MAY_REPEAT: f64 = 0.01;
 const AT_ONCE_S: f64 = 1.0;
 
 impl Evidence {
-    /// What is known of the run of `log`, of which `summary` is.
+    /// Collects what is known of the run of `log`, of which `summary` is.
     pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
         let header = &log.header;
         let run = &summary.run;
@@ -90,7 +90,8 @@ impl Evidence {
         }
     }
 
-    /// The same of several runs of the load, whose figures count together: their means, with the intervals across them.
+    /// Returns the evidence of several runs of the load, whose figures count together. They are means, with the
+    /// intervals across the runs.
     #[must_use]
     pub fn across(self, runs: &[&Summary]) -> Self {
         let key = |quantile, metric| FigureKey::percentile(quantile, metric);
@@ -167,7 +168,7 @@ fn warm_up(header: &RunHeader, summary: &Summary) -> WarmUpEvidence {
     WarmUpEvidence { requests: window.warmup_requests + before, seconds: Some(window.start_s) }
 }
 
-/// What the prefix cache held, where the preparation, the server or the prompts themselves say.
+/// Says what the prefix cache held, where the preparation, the server or the prompts say.
 fn prefix_cache(log: &RunLog, summary: &Summary) -> Option<String> {
     let hits = summary.cache_hits.map(|MeasuredHits { rate, source }| {
         let expected = summary.prefix_cache.as_ref().map_or_else(String::new, |cache| {
@@ -241,7 +242,7 @@ fn latencies(summary: &Summary) -> Vec<LatencyEvidence> {
     .collect()
 }
 
-/// What the figures of a server cannot be understood without, apart from its hardware.
+/// Lists the facts without which a server's figures cannot be understood, apart from its hardware.
 fn serving(summary: &Summary) -> Vec<(&'static str, Option<String>)> {
     let engine = &summary.run.engine;
     let flags = engine.serving_flags.len() as u64;

@@ -66,7 +66,7 @@ fn item(checklist: &Checklist, rule: ChecklistRule) -> Option<&ChecklistItem> {
     checklist.items.iter().find(|item| item.rule == rule)
 }
 
-/// What the rule says of the whole result after this change.
+/// Judges the whole result by the rule after this change.
 fn judged(rule: ChecklistRule, change: impl FnOnce(&mut Evidence)) -> (Status, String) {
     let mut evidence = whole();
     change(&mut evidence);

@@ -10,7 +10,7 @@ use crate::units::{count, counted, seconds, three_digits};
 const SPREAD: f64 = 1.5;
 /// Prompts that are all shorter than this many tokens fit into one step of a server's prefill.
 const SHORT: f64 = 512.0;
-/// So many requests, or so many seconds, warm a server up.
+/// Requests and seconds, either of which warms a server up.
 const WARM_UP: (u64, f64) = (50, 30.0);
 /// Shortest window, seconds: shorter ones miss what happens now and then, such as preemptions.
 pub(super) const WINDOW_S: f64 = 60.0;

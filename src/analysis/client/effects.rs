@@ -55,15 +55,15 @@ pub(crate) struct ClientEffect {
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub(crate) quantile: Quantile,
-    /// What is reported (where requests were cut off: the least that it can be), milliseconds.
+    /// Percentile as reported, milliseconds. Where requests were cut off, it is the least that it can be.
     pub(crate) reported_ms: f64,
-    /// The same without the client's lateness, milliseconds: the true figure lies between the two.
+    /// Percentile without the client's lateness, milliseconds. The true figure lies between the two.
     pub(crate) without_ms: f64,
     /// Whether the run is judged by it: a p50, p90 or p95 of enough samples.
     pub(crate) judged: bool,
 }
 
-/// What a broken rule says that the client did, in words that an effect follows.
+/// Says what the client did where a rule is broken, in words that an effect follows.
 pub(crate) const fn did(rule: Rule) -> &'static str {
     match rule {
         Rule::ScheduleLag => "the client sent requests late, which raised",

@@ -17,7 +17,7 @@ pub(crate) const TIMER_MS: f64 = 2.0;
 /// comes between.
 const LATE_SHARE: f64 = 0.25;
 
-/// What the measuring machine had to do in a run, from its zero to its end.
+/// Work of the measuring machine in a run, from its zero to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientLoad {
@@ -96,7 +96,7 @@ impl From<Delays> for DelaySummary {
 }
 
 impl ClientLoad {
-    /// What the log tells; `None` where nobody watched.
+    /// Returns the client's load as the log tells it. `None` where nobody watched.
     pub(crate) fn from_log(log: &RunLog) -> Option<Self> {
         let footer = log.footer.as_ref()?;
         let client = footer.client.as_ref()?;
@@ -140,8 +140,8 @@ impl StreamDelivery {
     }
 }
 
-/// What the measuring machine was found to do against a server of known streams. Rates are those at which the one
-/// thread that reads answers would have no time left.
+/// Results of the measuring machine against a server of known streams. Rates are those at which the one thread that
+/// reads answers would have no time left.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationSummary {

@@ -220,7 +220,7 @@ mod tests {
         effects.map(|effect| (effect.metric, effect.quantile)).collect()
     }
 
-    /// What stalls could have done to this percentile.
+    /// Returns the effect that stalls could have had on this percentile.
     fn effect(summary: &Summary, metric: Metric, quantile: Quantile) -> ClientEffect {
         let of_stalls = |effect: &&ClientEffect| effect.rule == Rule::HostStalls;
         let mut effects = summary.client_effects.iter().filter(of_stalls);

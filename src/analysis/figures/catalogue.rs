@@ -53,7 +53,7 @@ pub enum Metric {
     TokensPerUser,
     /// Answer tokens per second of a request, its wait included: the median.
     TokensPerRequest,
-    /// The same of the slowest: 19 in 20 requests are at least this fast.
+    /// Answer tokens per second of the slowest requests, their wait included: 19 in 20 requests are at least this fast.
     SlowTokensPerRequest,
     /// Answer tokens of a complete answer: the mean.
     AnswerTokens,
@@ -105,7 +105,7 @@ impl Metric {
     /// The latencies of a request that a user feels: every table leads with them.
     pub const MAIN: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
 
-    /// The same with the gaps between tokens.
+    /// Latencies that a user feels, with the gaps between tokens.
     pub const MAIN_AND_ITL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
 
     /// Whether it is a pace at which tokens come, which depends on how many requests are in flight.
@@ -113,7 +113,7 @@ impl Metric {
         matches!(self, Self::Tpot | Self::TpotAdjusted | Self::Itl | Self::ChunkGap)
     }
 
-    /// What the answers of a run cost, in money and in energy.
+    /// Costs of the answers of a run, in money and in energy.
     pub const COSTS: [Self; 6] = [
         Self::CostPerMillionOutputTokens,
         Self::CostPerAnswer,
@@ -123,27 +123,27 @@ impl Metric {
         Self::EnergyPerAcceptableAnswer,
     ];
 
-    /// Its row of the catalogue.
+    /// Returns the figure's row of the catalogue.
     pub const fn info(self) -> &'static FigureInfo {
         &CATALOGUE[self as usize]
     }
 
-    /// Its name in objectives.
+    /// Returns the figure's name in objectives.
     pub const fn name(self) -> &'static str {
         self.info().key
     }
 
-    /// Its name in files.
+    /// Returns the figure's name in files.
     pub const fn field(self) -> &'static str {
         self.info().field
     }
 
-    /// Its name in headings.
+    /// Returns the figure's name in headings.
     pub const fn title(self) -> &'static str {
         self.info().title
     }
 
-    /// Its kind.
+    /// Returns the figure's kind.
     pub fn kind(self) -> FigureKind {
         match self.info().unit {
             Unit::MILLISECONDS => FigureKind::Latency,

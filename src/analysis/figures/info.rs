@@ -2,30 +2,30 @@
 
 use super::unit::Unit;
 
-/// What a figure is.
+/// Description of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FigureInfo {
-    /// Its name in objectives and, of latencies, in files.
+    /// Name of the figure in objectives and, of latencies, in files.
     pub key: &'static str,
-    /// Its name in files, where that is another: `goodput_per_s`.
+    /// Name of the figure in files, where that is another: `goodput_per_s`.
     pub field: &'static str,
-    /// Its name in headings.
+    /// Name of the figure in headings.
     pub title: &'static str,
     /// The unit of its values.
     pub unit: Unit,
-    /// Which way it is better.
+    /// Direction in which the figure is better.
     pub better: Direction,
-    /// What one sample of it belongs to.
+    /// Thing that one sample of the figure belongs to.
     pub samples: Samples,
     /// Whether it is known of a class, priority, tenant or model too, not of the whole run alone.
     pub of_parts: bool,
-    /// What it is, in one sentence.
+    /// Meaning of the figure, in one sentence.
     pub meaning: &'static str,
     /// How it is computed; N is the number of output tokens.
     pub formula: &'static str,
-    /// Who defines it so.
+    /// Source that defines the figure so.
     pub source: &'static str,
-    /// The same figure under the names of other tools.
+    /// Names of the same figure in other tools.
     pub elsewhere: &'static [Elsewhere],
 }
 
@@ -34,13 +34,13 @@ pub struct FigureInfo {
 pub struct Elsewhere {
     /// The tool.
     pub tool: &'static str,
-    /// Its name for the figure.
+    /// Name that the tool has for the figure.
     pub name: &'static str,
-    /// Its formula.
+    /// Formula of the tool.
     pub formula: &'static str,
 }
 
-/// Which way a figure is better.
+/// Direction in which a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Less is better: latencies, failures.
@@ -49,7 +49,7 @@ pub enum Direction {
     More,
 }
 
-/// What one sample of a figure belongs to.
+/// Thing that one sample of a figure belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Samples {
     /// A request: each has one at most.
@@ -75,7 +75,7 @@ pub enum FigureKind {
     Share,
     /// A number.
     Count,
-    /// What is used up for each of something: money or energy.
+    /// An amount used up for each of something: money or energy.
     Cost,
 }
 
@@ -122,7 +122,7 @@ pub(super) const fn share(
     FigureInfo { better, ..rate(key, title, Unit::SHARE, formula) }
 }
 
-/// What is used up for each of something: its key, its title, what it is, and its formula.
+/// Describes an amount used up for each of something. It takes its key, its title, what it is, and its formula.
 pub(super) const fn cost(unit: Unit, [key, title, meaning, formula]: [&'static str; 4]) -> FigureInfo {
     FigureInfo { better: Direction::Less, meaning, ..rate(key, title, unit, formula) }
 }

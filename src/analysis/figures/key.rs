@@ -15,11 +15,11 @@ use crate::workload::nearest;
 /// A figure of a run, or of a part of its requests, written as objectives name it: `p95 ttft of chat`, `goodput`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct FigureKey {
-    /// Which statistic of it; absent unless it is a latency.
+    /// Statistic of the figure. Absent unless it is a latency.
     pub statistic: Option<Statistic>,
     /// The figure.
     pub metric: Metric,
-    /// Whose figure it is; absent: the whole run's.
+    /// Part whose figure it is. Absent for the whole run's.
     pub part: Option<PartName>,
 }
 
@@ -37,7 +37,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// Those that every latency has.
+    /// Statistics that every latency has.
     pub(crate) const ALL: [Self; 8] = [
         Self::Mean,
         Self::Min,
@@ -57,7 +57,7 @@ impl Statistic {
         }
     }
 
-    /// Its name in files: `mean_ms`, `p99_9_ms`.
+    /// Returns the statistic's name in files: `mean_ms`, `p99_9_ms`.
     pub fn field(self) -> String {
         format!("{}_ms", self.to_string().replace('.', "_"))
     }
@@ -153,7 +153,7 @@ impl FigureKey {
         })
     }
 
-    /// Its name in files, where it is one of the whole run: `ttft_p95_ms`, `goodput_per_s`.
+    /// Returns the name in files of a figure of the whole run: `ttft_p95_ms`, `goodput_per_s`.
     pub fn field(&self) -> String {
         match self.statistic {
             Some(statistic) => format!("{}_{}", self.metric, statistic.field()),
@@ -166,13 +166,13 @@ impl FigureKey {
         Self::all(&Statistic::ALL).find(|key| key.field() == field)
     }
 
-    /// Its name in headings, where it is one of the whole run: `p95 TTFT`, `goodput`.
+    /// Returns the name in headings of a figure of the whole run: `p95 TTFT`, `goodput`.
     pub fn title(&self) -> String {
         let statistic = self.statistic.map_or_else(String::new, |statistic| format!("{statistic} "));
         format!("{statistic}{}", self.metric.title())
     }
 
-    /// The same figure of the requests of one class; `None` where it is that of a part already, or none of parts.
+    /// Returns the figure of the requests of one class. `None` where it is that of a part already, or none of parts.
     pub fn of_class(&self, class: &str) -> Option<Self> {
         let whole = self.part.is_none() && self.metric.info().of_parts;
         let part = PartName { kind: Some(PartKind::Class), name: class.to_owned() };
@@ -185,12 +185,12 @@ impl FigureKey {
         Self { statistic: None, ..self.clone() }
     }
 
-    /// Its kind.
+    /// Returns the figure's kind.
     pub fn kind(&self) -> FigureKind {
         self.metric.kind()
     }
 
-    /// Which percentile it is, if it is one.
+    /// Returns the percentile that the figure is, if it is one.
     pub const fn quantile(&self) -> Option<Quantile> {
         match self.statistic {
             Some(Statistic::Percentile(quantile)) => Some(quantile),
@@ -226,7 +226,7 @@ impl FigureKey {
         Self::of_run(&figure)?.of_part(PartName::parse(&words[at + 1..])?)
     }
 
-    /// The same figure of a part. Golden prompts have slices and no classes; a bare name is then that of a slice.
+    /// Returns the figure of a part. Golden prompts have slices and no classes; a bare name is then that of a slice.
     fn of_part(self, part: PartName) -> Result<Self, String> {
         let of_checks = self.metric == Metric::CheckPassRate;
         let part = match part.kind {

@@ -83,7 +83,7 @@ impl PartName {
         }
     }
 
-    /// Its name as a tag: what is before the first `=`, and what is behind it.
+    /// Splits the name as a tag: what is before the first `=`, and what is behind it.
     pub(crate) fn tag(&self) -> Option<(&str, &str)> {
         self.name.split_once('=')
     }

@@ -13,14 +13,14 @@ pub(crate) use self::tally::Tally;
 pub enum Figure {
     /// The value.
     Exact(f64),
-    /// It lies between these two: requests that were cut off while they were running decide where.
+    /// A value between these two. Requests that were cut off while they were running decide where it lies.
     Between {
         /// The least that it can be.
         low: f64,
         /// The most that it can be.
         high: f64,
     },
-    /// It is at least this: the request was cut off while it was running.
+    /// A value of at least this. The request was cut off while it was running.
     AtLeast(f64),
 }
 
@@ -61,7 +61,7 @@ impl Figure {
         value.map_or_else(|| Self::within(low, high), Self::Exact)
     }
 
-    /// What is known of a value that lies between `low` and `high`, where there is a `high`.
+    /// Makes the figure of a value between `low` and `high`, where there is a `high`.
     fn within(low: f64, high: Option<f64>) -> Self {
         match high {
             None => Self::AtLeast(low),
@@ -103,7 +103,7 @@ impl Sample {
         Self::tallied(tally)
     }
 
-    /// The same sample and one sample more for each of `bounds`, which it is known only to exceed.
+    /// Adds one sample for each of `bounds`, which it is known only to exceed.
     #[must_use]
     pub(crate) fn and_at_least(self, bounds: impl IntoIterator<Item = f64>) -> Self {
         Self { least: ascending(self.least.iter().copied().chain(bounds).collect()), ..self }

@@ -9,7 +9,7 @@ use crate::units::{count, seconds};
 /// A percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantile {
-    /// In steps of 10⁻¹⁰ %.
+    /// Percent of the percentile in steps of 10⁻¹⁰ %.
     steps: u64,
 }
 
@@ -60,8 +60,8 @@ impl Quantile {
         }
     }
 
-    /// What it needs: from so many independent samples on nothing is reserved about it. Ten of them lie above
-    /// a p99 and a p99.9, and two on each side of a median, but once in a hundred times.
+    /// Returns how many independent samples the percentile needs. From so many on nothing is reserved about it. Ten of
+    /// them lie above a p99 and a p99.9, and two on each side of a median, but once in a hundred times.
     pub const fn plenty(self) -> u64 {
         match self {
             Self::P50 => 11,
@@ -71,7 +71,7 @@ impl Quantile {
         }
     }
 
-    /// What `samples` samples are worth for it; `None` when they are plenty.
+    /// Says what `samples` samples are worth for the percentile. `None` when they are plenty.
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them. Of a median it is the
     /// independent samples alone that tell.
@@ -113,9 +113,9 @@ impl fmt::Display for Quantile {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum SampleWarning {
-    /// Under the floor: the figure should not be relied on.
+    /// Samples under the floor: the figure should not be relied on.
     TooFewSamples,
-    /// Over the floor, with fewer than ten independent samples above it.
+    /// Samples over the floor, with fewer than ten independent ones above the percentile.
     Indicative,
 }
 

@@ -206,7 +206,7 @@ fn warm_up(run: &Summary) -> Option<Vec<RuleFact>> {
     Some(facts![beginning.length_s, beginning.present, beginning.present_after, begins, cure])
 }
 
-/// One of the two that grow together where a server cannot keep up.
+/// Finds growth of one of the two that grow together where a server cannot keep up.
 fn drift(run: &Summary) -> Option<Vec<RuleFact>> {
     let state = run.steady_state.filter(|state| state.unsettled.is_none())?;
     let latency = if run.run.engine.streamed { "the time to first token" } else { "the time to the answer" };

@@ -21,7 +21,7 @@ const OUTSIDE_BAR: f64 = 0.1;
 const OUTSIDE_BAR_MS: f64 = 5.0;
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
-/// This client opens a connection for each request by itself, since idle ones hold threads of this server.
+/// Engine to which this client opens a connection for each request by itself. Idle ones hold threads of this server.
 const CLOSED_BY_CLIENT: EngineKind = EngineKind::Llamacpp;
 /// Lateness of the client, which takes its own delay for that of the network.
 const LATE: [Suppressor; 4] = [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];

@@ -20,7 +20,7 @@ const FAR_ABOVE: f64 = 1_000.0;
 const IGNORED_BAR: f64 = 1.0;
 /// Chunk counts may miss this share of the server's tokens (a last token without text, a swallowed one).
 const MISMATCH_BAR: f64 = 0.005;
-/// Above this share of chunks that came together, gaps tell more about buffers than about the model.
+/// Share of chunks that came together above which gaps tell more about buffers than the model.
 const MERGED_BAR: f64 = 0.1;
 /// A chat template's own opening is shared by all prompts; more than this share is a warm cache.
 const CACHED_BAR: f64 = 0.05;

@@ -61,7 +61,7 @@ const TRACE_BAR: f64 = 0.5;
 /// … and in standard deviations of a Poisson process.
 const SURE: f64 = 3.0;
 
-/// Fewer lengths than these have no mean to speak of.
+/// Fewest lengths that have a mean to speak of.
 const ENOUGH_LENGTHS: u64 = 30;
 
 /// A part of a trace whose prompts or answers are not as long as those of all of it.

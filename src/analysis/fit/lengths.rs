@@ -22,7 +22,7 @@ fn mass(distribution: &Distribution, from: f64, to: f64) -> f64 {
     }
 }
 
-/// Without cancellation in the upper tail.
+/// Computes a normal probability without cancellation in the upper tail.
 fn normal_mass(low: f64, high: f64) -> f64 {
     if low > 0.0 { normal_cdf(-low) - normal_cdf(-high) } else { normal_cdf(high) - normal_cdf(low) }
 }
@@ -90,7 +90,7 @@ const KEPT: f64 = 0.001;
 /// A distribution fitted to token counts, and how well it does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LengthFit {
-    /// What describes them.
+    /// Distribution that describes the token counts.
     pub distribution: Distribution,
     /// The law with parameters that came nearest, where it was not near enough and a table stands in its place.
     pub refused: Option<RefusedLaw>,
@@ -109,7 +109,7 @@ pub struct LengthFit {
 pub struct RefusedLaw {
     /// The best there was.
     pub distribution: Distribution,
-    /// Its Kolmogorov distance.
+    /// Kolmogorov distance of the law.
     pub distance: f64,
 }
 
@@ -256,7 +256,7 @@ pub(super) struct Cell {
 }
 
 impl ObservedLengths {
-    /// None where there is nothing.
+    /// Counts how often each length occurs. None where there is nothing.
     pub(super) fn from_counts(counts: &[u32]) -> Option<Self> {
         let mut times = BTreeMap::new();
         for count in counts {

@@ -12,7 +12,7 @@ fn uniforms() -> impl Iterator<Item = f64> {
     (1..=2_000).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract())
 }
 
-/// What a bell with this centre and width is between two points, at a share `u`.
+/// Returns the quantile at `u` of a bell between two points. The bell has this centre and width.
 fn bell(centre: f64, width: f64, from: f64, to: f64, u: f64) -> f64 {
     let (low, high) = (normal_cdf((from - centre) / width), normal_cdf((to - centre) / width));
     centre + width * normal_quantile(low + u * (high - low))

@@ -8,17 +8,17 @@ use serde::Serialize;
 pub struct Check {
     /// The rule that asks for it.
     pub rule: Rule,
-    /// What was measured, such as `requests running at the drain limit, as a share`.
+    /// Quantity that was measured, such as `requests running at the drain limit, as a share`.
     pub statistic: &'static str,
-    /// Its value in this run; absent where there was nothing to compute it from.
+    /// Value of that quantity in this run. Absent where there was nothing to compute it from.
     pub value: Option<f64>,
     /// The limit that `value` is compared with.
     pub critical: Option<f64>,
     /// Whether the run passed.
     pub outcome: CheckOutcome,
-    /// What was found, with the figure and the limit.
+    /// Finding in words, with the figure and the limit.
     pub sentence: String,
-    /// What to do about it; empty unless it failed.
+    /// Advice on what to do about it. Empty unless it failed.
     pub cure: String,
 }
 
@@ -54,7 +54,7 @@ impl Measure {
         Check { value, critical, outcome, ..self.check(sentence, cure) }
     }
 
-    /// There was nothing to test, for the reason that `sentence` gives.
+    /// Says that there was nothing to test, for the reason that `sentence` gives.
     pub(crate) fn not_tested(self, sentence: impl Into<String>) -> Check {
         self.check(sentence.into(), "")
     }
@@ -72,7 +72,7 @@ impl Measure {
     }
 }
 
-/// What a run is, by all its checks. The later one is the worse.
+/// Outcome of a run by all its checks. The later one is the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -107,7 +107,7 @@ impl VerdictOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// What the run is.
+    /// Outcome of the run.
     pub outcome: VerdictOutcome,
     /// Whether the figures can be trusted: false for an INVALID run alone.
     pub valid: bool,
@@ -123,14 +123,14 @@ pub struct Verdict {
 pub struct Reason {
     /// The rule that was broken.
     pub rule: Rule,
-    /// What this makes of the run: it is OVERLOADED where the server is to blame, and INVALID otherwise.
+    /// Outcome that this makes of the run: OVERLOADED where the server is to blame, and INVALID otherwise.
     pub outcome: VerdictOutcome,
     /// Numbers of the runs that broke it, none where all together did; absent unless runs repeat one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<u64>>,
-    /// What was found, with the figures of the first of several runs, and the limit.
+    /// Finding in words, with the figures of the first of several runs, and the limit.
     pub sentence: String,
-    /// What to do about it.
+    /// Advice on what to do about it.
     pub cure: String,
 }
 
@@ -159,7 +159,7 @@ pub enum Rule {
     SentTwice,
     /// The planned arrivals follow the process that the workload declares.
     PlannedArrivals,
-    /// So do the moments at which requests were dispatched.
+    /// The moments of dispatch follow the process that the workload declares.
     DeliveredArrivals,
     /// Requests were sent on time.
     ScheduleLag,
@@ -213,7 +213,7 @@ impl Reason {
 }
 
 impl Verdict {
-    /// What these reasons make of a run.
+    /// Makes the verdict on a run from these reasons.
     pub fn new(reasons: Vec<Reason>, checks: Vec<Check>) -> Self {
         let outcome = VerdictOutcome::worst(reasons.iter().map(|reason| reason.outcome));
         Self { outcome, valid: outcome != VerdictOutcome::Invalid, reasons, checks }

@@ -6,15 +6,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// What it is about.
+    /// Kind of the finding: what it is about.
     pub kind: FindingKind,
-    /// What was found, with the figure and the limit.
+    /// Finding in words, with the figure and the limit.
     pub sentence: String,
-    /// What to do about it.
+    /// Advice on what to do about it.
     pub cure: String,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -25,7 +25,7 @@ pub enum FindingKind {
     CutOff,
     /// Requests do not end well again after a spike of the load, for clients keep up the overload.
     Metastable,
-    /// They do not, and clients send no more than before.
+    /// Requests do not end well again after a spike, and clients send no more than before.
     NotRecovered,
     /// Requests were still running when the drain limit ended.
     DrainLimit,

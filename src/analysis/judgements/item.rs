@@ -24,9 +24,9 @@ pub struct ChecklistItem {
     #[serde(serialize_with = "in_item_words")]
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ITEM_WORDS)))]
     pub standing: Status,
-    /// What is known, with the figure and the limit.
+    /// Sentence on what is known, with the figure and the limit.
     pub sentence: String,
-    /// What to do about it; left out where it is met.
+    /// Advice on what to do about it. Left out where it is met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cure: Option<String>,
 }
@@ -56,7 +56,7 @@ pub enum ChecklistRule {
     Window,
     /// Several classes, tenants or models share the server.
     TrafficMix,
-    /// It is known what the prefix cache held.
+    /// The content of the prefix cache is known.
     PrefixCache,
     /// Something judges the answers.
     QualityGate,
@@ -76,20 +76,20 @@ pub enum ChecklistRule {
     SeveralLoads,
 }
 
-/// What a rule found. `None` where the rule does not apply.
+/// Finding of a rule. `None` where the rule does not apply.
 pub(in crate::analysis) type Found = Option<(Status, String, &'static str)>;
 
-/// The rule is met.
+/// Says that the rule is met.
 pub(in crate::analysis) fn met(sentence: impl Into<String>) -> Found {
     Some((Status::Met, sentence.into(), ""))
 }
 
-/// It is not.
+/// Says that the rule is not met.
 pub(in crate::analysis) fn not_met(sentence: impl Into<String>, cure: &'static str) -> Found {
     Some((Status::Missed, sentence.into(), cure))
 }
 
-/// Nothing says.
+/// Says that nothing in the result tells.
 pub(in crate::analysis) fn not_reported(sentence: impl Into<String>, cure: &'static str) -> Found {
     Some((Status::Undecided, sentence.into(), cure))
 }

@@ -8,15 +8,15 @@ use crate::analysis::requests::{Measured, Observed};
 use crate::record::{Outcome, RequestRecord};
 use crate::units::millis;
 
-/// What another tool calls a latency.
+/// Latency under the name that another tool gives it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Alias {
     /// The tool.
     pub tool: &'static str,
-    /// Its name for the figure.
+    /// Name that the tool has for the figure.
     pub name: &'static str,
-    /// What it computes, in the words of this program's definitions; N is the number of output tokens.
+    /// Formula of the tool, in the words of this program's definitions. N is the number of output tokens.
     pub formula: &'static str,
     /// The metric of this program that is the same.
     #[serde(serialize_with = "by_name")]

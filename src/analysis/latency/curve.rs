@@ -7,7 +7,7 @@ use crate::record::{Phase, RunLog};
 
 /// Points that lie evenly apart.
 const EVEN: u32 = 180;
-/// More points where the tail is.
+/// Further points where the tail is.
 const TAIL: [f64; 8] = [0.99, 0.995, 0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0];
 
 /// The cumulative distribution of a latency over the measured requests.
@@ -60,7 +60,7 @@ pub struct TokenGaps(Sample);
 pub struct GapBar {
     /// The shortest, milliseconds; 0 where they are too short to be measured.
     pub from_ms: f64,
-    /// Up to this, milliseconds.
+    /// Upper end of the bar, milliseconds.
     pub to_ms: f64,
     /// How many.
     pub count: u64,

@@ -46,7 +46,7 @@ pub struct Stalls {
     pub longest_ms: Option<f64>,
 }
 
-/// What was received of an answer that came whole, or until it was cut off.
+/// Chunks received of an answer that came whole, or until it was cut off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
     chunks: &'a ChunkTrain,
@@ -57,15 +57,15 @@ pub(crate) struct Received<'a> {
 /// A silence in which an answer was cut off, milliseconds: nobody knows how long it would have gone on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct OpenGap {
-    /// Since the last chunk.
+    /// Time since the last chunk.
     chunk: f64,
-    /// Since the last token, shared out among as many tokens as the largest chunk of the answer had, for the next might
-    /// have brought as many.
+    /// Time since the last token, shared out among several. They are as many as the largest chunk of the answer had,
+    /// for the next might have brought as many.
     token: f64,
 }
 
 impl<'a> Received<'a> {
-    /// What was received of the answer of `record`; `None` where it failed.
+    /// Returns what was received of the answer of `record`. `None` where it failed.
     pub(crate) fn from_record(record: &'a RequestRecord) -> Option<Self> {
         let cut_off = record.outcome.is_cut_off();
         let waited_until = (cut_off && !text_is_whole(record)).then_some(record.ended);
@@ -90,14 +90,15 @@ impl<'a> Received<'a> {
         Some(OpenGap { chunk: millis(silence), token: millis(until.since(since)) / f64::from(most) })
     }
 
-    /// Its gaps as they arrived, milliseconds, each one sample; an open one counts with the least that it can be.
+    /// Returns the gaps as they arrived, milliseconds, each one sample. An open one counts with the least that it can
+    /// be.
     pub(crate) fn chunk_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
         let gaps = self.chunks.gaps().filter_map(|(_, gap)| Some((millis(gap?.since_chunk), 1)));
         gaps.chain(self.open_gap().map(|open| (open.chunk, 1)))
     }
 
-    /// Its gaps per token, milliseconds, with the tokens that each stands for: as [`Gaps::add`] has them. An open one
-    /// counts with the least that it can be.
+    /// Returns the gaps per token, milliseconds, with the tokens that each stands for. [`Gaps::add`] has them so; an
+    /// open one counts with the least that it can be.
     pub(crate) fn token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
         let whole = self.chunks.gaps().filter(|(chunk, _)| chunk.tokens > 0);
         let whole =
@@ -163,7 +164,7 @@ fn nanos_between(chunks: &ChunkTrain) -> impl Iterator<Item = u64> + '_ {
     chunks.gaps().filter_map(|(_, gap)| Some(nanos(gap?.since_chunk)))
 }
 
-/// What a gap of an answer with these `gaps` must exceed to be a stall.
+/// Returns the length that a gap must exceed to be a stall. It is of an answer with these `gaps`.
 fn stall_bar(gaps: &mut [u64]) -> u64 {
     nanos(SHORTEST_STALL).max(median(gaps).saturating_mul(STALL_FACTOR))
 }

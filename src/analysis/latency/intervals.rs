@@ -5,7 +5,7 @@ use crate::analysis::figures::{Figure, Sample, SampleWarning, Unresolvable};
 use crate::analysis::requests::Occupancy;
 use crate::analysis::statistics::{CONFIDENCE, Effective, LEAST_EFFECTIVE, Memory, explained, ranks, von_neumann};
 
-/// Fewer requests do not tell whether neighbours are alike.
+/// Fewest requests that tell whether neighbours are alike.
 const FEWEST_ALIKE: usize = 20;
 /// Φ⁻¹(0.99): the requests of one run in a hundred look dependent by chance.
 const DEPENDENT_Z: f64 = 2.326_347_874_040_841;
@@ -59,8 +59,8 @@ pub(crate) fn add_intervals(
     row.add(sample, (values.len(), found), in_flight, || Memory::of_ranks(values), excess);
 }
 
-/// The same of latencies that each request has many of: `samples_of` hands out those of each, and the number that each
-/// stands for, the requests in order of arrival.
+/// Adds the intervals of latencies that each request has many of. `samples_of` hands out those of each, and the number
+/// that each stands for, the requests in order of arrival.
 pub(crate) fn add_intervals_of_many<R>(
     row: &mut LatencyRow,
     sample: &Sample,
@@ -80,7 +80,7 @@ pub(crate) fn add_intervals_of_many<R>(
 
 /// Samples that requests have at or below a percentile beyond the share of all.
 struct Excess {
-    /// Of each request, in order of arrival.
+    /// Excess of each request, in order of arrival.
     each: Vec<f64>,
     /// The share of all samples.
     share: f64,
@@ -95,7 +95,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// One more request, whose samples `samples_of` hands out.
+    /// Adds one more request, whose samples `samples_of` hands out.
     fn add(&mut self, bounds: &[f64], samples_of: impl FnOnce(&mut dyn FnMut(f64, u32))) {
         let mut samples = 0_u32;
         let mut at_most = vec![0_u32; bounds.len()];

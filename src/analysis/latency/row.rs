@@ -38,9 +38,9 @@ pub struct LatencyRow {
 /// A percentile with what makes it true.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentile {
-    /// Which one.
+    /// Quantile of the percentile.
     pub quantile: Quantile,
-    /// Its value, milliseconds, exact over every sample (numpy's default interpolation).
+    /// Value of the percentile, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
     /// 95 % interval, milliseconds, which respects that requests depend on one another: never narrower than the window
     /// bears out. A side is `None` where nothing bounds it.
@@ -92,7 +92,7 @@ impl LatencyRow {
         self.percentiles.iter().chain(self.asked.iter().filter(|asked| !asked.quantile.is_usual()))
     }
 
-    /// One of those that every row has; of another the nearest of these below it.
+    /// Returns a percentile that every row has. Of another it is the nearest of these below it.
     pub fn percentile(&self, quantile: Quantile) -> &Percentile {
         let [first, others @ ..] = &self.percentiles;
         others.iter().rfind(|own| own.quantile <= quantile).unwrap_or(first)
@@ -182,7 +182,8 @@ mod tests {
 
     use super::*;
 
-    /// Of 1 to 401 ms numpy's p99.5 is 1 + 0.995 · 400; a usual percentile is the same with and without being asked for.
+    /// The p99.5 of 1 to 401 ms is 1 + 0.995 · 400, by numpy. A usual percentile is the same with and without being
+    /// asked for.
     #[test]
     fn percentiles_that_are_asked_for_come_once_each_and_in_order() {
         let values: Vec<f64> = (1..=401).map(f64::from).collect();
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!((ratio(&[0.0; 3]), ratio(&[0.0, 0.0, 9.0])), (None, None));
     }
 
-    /// Of answers that were cut off after 40 and 60 ms nothing bounds the times from above.
+    /// Answers that were cut off after 40 and 60 ms have no upper bound of the times.
     #[test]
     fn what_is_known_only_within_bounds_is_stored_with_them() {
         let row = LatencyRow::new(&Sample::new(vec![10.0]).and_at_least([40.0, 60.0]), &[]).unwrap();

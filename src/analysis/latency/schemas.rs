@@ -67,7 +67,7 @@ struct PercentileFields {
     /// Lower end of the 95 % interval, which respects that requests depend on one another; null where nothing
     /// bounds it.
     interval_low_ms: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     interval_high_ms: Option<f64>,
     /// How many independent samples tell as much of it as these; null where there are too few to tell.
     effective_samples: Option<f64>,

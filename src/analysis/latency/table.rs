@@ -146,7 +146,7 @@ pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) 
     row_and_values(figures.map(|figure| (figure, 0)), asked, None).map(|(row, _)| row)
 }
 
-/// The same with the least that each figure can be.
+/// Returns the row of one figure a request, with the least that each can be.
 fn row_and_values(
     figures: impl Iterator<Item = (Figure, u32)>,
     asked: &[f64],

@@ -20,7 +20,7 @@ pub(in crate::analysis) struct Acceptable {
 }
 
 impl Acceptable {
-    /// Of a run that is judged by `objectives`.
+    /// Counts the acceptable answers of a run that is judged by `objectives`.
     pub(in crate::analysis) fn new(
         observed: &Observed<'_>,
         quality: Option<&Quality>,
@@ -83,7 +83,7 @@ mod tests {
         })
     }
 
-    /// The same with such forms.
+    /// Returns the run of eight requests with such forms.
     fn eight(validity: impl Fn(u64) -> Option<Validity>) -> RunLog {
         let records = (0..8).map(|i| {
             let at = i * 1_000;

@@ -49,15 +49,15 @@ pub struct SpikeAftermath {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoodputStretch {
-    /// Its beginning, seconds since the run began.
+    /// Beginning of the stretch, seconds since the run began.
     pub from_s: f64,
-    /// Its end.
+    /// End of the stretch.
     pub to_s: f64,
     /// Requests scheduled in it, per second.
     pub offered_per_s: f64,
     /// Attempts sent in it, the first ones, retries and hedges, per second.
     pub attempts_per_s: f64,
-    /// Of those scheduled in it, the ones that ended well, per second: completed within their SLO, where they have one.
+    /// Requests scheduled in it that ended well, per second: completed within their SLO, where they have one.
     pub ended_well_per_s: f64,
 }
 
@@ -95,9 +95,9 @@ impl SpikeAftermath {
         after > AMPLIFIED * before
     }
 
-    /// Of a run whose load rises once above its base rate and comes back for good, inside the window; `None`
-    /// where it does not, where clients neither have a declared behaviour nor give up within the run, and
-    /// where too few requests end well before the spike to compare with.
+    /// Returns the aftermath of a spike of the load. The load rises once above its base rate and comes back for good,
+    /// inside the window; `None` where it does not, where clients neither have a declared behaviour nor give up within
+    /// the run, and where too few requests end well before the spike to compare with.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let RunHeader { workload, limits, .. } = &observed.log.header;
         let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());

@@ -19,7 +19,7 @@ use crate::workload::{RetryPolicy, WorkloadSpec};
 pub struct AttemptFigures {
     /// Requests that a client set about sending.
     pub requests: u64,
-    /// Their attempts.
+    /// Attempts of these requests.
     pub attempts: u64,
     /// Attempts ÷ requests: what retries and hedges make of the load. Absent where there was no request.
     pub amplification: Option<f64>,
@@ -31,11 +31,11 @@ pub struct AttemptFigures {
     pub retried_failures: Vec<RetriedFailure>,
     /// Requests that were retried.
     pub retried_requests: u64,
-    /// Those of them that were answered in the end.
+    /// Retried requests that were answered in the end.
     pub recovered_requests: u64,
     /// Attempts beside one that had given no token.
     pub hedges: u64,
-    /// Those of them that answered.
+    /// Hedges that answered.
     pub hedges_won: u64,
     /// Waits before a retry that were longer than the client's own, as the server asked (`Retry-After`);
     /// those that the end of the run cut off included. Left out where there were none.
@@ -65,7 +65,7 @@ pub struct AskedWaits {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RetriedFailure {
-    /// Its kind in words: `http 429`.
+    /// Kind of the failure in words: `http 429`.
     pub kind: String,
     /// Retries that followed it.
     pub retries: u64,

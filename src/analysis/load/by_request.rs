@@ -6,9 +6,10 @@ use crate::analysis::requests::{Measured, Observed, answered};
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 impl FigureKey {
-    /// What the requests of the window have of the figure, each with its place in the plan: the latency, or 1 where it
-    /// counts and 0 where not, or of output tokens those that arrived while answers count; of rates also those of other
-    /// phases that count. Those that have none are left out, which are all of a figure that is not of single requests.
+    /// Returns each request's place in the plan and its value of the figure. The value is the latency, or 1 where the
+    /// request counts and 0 where not, or of output tokens those that arrived while answers count. The requests are
+    /// those of the window, and of rates also those of other phases that count. Those that have none are left out,
+    /// which are all of a figure that is not of single requests.
     pub fn of_requests(&self, log: &RunLog) -> Vec<(u64, Figure)> {
         let observed = Observed::from_log(log);
         let flag = |holds: bool| Figure::Exact(f64::from(u8::from(holds)));

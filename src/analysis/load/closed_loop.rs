@@ -18,7 +18,7 @@ use crate::workload::{ArrivalPattern, ThinkTime};
 pub struct ClosedLoop {
     /// N, as the workload declares.
     pub users: u64,
-    /// Those who had begun, on average over the window.
+    /// Users who had begun, on average over the window.
     pub users_begun: f64,
     /// Z: the mean declared time between an answer and the next request, seconds, over the requests that ended in the
     /// window; absent where none did.
@@ -34,8 +34,7 @@ pub struct ClosedLoop {
     pub accounted_users: Option<f64>,
     /// Standard error of that, for the chance in think times; 0 where all are the same.
     pub accounted_error: Option<f64>,
-    /// What began per second of the window: requests, or conversations where users hold them; absent for an
-    /// empty window.
+    /// Requests begun per second of the window, or conversations where users hold them. Absent for an empty window.
     pub begun_per_s: Option<f64>,
 }
 

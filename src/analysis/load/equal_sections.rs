@@ -8,7 +8,7 @@ use crate::workload::RateProfile;
 
 /// Requests in a section, on average.
 const LEAST_IN_SECTION: usize = 5;
-/// Fewer sections say nothing of a trend.
+/// Fewest sections that say anything of a trend.
 pub(super) const FEWEST: usize = 6;
 
 /// Equal sections that end with the window.
@@ -26,7 +26,7 @@ impl EqualSections {
         Self { start: observed.start, sections, each_s }
     }
 
-    /// What is judged; `None` where it would say nothing of a trend.
+    /// Returns the sections that are judged. `None` where they would say nothing of a trend.
     pub(super) fn judged(observed: &Observed<'_>) -> Option<Self> {
         let by_requests = observed.requests.len() / LEAST_IN_SECTION;
         let stretch = match observed.log.header.workload.arrival.rate_profile() {
@@ -60,7 +60,8 @@ impl EqualSections {
         (moment >= self.start).then(|| (moment.since(self.start).as_secs_f64() / self.each_s) as usize)
     }
 
-    /// What was measured of requests due in each section, beside the section's middle; without empty sections.
+    /// Groups what was measured of requests by the section in which they were due. Each group stands beside the
+    /// section's middle; empty sections are left out.
     pub(super) fn grouped(&self, of_requests: impl Iterator<Item = (Timestamp, f64)>) -> Vec<(f64, Vec<f64>)> {
         let mut groups: Vec<_> = (0..).map(|i| (self.middle_of(i), Vec::new())).take(self.sections).collect();
         for (moment, value) in of_requests {

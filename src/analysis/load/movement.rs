@@ -31,7 +31,8 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Of the latencies in each section of a window of `length_s`, with so many arrivals, and D of them.
+    /// Computes the movement from the latencies in each section of a window. The window is `length_s` long, with so
+    /// many arrivals, and D of them.
     pub(crate) fn new<'a>(
         sections: impl Iterator<Item = &'a [f64]> + Clone,
         length_s: f64,

@@ -47,7 +47,7 @@ impl InFlight {
     }
 }
 
-/// From when to when a request was in flight; `None` for one that got no slot under the cap.
+/// Returns from when to when a request was in flight. `None` for one that got no slot under the cap.
 pub(crate) fn time_in_flight(log: &RunLog, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
     let from = if log.header.limits.is_capped() {
         record.admitted.or(record.sent)?
@@ -74,7 +74,7 @@ pub(crate) fn levels(
 }
 
 impl TimeAverage {
-    /// Of what lasted `from … to` each; `None` for an empty stretch.
+    /// Computes the mean and the peak number of `stays`, `from … to` each. `None` for an empty stretch.
     fn new(stays: impl Iterator<Item = (Timestamp, Timestamp)>, (start, end): (Timestamp, Timestamp)) -> Option<Self> {
         let length = end.since(start).as_secs_f64();
         let mut spent = 0.0;
@@ -112,8 +112,8 @@ pub struct Rates {
     pub output_tokens_per_s: Option<f64>,
     /// All answer tokens that arrived in the window, whatever became of their answers.
     pub arrived_output_tokens_per_s: Option<f64>,
-    /// Those of answers that did not fail ÷ the accelerators that serve together, where it was said how many
-    /// (`--gpus`).
+    /// Answer tokens of answers that did not fail ÷ the accelerators that serve together. It is known where it was said
+    /// how many (`--gpus`).
     pub output_tokens_per_s_per_gpu: Option<f64>,
 }
 

@@ -97,7 +97,7 @@ pub struct SteadyState {
 pub(crate) struct Unsettled {
     /// Requests waiting or in flight in its first half, on average.
     pub(crate) present: f64,
-    /// The same in its second half.
+    /// Requests waiting or in flight in its second half, on average.
     pub(crate) present_after: f64,
 }
 
@@ -109,14 +109,14 @@ pub struct Beginning {
     pub length_s: f64,
     /// Requests waiting or in flight during it, on average.
     pub present: f64,
-    /// The same over the rest of the window.
+    /// Requests waiting or in flight over the rest of the window, on average.
     pub present_after: f64,
 }
 
 impl SteadyState {
-    /// Of the window in at most [`SECTIONS`] sections, each of five requests or more on average; where the pattern has
-    /// periods, of the last whole ones in the window, each a section, so that like is compared with like. A
-    /// latency that was cut off counts with the least that it can be.
+    /// Examines the window in at most [`SECTIONS`] sections, each of five requests or more on average. Where the
+    /// pattern has periods, they are the last whole ones in the window, each a section, so that like is compared with
+    /// like. A latency that was cut off counts with the least that it can be.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let stretch = EqualSections::judged(observed)?;
         let streamed = observed.log.header.engine().streamed;
@@ -170,8 +170,8 @@ fn of_mean_answers(observed: &Observed<'_>) -> (Vec<(Timestamp, f64)>, f64) {
     (due.into_iter().zip(points).map(of_mean).collect(), by_length)
 }
 
-/// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise
-/// of a queue.
+/// Returns what MSER-5 cuts off, or the halves where it would cut in the second. Either counts if its two sides are
+/// unlike beyond the noise of a queue.
 fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) {
     if observed.log.header.workload.arrival.rate_profile() != RateProfile::Level {
         return (None, None);

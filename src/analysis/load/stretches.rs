@@ -8,13 +8,14 @@ const MOST: usize = 10_000;
 /// A part of the load, which may come back again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum PhaseOfLoad {
-    /// At the base rate, unless a burst has just ended.
+    /// Stretches at the base rate, unless a burst has just ended.
     Base,
-    /// Above the base rate, its rise and its fall included.
+    /// Stretches above the base rate, its rise and its fall included.
     Burst,
-    /// At the base rate again: as long as the burst before it, and at most half of the way to the next.
+    /// Stretches at the base rate again after a burst. They are as long as the burst before them, and at most half of
+    /// the way to the next.
     AfterBurst,
-    /// Below the base rate for a while.
+    /// Stretches below the base rate for a while.
     Dip,
     /// A stage, by its place from 0; the rate after the last is one more.
     Stage(usize),
@@ -24,9 +25,9 @@ pub(crate) enum PhaseOfLoad {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LoadStretch {
     pub(crate) phase: PhaseOfLoad,
-    /// Its first moment, seconds of the run.
+    /// First moment of the stretch, seconds of the run.
     pub(crate) from_s: f64,
-    /// Its end.
+    /// End of the stretch.
     pub(crate) until_s: f64,
 }
 
@@ -45,15 +46,15 @@ pub(crate) struct Burst {
 /// How the load of a workload changes over a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LoadTimeline {
-    /// Its stretches, in order and without gaps.
+    /// Stretches of the load, in order and without gaps.
     pub(crate) stretches: Vec<LoadStretch>,
-    /// Its bursts, in order.
+    /// Bursts of the load, in order.
     pub(crate) bursts: Vec<Burst>,
 }
 
 impl LoadTimeline {
-    /// Until `end_s`, seconds of the run: of bursts, spikes and stages. Where classes have arrivals of their
-    /// own, those of the only class whose rate changes so. Empty for other loads.
+    /// Divides the load until `end_s`, seconds of the run: of bursts, spikes and stages. Where classes have arrivals of
+    /// their own, it is that of the only class whose rate changes so. Empty for other loads.
     pub(crate) fn new(workload: &WorkloadSpec, end_s: f64) -> Self {
         match changing(&workload.arrival) {
             Some(ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }) => {

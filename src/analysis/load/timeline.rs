@@ -18,17 +18,17 @@ pub struct Timeline {
     pub bin_s: f64,
     /// The latency of [`Bin::wait`]: TTFT, or e2e of answers that are not streamed.
     pub metric: Metric,
-    /// One after another from the run's zero; the last is as long as the run goes on, from half to one and a
-    /// half of the others: rates over a shorter rest would say little. None without a request.
+    /// Bins one after another from the run's zero. The last is as long as the run goes on, from half to one and a half
+    /// of the others: rates over a shorter rest would say little. None without a request.
     pub bins: Vec<Bin>,
 }
 
 /// A stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// Its first moment, seconds since the run's zero.
+    /// First moment of the bin, seconds since the run's zero.
     pub from_s: f64,
-    /// Its length, seconds.
+    /// Length of the bin, seconds.
     pub length_s: f64,
     /// Requests scheduled in it.
     pub scheduled: u64,
@@ -93,7 +93,7 @@ impl Timeline {
 }
 
 impl Bin {
-    /// Its end, seconds since the run's zero.
+    /// Returns the end of the bin, seconds since the run's zero.
     pub fn to_s(&self) -> f64 {
         self.from_s + self.length_s
     }
@@ -270,7 +270,7 @@ mod tests {
         assert!((last.in_flight_mean - 1.0).abs() < 1e-12 && last.completed == 1);
     }
 
-    /// Who waits under a cap has not been sent; who never is, never was.
+    /// Requests that wait under a cap have not been sent. One that never is, never was.
     #[test]
     fn what_is_let_go_is_not_sent_yet() {
         let log = run(
@@ -293,7 +293,8 @@ mod tests {
         assert!(Timeline::from_log(&run(1_000, Vec::new())).bins.is_empty());
     }
 
-    /// Requests between two moments in flight at once, by asking each of them at the moments at which something changes.
+    /// Counts the requests in flight at once between two moments. It asks each of them at the moments at which
+    /// something changes.
     fn brute_peak(stretches: &[(u64, u64)], from: u64, to: u64) -> u64 {
         let moments = stretches.iter().map(|(began, _)| *began).chain([from]).filter(|at| (from..to).contains(at));
         moments

@@ -36,9 +36,8 @@ pub(crate) struct Work {
     pub(crate) at_most: f64,
     /// Work offered, as a multiple of what would be done with more requests present.
     pub(crate) offered_to_more: f64,
-    /// The same, or 75 % of the work offered as a multiple of the most that was done, whichever is more: whatever more
-    /// requests would change, who does so little is far behind, unless answers take so long that the server
-    /// still fills.
+    /// The larger of `offered_to_more` and 75 % of the work offered ÷ the most done. Whatever more requests would
+    /// change, who does so little is far behind, unless answers take so long that the server still fills.
     pub(crate) behind: f64,
 }
 

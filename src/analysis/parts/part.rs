@@ -20,7 +20,7 @@ use crate::workload::Priority;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
-    /// What they have in common.
+    /// Kind of what the requests have in common.
     pub kind: PartKind,
     /// Name of the class, priority, tenant or model; `NAME=VALUE` of a tag; of a phase `base`, `burst`, `after_burst`,
     /// `dip` (below the base rate), `stage_1` and so on or `after_stages`; of turns, counted from 1, `1` or `5–9`.

@@ -8,7 +8,7 @@ use crate::analysis::load::stretches::{LoadTimeline, PhaseOfLoad, changing};
 use crate::analysis::requests::Observed;
 use crate::workload::ArrivalPattern;
 
-/// What the load was in one of its phases.
+/// Load in one of its phases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PhaseLoad {

@@ -107,7 +107,8 @@ mod tests {
         log
     }
 
-    /// Two requests of `de gold` (100 ms), three of `fr free` (900 ms), one without a country, one of the batch (200 ms).
+    /// Two requests of `de gold` (100 ms), three of `fr free` (900 ms), one without a country, one of the batch (200
+    /// ms).
     fn small() -> RunLog {
         let rows = [["de", "gold"], ["fr", "free"], ["", "free"]];
         let chat = [(0, 100), (1, 900), (0, 100), (1, 900), (1, 900), (2, 300)];

@@ -17,21 +17,21 @@ const FEWEST_WITH_FIRST: u64 = 2;
 const TOO_LOW: f64 = 0.05;
 /// An answer of so many chunks takes longer than a moment to stream.
 const MANY: u64 = 8;
-/// Of an answer that came whole, the least share of the later chunks that comes with the first.
+/// Least share of the later chunks that comes with the first, of an answer that came whole.
 const NEARLY_ALL: f64 = 0.9;
 /// Fewer long answers than this, or than this share of the completed ones, say nothing of a run.
 const FEWEST_LONG: u64 = 10;
 const FEWEST_LONG_SHARE: f64 = 0.05;
 /// One that came in less than this for each chunk is none of a model's: nothing was held back for long.
 const QUICKEST: Duration = Duration::from_millis(1);
-/// Above this share of gathered answers TPOT is withheld.
+/// Share of gathered answers above which TPOT is withheld.
 pub(crate) const GATHERED_BAR: f64 = 0.2;
-/// Above this share of chunks that came together most gaps are none, and ITL is withheld.
+/// Share of chunks that came together above which ITL is withheld. Most gaps are none then.
 pub(crate) const TOGETHER_BAR: f64 = 0.5;
-/// Above this share of answers that came whole TTFT is doubtful.
+/// Share of answers that came whole above which TTFT is doubtful.
 pub(crate) const WHOLE_BAR: f64 = 0.5;
 
-/// What to do about streams that come gathered.
+/// Cure of streams that come gathered.
 pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as they come (nginx: proxy_buffering off \
     and gzip off; HAProxy: option http-no-delay and no compression; or the answer's header X-Accel-Buffering: no); to \
     measure whole answers, --no-stream";
@@ -137,7 +137,7 @@ impl StreamDelivery {
         }
     }
 
-    /// What an objective on a figure that a run does not have says of it.
+    /// Returns what an objective says of a figure that a run does not have.
     pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
         let needs_tpot = matches!(metric, Metric::Goodput | Metric::SloAttainment);
         let is_withheld = self.withholds(metric) || (needs_tpot && self.tpot_withheld);
@@ -306,7 +306,8 @@ mod tests {
         assert!(summarise(&log, &[]).latency.row(Metric::Tpot).is_some());
     }
 
-    /// Tokens each 3 ms from this TTFT on, that come in reads of so many to a client whose read loop is late by so many ms.
+    /// Returns the cause for streams that a late client reads. Tokens come each 3 ms from this TTFT on, in reads of so
+    /// many, to a client whose read loop is late by so many ms.
     fn cause(ttft: u64, each_read: u64, p50: u64, p99: u64) -> Option<String> {
         let answer = |i: u64| {
             let chunks: Vec<_> = (0..49).map(|token| (i * 200 + ttft + token / each_read * each_read * 3, 1)).collect();

@@ -6,22 +6,22 @@ use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// What makes a request wait for an answer before it. The names are those of Schroeder, Wierman and
-/// Harchol-Balter, *Open versus closed: a cautionary tale*, NSDI 2006: the same server under the same
-/// throughput has other latencies in each.
+/// Form of a load: what makes a request wait for an answer before it. The names are those of Schroeder, Wierman and
+/// Harchol-Balter, *Open versus closed: a cautionary tale*, NSDI 2006: the same server under the same throughput has
+/// other latencies in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadForm {
-    /// Nothing: every request leaves at its planned moment.
+    /// Requests that wait for nothing: every one leaves at its planned moment.
     #[default]
     Open,
     /// Conversations begin at their planned moments, whatever the server does; a later turn waits for the answer before
     /// it. A slow server so meets fewer turns at once, and not fewer conversations.
     PartlyOpen,
-    /// So many users: each waits for its answer, thinks, and asks again. A slow server gets fewer requests, and the
-    /// requests that it would have delayed are not measured. So does a slow client: it makes its users think
-    /// for longer.
+    /// A number of users: each waits for its answer, thinks, and asks again. A slow server gets fewer requests, and the
+    /// requests that it would have delayed are not measured. So does a slow client: it makes its users think for
+    /// longer.
     Closed,
 }
 
@@ -45,7 +45,7 @@ impl LoadForm {
         }
     }
 
-    /// From when the latencies of a request count: from its scheduled moment.
+    /// Returns the moment from which the latencies of a request count: its scheduled moment.
     ///
     /// A closed loop has no schedule. Nobody outside of it waits for a request that this program sends late, so its
     /// latencies count from sending; a wait for a slot or for a connection is part of them.

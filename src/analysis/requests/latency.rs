@@ -57,7 +57,7 @@ impl RequestLatency {
         Self { schedule_lag, queue_wait, ..latency }
     }
 
-    /// One of them; none of those of which a request has many.
+    /// Returns one of the latencies. None of those of which a request has many.
     pub(crate) const fn get(&self, metric: Metric) -> Option<Figure> {
         match metric {
             Metric::Ttft => self.ttft,
@@ -92,7 +92,8 @@ impl RequestLatency {
         }
     }
 
-    /// What had come before the end is known; what had not takes at least until then.
+    /// Computes the latencies of a request that was cut off. What had come before the end is known; what had not takes
+    /// at least until then.
     fn cut_off(record: &RequestRecord, begin: Timestamp) -> Self {
         let bound = |from: Option<Timestamp>| from.map(|at| Figure::AtLeast(millis(record.ended.since(at))));
         let first = record.chunks.first_at();

@@ -30,7 +30,7 @@ pub(crate) struct Measured<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Streamed,
-    /// In streams that were gathered: see [`StreamDelivery`].
+    /// Answers in streams that were gathered: see [`StreamDelivery`].
     Gathered,
     Whole,
 }
@@ -55,12 +55,12 @@ impl Came {
 }
 
 impl<'a> Measured<'a> {
-    /// Its record.
+    /// Returns the record of the request.
     pub(crate) fn record(&self) -> RecordRef<'a> {
         self.records.at(self.place as usize)
     }
 
-    /// Its latencies.
+    /// Returns the latencies of the request.
     pub(crate) fn latency(&self) -> RequestLatency {
         self.came.latency(&self.record(), self.form)
     }
@@ -218,7 +218,7 @@ fn per_second(count: f64, length: Duration) -> Option<f64> {
 }
 
 impl Account {
-    /// Of the requests of `phase`, of which so many were planned, and of so many the moment had come.
+    /// Counts the requests of `phase`. So many of them were planned, and of so many the moment had come.
     fn new(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
         let of_phase = || log.records.iter().filter(move |record| record.phase == phase);
         let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come);
@@ -301,7 +301,7 @@ fn past_last(log: &RunLog) -> u64 {
     log.header.shard.map_or(past_last, |shard| shard.among_first(past_last))
 }
 
-/// The same of the requests of the window.
+/// Counts the window's requests up to the last that is known to have been dispatched.
 fn come(log: &RunLog) -> u64 {
     let plan = &log.header.plan;
     past_last(log).saturating_sub(plan.warmup_requests).min(plan.measured_requests)
@@ -347,7 +347,7 @@ pub fn of_request(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecor
     (latency, slo_of(log, delivery, record).is_met())
 }
 
-/// What the record at `place` of `records` tells of a run with this log.
+/// Measures the record at `place` of `records` in a run with this log.
 pub(crate) fn measure<'a>(log: &RunLog, delivery: &StreamDelivery, records: &'a Records, place: u32) -> Measured<'a> {
     let slo = slo_of(log, delivery, &records.at(place as usize));
     let form = LoadForm::from_workload(&log.header.workload);

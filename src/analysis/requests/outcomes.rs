@@ -79,8 +79,8 @@ impl RequestCounts {
     }
 }
 
-/// What went wrong in the window. Rates are shares, between 0 and 1, of the requests that came due; absent when there
-/// was none.
+/// Failures in the window. Rates are shares, between 0 and 1, of the requests that came due; absent when there was
+/// none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Failures {
@@ -92,8 +92,8 @@ pub struct Failures {
     pub timeout_rate: Option<f64>,
     /// Each kind that occurred, most frequent first.
     pub kinds: Vec<FailureCount>,
-    /// The same for the cool-down requests, as shares of those. They count in no rate, but if they fail, the window's
-    /// last requests run under less load than planned.
+    /// Kinds of failures of the cool-down requests, as shares of those. They count in no rate, but if they fail, the
+    /// window's last requests run under less load than planned.
     pub cooldown_kinds: Vec<FailureCount>,
 }
 
@@ -109,7 +109,7 @@ pub struct FailureCount {
     pub count: u64,
     /// Share of the requests counted, between 0 and 1.
     pub share: f64,
-    /// What the first of them said.
+    /// Message of the first failure of this kind.
     pub example: String,
 }
 

@@ -30,7 +30,7 @@ pub struct Quality {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SlicePasses {
-    /// Its name.
+    /// Name of the slice.
     pub name: String,
     /// Share that passed: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
     pub pass_rate: Option<f64>,
@@ -44,9 +44,9 @@ pub struct SlicePasses {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckPasses {
-    /// Its name.
+    /// Name of the check.
     pub name: String,
-    /// Its slice; left out where it has none.
+    /// Slice of the check. Left out where it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
     /// Passes before the run.
@@ -75,7 +75,7 @@ pub struct Passes {
     pub pass_rate: Option<f64>,
     /// Lower end of its 95 % interval (Wilson).
     pub interval_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub interval_high: Option<f64>,
 }
 
@@ -85,7 +85,7 @@ pub struct Passes {
 pub struct CheckExample {
     /// When it was dispatched, seconds of the run; absent: before it.
     pub released_s: Option<f64>,
-    /// What did not hold of the answer, or why there was none.
+    /// Reason why it did not pass: what did not hold of the answer, or why there was none.
     pub why: String,
     /// How the answer begins, secrets masked.
     pub excerpt: Option<String>,
@@ -95,7 +95,7 @@ pub struct CheckExample {
 const EXAMPLES: usize = 3;
 
 impl Quality {
-    /// Absent where the workload has no checks.
+    /// Counts the passes of a run. Absent where the workload has no checks.
     pub(crate) fn from_log(log: &RunLog) -> Option<Self> {
         let workload = &log.header.workload;
         if workload.checks.is_empty() {
@@ -138,7 +138,7 @@ impl SlicePasses {
     }
 }
 
-/// Those before the run, and those under load.
+/// Tells apart the passes before the run and those under load.
 fn apart<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> (Passes, Passes) {
     let (before, under_load): (Vec<_>, Vec<_>) = records.partition(|record| record.released.is_none());
     (Passes::from_records(before.into_iter()), Passes::from_records(under_load.into_iter()))
@@ -184,7 +184,8 @@ impl CheckExample {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnswerForms {
-    /// Of all classes with a form: valid ÷ valid and invalid, between 0 and 1; absent where there are neither.
+    /// Share of valid answers of all classes with a form: valid ÷ valid and invalid, between 0 and 1; absent where
+    /// there are neither.
     pub valid_share: Option<f64>,
     /// Each class that asks for a form, in the order of the workload.
     pub by_class: Vec<ClassForms>,
@@ -207,7 +208,7 @@ pub struct ClassForms {
     pub valid: u64,
     /// Complete answers without that form.
     pub invalid: u64,
-    /// What is wrong with those, most frequent first.
+    /// Faults of the invalid answers, most frequent first.
     pub faults: Vec<FormFault>,
     /// Answers that are not of the form because they were cut at their longest length: not judged.
     pub cut_at_limit: u64,
@@ -217,7 +218,7 @@ pub struct ClassForms {
     pub valid_share: Option<f64>,
     /// Lower end of its 95 % interval (Wilson).
     pub interval_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub interval_high: Option<f64>,
 }
 
@@ -225,14 +226,14 @@ pub struct ClassForms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FormFault {
-    /// What is wrong.
+    /// The fault.
     pub fault: ShapeFault,
     /// Number of answers.
     pub count: u64,
 }
 
 impl AnswerForms {
-    /// Absent where no answer of the window had a form to be checked.
+    /// Counts the forms of answers. Absent where no answer of the window had a form to be checked.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let judged = |place: usize| {
             let records = observed.requests.iter().map(Measured::record);

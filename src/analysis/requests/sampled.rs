@@ -25,13 +25,13 @@ pub struct Scatter {
 /// A request of a scatter plot.
 #[derive(Clone, Debug)]
 pub struct Dot {
-    /// Its place in the schedule.
+    /// Place of the request in the schedule.
     pub index: u64,
-    /// Its class, by its place in the workload.
+    /// Class of the request, by its place in the workload.
     pub class: u16,
-    /// Its scheduled moment, seconds since the run's zero.
+    /// Scheduled moment, seconds since the run's zero.
     pub scheduled_s: f64,
-    /// What is known of its latency.
+    /// State of the request: what is known of its latency.
     pub fate: RequestState,
     /// Tokens that it received.
     pub tokens: u64,
@@ -41,14 +41,14 @@ pub struct Dot {
     pub failed: Option<FailureKind>,
 }
 
-/// What is known of the latency of a request, from its scheduled moment, milliseconds.
+/// Latency of a request as far as it is known, from its scheduled moment, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RequestState {
-    /// It has the latency.
+    /// Request that has this latency.
     Waited(f64),
-    /// It was cut off before: the latency is at least this.
+    /// Request that was cut off before. Its latency is at least this.
     AtLeast(f64),
-    /// It has none: it failed after this long.
+    /// Request that has no latency. It failed after this long.
     Failed(f64),
 }
 
@@ -137,8 +137,8 @@ fn end_of(record: &RequestRecord) -> Timestamp {
     }
 }
 
-/// `most` of the `places`: the `slowest`, so many evenly of those in trouble, and the others evenly. The `facts` of each
-/// are how long it took and whether it is in trouble.
+/// Picks `most` of the `places`: the `slowest`, so many evenly of those in trouble, and the others evenly. The `facts`
+/// of each are how long it took and whether it is in trouble.
 fn picked(places: &[u32], [most, slowest, troubled]: [usize; 3], facts: impl Iterator<Item = (f64, bool)>) -> Vec<u32> {
     let (took, is_troubled): (Vec<f64>, Vec<bool>) = facts.unzip();
     let of = places.len();

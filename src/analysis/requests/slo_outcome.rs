@@ -53,7 +53,7 @@ impl SloOutcome {
         Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::new(measured, latency) }
     }
 
-    /// The same of a request whose answer must have a form to meet its SLO.
+    /// Returns the outcome of a request whose answer must have a form to meet its SLO.
     pub(crate) fn with_form(self, validity: Validity) -> Self {
         let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
         Self { declared: true, of_another_form, ..self }

@@ -28,7 +28,7 @@ pub struct RequestSpeed {
 }
 
 impl RequestSpeed {
-    /// That of the measured requests of a run; `None` where none has one.
+    /// Computes the speed of the measured requests of a run. `None` where none has one.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let (mut exact, mut bounds) = (Vec::new(), Vec::new());
         for request in &observed.requests {

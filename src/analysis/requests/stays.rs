@@ -147,7 +147,7 @@ mod tests {
         slowest(&sent, &ended, &found, (sent[0], sent[3_999]))
     }
 
-    /// Of stays of 0.1 s, 0.175 s on average: 1 ÷ 0.175 = 5.7 departures an arrival while any is in flight.
+    /// Stays of 0.1 s, 0.175 s on average, have 5.7 departures an arrival. That is 1 ÷ 0.175, while any is in flight.
     #[test]
     fn a_queue_is_remembered_as_long_as_it_falls_slowly() {
         let (fast, slow) = (of(100), of(220));

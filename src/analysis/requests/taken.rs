@@ -15,7 +15,7 @@ pub struct TakenPrompts {
     pub path: String,
     /// How it is written.
     pub format: DatasetFormat,
-    /// Its size, bytes.
+    /// Size of the file, bytes.
     pub bytes: u64,
     /// SHA-256 of the file, hexadecimal.
     pub sha256: String,

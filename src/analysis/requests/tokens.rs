@@ -102,12 +102,12 @@ pub struct ImpossibleUsage {
     pub requested_completion_tokens: u64,
 }
 
-/// What to do about them.
+/// Cure of token counts that answers cannot have.
 pub(crate) const IMPOSSIBLE_CURE: &str =
     "look at what counts tokens: the server, or a proxy before it that writes its own usage";
 
 impl ImpossibleUsage {
-    /// Those of a run's measured requests, however these ended.
+    /// Collects the impossible counts of a run's measured requests, however these ended.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let mut all = Self::default();
         for record in observed.requests.iter().map(Measured::record) {

@@ -8,7 +8,7 @@ use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::Observed;
 use crate::analysis::server::devices::EnergyUse;
 
-/// What the answers of a run cost.
+/// Costs of the answers of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Costs {
@@ -29,15 +29,15 @@ pub struct Costs {
     pub joules: Option<UnitCosts>,
 }
 
-/// What is used up for each of something that the run made.
+/// Money or energy used up for each of something that the run made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnitCosts {
-    /// For a million answer tokens that arrived while answers count; absent where there were none.
+    /// Use for a million answer tokens that arrived while answers count. Absent where there were none.
     pub per_million_output_tokens: Option<f64>,
-    /// For an answer that was complete then.
+    /// Use for an answer that was complete while answers count.
     pub per_answer: Option<f64>,
-    /// For an acceptable one.
+    /// Use for an acceptable answer.
     pub per_acceptable_answer: Option<f64>,
     /// Where no answer was acceptable: what all of the time took, which one would have taken at least.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct UnitCosts {
 }
 
 impl Costs {
-    /// Of a run; `None` where neither money nor energy is known.
+    /// Computes the costs of a run. `None` where neither money nor energy is known.
     pub(in crate::analysis) fn new(
         observed: &Observed<'_>,
         rates: &Rates,
@@ -75,7 +75,7 @@ impl Costs {
         })
     }
 
-    /// One of the figures of the catalogue.
+    /// Returns one of the figures of the catalogue.
     pub(in crate::analysis) fn figure(&self, metric: Metric) -> Option<Figure> {
         let units = if metric.info().unit == Unit::MONEY { self.money? } else { self.joules? };
         let exact = match metric {
@@ -93,7 +93,7 @@ impl Costs {
 }
 
 impl UnitCosts {
-    /// Of what takes so much a second.
+    /// Computes the costs of a use of so much a second.
     fn new(per_s: f64, length_s: f64, rates: &Rates, acceptable_per_s: Option<f64>) -> Self {
         let per = |rate: Option<f64>| rate.filter(|&rate| rate > 0.0).map(|rate| per_s / rate);
         Self {

@@ -18,7 +18,7 @@ pub(super) const COVERED: f64 = 0.8;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceSummary {
-    /// Its number or name.
+    /// Number or name of the device.
     pub device: String,
     /// Address of the page that reports it.
     pub page: String,
@@ -53,7 +53,7 @@ pub struct DeviceSummary {
     /// Share of the window in which its clocks were lowered, 0 to 1, by the reason that it reports; empty
     /// where it reports none.
     pub throttled: BTreeMap<Gauge, f64>,
-    /// What it reported before the first request was sent; absent where it was not read then.
+    /// Values that the device reported before the first request was sent. Absent where it was not read then.
     pub before: Option<IdleDevice>,
     /// Mean power by the counter of energy, watts: its rise from the first reading in which it had moved to
     /// the last ÷ the time between them. Absent where it moved fewer than three times, or where the two cover
@@ -206,9 +206,9 @@ impl EnergyUse {
         gpus.is_none_or(|gpus| u64::from(gpus) == self.devices)
     }
 
-    /// Of all `devices`, for the whole work, if that is known. `None` where not every device tells for most
-    /// of the window: the energy of some, or of a part of the time, is not that of the work. Energy of
-    /// another number of devices than the deployment's `gpus` is not that of an answer.
+    /// Computes the energy of all `devices`, for the whole work, if that is known. `None` where not every device tells
+    /// for most of the window: the energy of some, or of a part of the time, is not that of the work. Energy of another
+    /// number of devices than the deployment's `gpus` is not that of an answer.
     pub(super) fn new(
         devices: &[DeviceSummary],
         gpus: Option<u32>,

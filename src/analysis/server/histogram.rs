@@ -10,7 +10,7 @@ use crate::record::{
     CheckResult, Counter, Outcome, PageKind, RecordRef, RequestRecord, RunLog, ServerTime, TimeHistogram, TokenCounting,
 };
 
-/// What a server's histogram shows of the times between two readings.
+/// Times that a server's histogram shows between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimeSummary {
@@ -22,7 +22,7 @@ pub struct TimeSummary {
     pub p50: Option<BucketQuantile>,
     /// 99th percentile; absent if the buckets do not show it.
     pub p99: Option<BucketQuantile>,
-    /// What so many times are worth for a 99th percentile; absent where they are plenty.
+    /// Warning on what so many times are worth for a 99th percentile. Absent where they are plenty.
     pub p99_mark: Option<SampleWarning>,
 }
 
@@ -35,7 +35,7 @@ pub struct BucketQuantile {
     pub ms: f64,
     /// Lower end of the bucket, milliseconds.
     pub from_ms: f64,
-    /// Its upper end; absent of the last bucket.
+    /// Upper end of the bucket. Absent of the last one.
     pub to_ms: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ impl TimeSummary {
     }
 }
 
-/// What came between two readings of a histogram; `None` where it went back, or has other buckets than before.
+/// Returns the rise of a histogram between two readings. `None` where it went back, or has other buckets than before.
 pub(super) fn difference(before: &TimeHistogram, after: &TimeHistogram) -> Option<TimeHistogram> {
     let rise = |(then, now): (&(f64, f64), &(f64, f64))| {
         (then.0 == now.0 && now.1 >= then.1).then_some((now.0, now.1 - then.1))
@@ -111,8 +111,8 @@ fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
     Some(BucketQuantile { ms: guess * 1e3, from_ms: begin * 1e3, to_ms: Some(end * 1e3) })
 }
 
-/// The same by server and client, between two readings: each request, each token where it happened in it, of warm-up
-/// and cool-down too.
+/// Counts and mean times between two readings, by server and client. They are of each request, and of each token where
+/// it happened in it, of warm-up and cool-down too.
 ///
 /// What happens at the very ends may count on one side alone, and requests of other clients count on the server's
 /// side.
@@ -141,10 +141,10 @@ pub struct TimeBeside {
     pub server_ms: f64,
     /// Number of requests in it.
     pub server_n: f64,
-    /// What lies outside of the server, milliseconds: the network, proxies, both kernels, and this program.
-    /// The difference of the means; below 0 where the two are about different requests.
+    /// Time outside of the server, milliseconds: in the network, proxies, both kernels, and this program. The
+    /// difference of the means; below 0 where the two are about different requests.
     pub outside_ms: f64,
-    /// The same as a share of the client's mean.
+    /// Time outside of the server as a share of the client's mean.
     pub outside_share: f64,
     /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the
     /// requests in flight at the ends of the stretch. At its beginning the server may have counted those

@@ -16,9 +16,9 @@ const SOON: usize = 5;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PageSummary {
-    /// Its address.
+    /// Address of the page.
     pub url: String,
-    /// Whose names its series have; absent where it could not be read.
+    /// Kind of the page: whose names its series have. Absent where it could not be read.
     pub kind: Option<PageKind>,
     /// The devices that it reports, such as `2 × NVIDIA H100 80GB HBM3`; absent if it reports none.
     pub hardware: Option<String>,
@@ -39,9 +39,10 @@ pub struct PageSummary {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WentBack {
-    /// Once: the server was started anew, or the address leads to another one since.
+    /// Totals that went back once. The server was started anew, or the address leads to another one since.
     Once,
-    /// And forth, or again and again: the address leads to several servers, each with totals of its own.
+    /// Totals that went back and forth, or back again and again. The address leads to several servers, each with totals
+    /// of its own.
     AndForth,
 }
 

@@ -11,7 +11,8 @@ use crate::workload::SharedPrefixes;
 /// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
 const USUAL_BLOCKS: (u64, u64) = (1, 64);
 
-/// What the requests of a whole run share, warm-up and cool-down included, and how much of it a cache gave back.
+/// Prompt tokens that requests of a run share, and how many a cache gave back. The whole run counts, warm-up and
+/// cool-down included.
 ///
 /// A request that the server refused was never looked up. If answers report what was cached, and no counter does,
 /// only requests with such an answer are counted: for one that was cut off it is unknown what a cache gave it.
@@ -32,8 +33,9 @@ pub struct PrefixCacheFigures {
     /// conversation the whole blocks of what was said before it, but for the last token, whose keys and values are
     /// not computed yet; of a trace, what its slice says again. Between 0 and 1.
     pub expected_least: f64,
-    /// The same if all that a chat template adds stood before the prompt, or between the turns, and was shared too.
-    /// Where it stands is not reported, so the truth lies between the two.
+    /// Share that an endless cache finds if tokens of the chat template are shared too. All that the template adds then
+    /// stands before the prompt, or between the turns. Where it stands is not reported, so the truth lies between the
+    /// two.
     pub expected_most: f64,
     /// Share of prompt tokens that was found; absent if the server does not report it.
     pub measured: Option<MeasuredHits>,
@@ -63,7 +65,7 @@ pub enum HitSource {
 }
 
 impl HitSource {
-    /// Its name in a sentence.
+    /// Returns the name of the source in a sentence.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counters => "the server's counters",
@@ -74,8 +76,8 @@ impl HitSource {
 }
 
 impl PrefixCacheFigures {
-    /// Absent where requests share nothing; of a shard, for the cache saw what the others sent too; and of a part of a
-    /// trace's slice, for the trace says what all of it shares.
+    /// Computes the figures of a run. Absent where requests share nothing; of a shard, for the cache saw what the
+    /// others sent too; and of a part of a trace's slice, for the trace says what all of it shares.
     pub(crate) fn new(log: &RunLog, measured: Option<MeasuredHits>) -> Option<Self> {
         if log.header.shard.is_some() {
             return None;
@@ -146,7 +148,7 @@ impl PrefixCacheFigures {
         })
     }
 
-    /// Of requests whose prompts begin as in a trace, `share` of whose tokens came before.
+    /// Returns the figures of requests whose prompts begin as in a trace. A `share` of their tokens came before.
     fn of_trace<'r>(
         share: f64,
         sent: &(impl ExactSizeIterator<Item = RecordRef<'r>> + Clone),
@@ -223,8 +225,8 @@ fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
 }
 
 impl MeasuredHits {
-    /// By the server's counters over the run, else by those on its pages, else by the usage of answers; `None` where
-    /// nothing reports hits.
+    /// Reads the hits from the server's counters over the run. Else they are by those on its pages, else by the usage
+    /// of answers; `None` where nothing reports hits.
     pub(crate) fn new(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
         let of = |hits: f64, all: f64, source| (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source });
         let counters = log.footer.as_ref().and_then(|footer| footer.server);

@@ -18,7 +18,7 @@ use crate::analysis::requests::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
 
-/// What pages of metrics reported over the window.
+/// Figures that pages of metrics reported over the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSide {
@@ -32,21 +32,21 @@ pub struct ServerSide {
     /// Whether a counter of some page went back in it: the server was started anew, or its address leads to
     /// several servers, so that there are no counters and no times.
     pub restarted: bool,
-    /// By how much the server's totals rose.
+    /// Rises of the server's totals.
     pub counters: BTreeMap<Counter, f64>,
     /// The server's own times of requests.
     pub times: BTreeMap<ServerTime, TimeSummary>,
-    /// The same by both accounts; absent where the client is one of several generators and saw only a share,
-    /// or where the server reported no totals.
+    /// Counts and times by both accounts, the server's and the client's. Absent where the client is one of several
+    /// generators and saw only a share, or where the server reported no totals.
     pub accounts: Option<BothAccounts>,
     /// The devices, where a page reports them.
     pub devices: Vec<DeviceSummary>,
-    /// What they used for the work; absent where no page reports power or energy.
+    /// Energy that the devices used for the work. Absent where no page reports power or energy.
     pub energy: Option<EnergyUse>,
 }
 
 impl ServerSide {
-    /// What the log tells; `None` where no page was asked for, or there is no window.
+    /// Collects what the log tells of the server. `None` where no page was asked for, or there is no window.
     pub(crate) fn new(observed: &Observed<'_>, rates: &Rates) -> Option<Self> {
         let log = observed.log;
         if log.header.telemetry.is_empty() || observed.answers_end <= observed.start {
@@ -113,7 +113,7 @@ impl ServerSide {
         self.gauges.get(&gauge).copied()
     }
 
-    /// By how much a total of the server rose.
+    /// Returns by how much a total of the server rose.
     pub fn rise(&self, counter: Counter) -> Option<f64> {
         self.counters.get(&counter).copied()
     }
@@ -145,7 +145,8 @@ fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, Gaug
     GAUGES.into_iter().filter_map(summary).collect()
 }
 
-/// Of all pages together. One that does not have a total which another of its kind has counted nothing of it yet.
+/// Adds up the rises of each counter over all pages. A page that does not have a total which another of its kind has
+/// counted nothing of it yet.
 fn rises(spans: &[Span<'_>], kind_of: impl Fn(&Span<'_>) -> Option<PageKind>) -> BTreeMap<Counter, f64> {
     let rise = |counter: Counter| {
         let telling = |span: &&Span<'_>| span.last.counters.contains_key(&counter);

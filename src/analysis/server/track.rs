@@ -12,12 +12,12 @@ use crate::record::{Counter, Gauge, Reading, RunLog, ServerTime, TimeHistogram};
 pub(super) struct Span<'a> {
     pub(super) first: &'a Reading,
     pub(super) last: &'a Reading,
-    /// From the first to the last, both among them.
+    /// Readings from the first to the last, both among them.
     pub(super) between: Vec<&'a Reading>,
 }
 
 impl<'a> Span<'a> {
-    /// Of the readings of one page, in their order; `None` where there are no two.
+    /// Makes the span of the readings of one page, given in their order. `None` where there are no two.
     pub(super) fn new(readings: &[&'a Reading], window: (f64, f64)) -> Option<Self> {
         // Only where none has histograms, as of pages that know of none, will the others do.
         let telling = readings.iter().any(|reading| !reading.histograms.is_empty());
@@ -49,8 +49,8 @@ impl<'a> Span<'a> {
         fell.map(|(counter, before)| (*counter, *before)).collect()
     }
 
-    /// By how much a total rose. One that the first reading does not have was 0 then: Prometheus' clients
-    /// show a series with labels only once it has counted something.
+    /// Returns by how much a total rose. One that the first reading does not have was 0 then: Prometheus' clients show
+    /// a series with labels only once it has counted something.
     pub(super) fn rise(&self, counter: Counter) -> Option<f64> {
         let after = self.last.counters.get(&counter)?;
         let reported = !self.first.counters.is_empty() || !self.first.gauges.is_empty();
@@ -67,7 +67,8 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// From the beginning of the first of `spans`, which are as good as the same, to the end of the last.
+    /// Returns the stretch of all `spans`, which are as good as the same. It is from the beginning of the first to the
+    /// end of the last.
     pub(super) fn common(spans: &[Self]) -> (f64, f64) {
         let begin = spans.iter().map(|span| span.first.moment_s()).fold(f64::INFINITY, f64::min);
         (begin, spans.iter().map(|span| span.last.moment_s()).fold(0.0, f64::max))
@@ -128,7 +129,8 @@ impl Track {
         }
     }
 
-    /// What it was in that part of a stretch of time in which it is known; `None` of none.
+    /// Summarises the gauge over the part of a stretch of time in which it is known. `None` where there is no such
+    /// part.
     pub(super) fn over(&self, stretch: (f64, f64)) -> Option<GaugeSummary> {
         let (first, last) = self.ends();
         let (from, until) = (stretch.0.max(first), stretch.1.min(last));
@@ -178,7 +180,7 @@ impl FollowedGauge {
     }
 }
 
-/// What a page and its devices report of a gauge.
+/// Returns the values that a page and its devices report of a gauge.
 fn reported(reading: &Reading, gauge: Gauge) -> impl Iterator<Item = (Option<&str>, f64)> {
     let own = reading.gauges.get(&gauge).map(|value| (None, *value));
     let of_devices = reading

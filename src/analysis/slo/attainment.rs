@@ -39,8 +39,8 @@ pub struct Attainment {
 }
 
 impl Attainment {
-    /// Of `requests`, out of `scheduled` ones (more than there are where some left no record); `is_one` says
-    /// which of the requests of other phases are like them.
+    /// Counts how many of `requests` met their SLO. They are out of `scheduled` ones (more than there are where some
+    /// left no record); `is_one` says which of the requests of other phases are like them.
     pub(crate) fn new(
         observed: &Observed<'_>,
         scheduled: u64,

@@ -24,15 +24,15 @@ pub struct Judgement {
     /// 95 % interval of a percentile of a latency, milliseconds: by sections of the run, where there is one. A side
     /// is absent if the sample is too small for it.
     pub interval: Option<(Option<f64>, Option<f64>)>,
-    /// Of a percentile of one latency per request: the share of the requests that do not keep the bound, between 0 and
-    /// 1. One that was cut off before it could tell counts as such.
+    /// Share of the requests that do not keep the bound, between 0 and 1. It is there for a percentile of one latency
+    /// per request. One that was cut off before it could tell counts as such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
     /// Where that cannot tell whether the objective is met: about how many requests would, if the share stays
     /// what it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_requests: Option<u64>,
-    /// The same share, with what it is worth.
+    /// Share of the requests that do not keep the bound, with what it is worth.
     #[serde(skip)]
     pub over: Option<OrderedShare>,
     /// Whether it is met by how far all requests are from the bound, not by how few are beyond it: under the assumption
@@ -41,7 +41,7 @@ pub struct Judgement {
     pub by_tail: bool,
     /// A reservation about the figure.
     pub mark: Option<SampleWarning>,
-    /// What was found, in words, with what is assumed or missing.
+    /// Finding in words, with what is assumed or missing.
     #[serde(skip)]
     pub(crate) found: String,
     /// The judgement in words.
@@ -56,9 +56,9 @@ pub struct Judgement {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It was.
+    /// The objective was met.
     Met,
-    /// It was not.
+    /// The objective was not met.
     Missed,
     /// The run cannot tell, or lacks the figure.
     #[serde(alias = "unresolvable", alias = "unknown")]
@@ -89,7 +89,8 @@ impl Status {
         status.into().map(|status| status.choose(words)).serialize(serializer)
     }
 
-    /// Met where both hold, as a demand does at both ends of an interval, missed where neither does.
+    /// Judges by two answers: met where both hold, missed where neither does. They may be of a demand at both ends of
+    /// an interval.
     pub const fn of_both(one: bool, other: bool) -> Self {
         match (one, other) {
             (true, true) => Self::Met,
@@ -110,7 +111,7 @@ impl Judgement {
         self.status == Status::Met
     }
 
-    /// Its figure in words; `None` where there is none.
+    /// Returns the figure in words. `None` where there is none.
     pub(crate) fn figure_in_words(&self) -> Option<String> {
         let show = |value| self.objective.key.show(value);
         self.value.map(show).or_else(|| span((self.at_least, self.at_most), " to ", show))

@@ -38,7 +38,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Longer signs first, so that `<=` is not read as `<`.
+    /// Signs of comparison, longer ones first, so that `<=` is not read as `<`.
     const SIGNS: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
 
@@ -74,7 +74,7 @@ pub struct ObjectiveError {
 }
 
 impl ObjectiveError {
-    /// What is wrong with the text, and how objectives are written: for where the text is shown already.
+    /// Says what is wrong with the text, and how objectives are written. It is for where the text is shown already.
     pub fn cure(&self) -> String {
         format!(
             "{}\n    write it like `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or `p95 ttft of chat < \
@@ -214,10 +214,10 @@ struct ObjectivePreset {
 }
 
 impl ObjectivePreset {
-    /// What a text begins with that names one.
+    /// Beginning of a text that names a preset.
     const FAMILY: &'static str = "mlperf:";
 
-    /// All of them.
+    /// Presets that there are.
     const ALL: [Self; 9] = [
         Self::new("mlperf:llama-3.1-8b", 2_000, 100),
         Self::new("mlperf:llama-3.1-8b:interactive", 500, 30),
@@ -244,7 +244,7 @@ impl ObjectivePreset {
         [format!("p99 ttft <= {}ms", self.ttft_ms), format!("p99 tpot <= {}ms", self.tpot_ms)]
     }
 
-    /// What is wrong with a text that wants to name one, and cannot be read as an objective.
+    /// Says what is wrong with a text that wants to name a preset. The text cannot be read as an objective.
     pub(crate) fn mistake(text: &str) -> Option<String> {
         let name = text.trim().to_ascii_lowercase();
         if !name.starts_with(Self::FAMILY) {

@@ -5,7 +5,7 @@ use super::means::{mean, variance};
 
 /// Batches of a sequence. More of them are shorter, and less independent of one another.
 const BATCHES: usize = 32;
-/// Fewer values tell nothing of how they vary.
+/// Fewest values that tell how they vary.
 const FEWEST: usize = 16;
 
 /// A mean with what chance does to it.
@@ -13,7 +13,7 @@ const FEWEST: usize = 16;
 pub struct BatchMeans {
     /// The mean.
     pub mean: f64,
-    /// Its standard error.
+    /// Standard error of the mean.
     pub error: f64,
     /// Degrees of freedom of its t: batches − 1.
     pub freedom: f64,

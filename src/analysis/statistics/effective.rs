@@ -26,8 +26,8 @@ const PLENTY: f64 = 200.0;
 pub struct Effective {
     /// How many independent samples tell as much of a share: samples ÷ correlation time.
     pub samples: f64,
-    /// The same by the cautious correlation time, by which it is judged whether a window is long enough, and
-    /// what it tells of other times.
+    /// Number of independent samples by the cautious correlation time. By that time it is judged whether a window is
+    /// long enough, and what it tells of other times.
     pub cautious: f64,
     /// Share of that number that counts for the upper end of an interval, as a queue may be longer at other times.
     pub upper: f64,
@@ -49,23 +49,22 @@ impl Effective {
         Self::plain((n / memory.correlation_time).max(1.0), n / memory.cautious_time)
     }
 
-    /// So many samples, which all count for both ends.
+    /// Returns so many samples, which all count for both ends.
     pub(super) const fn plain(samples: f64, cautious: f64) -> Self {
         Self { samples, cautious, upper: 1.0, long: 1.0, freedom: None }
     }
 
-    /// The same of `n` requests in a queue, if the number in flight `explained` so much of the variance of what is
-    /// counted, and were remembered for so many requests; of a window this `long`.
+    /// Returns the effective number of `n` requests in a queue. The number in flight `explained` so much of the
+    /// variance of what is counted, and is remembered for so many requests; the window is this `long`.
     #[must_use]
     pub fn of_queue(self, n: u64, (explained, remembered): (f64, f64), long: f64) -> Self {
         let most = n as f64 / (1.0 + 2.0 * explained * remembered);
         Self { upper: (most / self.cautious).min(1.0), long, ..self }
     }
 
-    /// The same by the means of 32 batches, of `n` samples a `share` of which lies on one side of a bound;
-    /// `excess` is what each request, in order of arrival, has more of these than that share, and `memory` is
-    /// the correlation time of what they have in common, as a share of the window. `None` for fewer than 16
-    /// requests.
+    /// Returns the effective number by the means of 32 batches. A `share` of `n` samples lies on one side of a bound;
+    /// `excess` is what each request, in order of arrival, has more of these than that share, and `memory` is the
+    /// correlation time of what they have in common, as a share of the window. `None` for fewer than 16 requests.
     ///
     /// Batches of the length B of a sequence that forgets with the relaxation time r show 1 − (r/B)(1 −
     /// e^(−B/r)) of the variance that the mean of a long one has: as much is what they show made larger. No
@@ -82,7 +81,7 @@ impl Effective {
         Some(Self { freedom: Some(batches.freedom), ..Self::plain(samples, samples) })
     }
 
-    /// The same where samples come in groups that are alike: their `design` effect.
+    /// Returns the effective number where samples come in groups that are alike: by their `design` effect.
     #[must_use]
     pub fn of_alike(self, design: f64) -> Self {
         Self { samples: (self.samples / design).max(1.0), cautious: self.cautious / design, ..self }
@@ -109,7 +108,7 @@ impl Effective {
         self.freedom.is_some() || self.cautious * self.above() >= LEAST_EFFECTIVE
     }
 
-    /// So many times as many, of a window that is as much longer.
+    /// Returns so many times as many samples, of a window that is as much longer.
     pub(super) fn grown(self, times: f64) -> Self {
         let Self { samples, cautious, long, .. } = self;
         Self { samples: samples * times, cautious: cautious * times, long: long * times, ..self }
@@ -159,12 +158,12 @@ pub(super) fn discount(confidence: f64, freedom: f64) -> f64 {
     ratio * ratio
 }
 
-/// From 1 to 2,000, each a twentieth more.
+/// Returns the multiples from 1 to 2,000, each a twentieth more.
 pub(super) fn growth() -> impl Iterator<Item = f64> {
     std::iter::successors(Some(1.0), |times| Some(times * 1.05)).take_while(|times| *times <= MOST_TIMES)
 }
 
-/// More times as many requests are not worth suggesting.
+/// Most times as many requests that are worth suggesting.
 const MOST_TIMES: f64 = 2_000.0;
 /// The chance of at most `hits` hits in `trials` independent trials of this `chance` each; both numbers may lie between
 /// whole ones, where it goes on smoothly.

@@ -10,14 +10,15 @@ const NEAREST: f64 = 1e-12;
 /// Critical value at 1 % of an exponential with estimated mean. D'Agostino and Stephens, *Goodness-of-Fit
 /// Techniques* (1986), table 4.14.
 pub const EXPONENTIAL_A2_AT_1_PERCENT: f64 = 1.959;
-/// The same at 2 in 100,000, beyond that table: the upper quantile of `Σ λ_j χ²₁` by Imhof's formula (*Biometrika*
-/// 48, 1961), `λ_j` the eigenvalues of the limiting process (0.2313, 0.0996, 0.0564, …; found by Nyström's method
-/// with 600 nodes). The same computation gives 1.956 at 1 %, where the table has 1.959.
+/// Critical value at 2 in 100,000 of an exponential with estimated mean. It lies beyond that table: the upper quantile
+/// of `Σ λ_j χ²₁` by Imhof's formula (*Biometrika* 48, 1961), `λ_j` the eigenvalues of the limiting process (0.2313,
+/// 0.0996, 0.0564, …; found by Nyström's method with 600 nodes). The same computation gives 1.956 at 1 %, where the
+/// table has 1.959.
 pub const EXPONENTIAL_A2_AT_2_IN_100_000: f64 = 4.62;
 /// Critical value at 1 % of a fully specified distribution. D'Agostino and Stephens, case 0.
 pub const UNIFORM_A2_AT_1_PERCENT: f64 = 3.857;
-/// The same at 2 in 100,000: Imhof's formula with the known eigenvalues 1/(j(j + 1)), which gives 1.02 % for
-/// 3.857.
+/// Critical value at 2 in 100,000 of a fully specified distribution. It is by Imhof's formula with the known
+/// eigenvalues 1/(j(j + 1)), which gives 1.02 % for 3.857.
 pub const UNIFORM_A2_AT_2_IN_100_000: f64 = 9.65;
 
 /// Tests whether values come from an exponential distribution, whatever its mean: that is estimated from them.
@@ -85,9 +86,9 @@ pub fn dispersion(counts: &[f64]) -> Option<Dispersion> {
 }
 
 impl Dispersion {
-    /// Between which indices Poisson counts of one rate lie, except with probability `alpha`, half of it on each
-    /// side: (k − 1)·index is χ² with k − 1 degrees of freedom (Fisher's dispersion test; Cox and Lewis, *The
-    /// Statistical Analysis of Series of Events*, 1966), a good approximation for means above 5.
+    /// Returns the indices between which Poisson counts of one rate lie. They do so except with probability `alpha`,
+    /// half of it on each side: (k − 1)·index is χ² with k − 1 degrees of freedom (Fisher's dispersion test; Cox and
+    /// Lewis, *The Statistical Analysis of Series of Events*, 1966), a good approximation for means above 5.
     pub fn bounds(&self, alpha: f64) -> (f64, f64) {
         let freedom = self.counts as f64 - 1.0;
         let bound = |p| chi_squared_quantile(p, freedom) / freedom;

@@ -71,7 +71,8 @@ pub(crate) fn share_interval(hits: u64, trials: u64) -> Option<(f64, f64)> {
     (trials > 0).then(|| interval_of_share(hits as f64 / trials as f64, trials as f64))
 }
 
-/// The same of the share `p` of so many trials, which dependence may have made fewer than were counted.
+/// Computes the 95 % interval of the share `p` of so many trials. Dependence may have made them fewer than were
+/// counted.
 pub(crate) fn interval_of_share(p: f64, n: f64) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
     let middle = p + Z * Z / (2.0 * n);

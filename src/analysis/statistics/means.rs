@@ -172,7 +172,7 @@ mod tests {
         assert_close(ratio.high, 0.967_594_156_884_697_2);
     }
 
-    /// Of 0, 0.1 and 0.3 it is 0.07 / 3, and a shift leaves it.
+    /// The variance of 0, 0.1 and 0.3 is 0.07 / 3, and a shift leaves it.
     #[test]
     fn a_large_mean_costs_a_variance_little_precision() {
         let found = variance(&[0.0, 0.1, 0.3].map(|x| x + 1e9)).unwrap();

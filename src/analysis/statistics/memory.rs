@@ -25,10 +25,10 @@ const LEAST_ALIKE: f64 = -0.5;
 pub struct Memory {
     /// The correlation time, in values of the sequence; at least 1.
     pub correlation_time: f64,
-    /// The same, where a sequence that is nearly full of memory counts as a reflected random walk:
-    /// `v·(1 + r)²/(1 − r)`. A queue close to its limit is one, with a correlation time of 4/(1 − r), twice
-    /// that of an autoregressive sequence of equal r. A window is judged by this one, for it sees the memory
-    /// in the single steps, also where the window is too short to show it.
+    /// Correlation time where a sequence nearly full of memory counts as a reflected random walk: `v·(1 + r)²/(1 − r)`.
+    /// A queue close to its limit is one, with a correlation time of 4/(1 − r), twice that of an autoregressive
+    /// sequence of equal r. A window is judged by this one, for it sees the memory in the single steps, also where the
+    /// window is too short to show it.
     pub cautious_time: f64,
 }
 
@@ -71,8 +71,8 @@ impl Memory {
         Self::from_values(&ranks(values))
     }
 
-    /// The same where something that holds of some values, 1 where it does and 0 where not, may be remembered
-    /// longer than the values themselves.
+    /// Returns the memory with that of something that holds of some values. It is 1 where it does and 0 where not, and
+    /// may be remembered longer than the values themselves.
     #[must_use]
     pub fn and_of(self, holds: &[f64]) -> Self {
         let longer = Self::from_values(holds).map_or(1.0, |memory| memory.correlation_time);

@@ -101,7 +101,8 @@ impl OrderedShare {
         (n > 0).then_some(Self { hits, certain, n, effective, worth_at_most, inside })
     }
 
-    /// The same of requests of a window that holds so many correlation times, as another latency of them shows.
+    /// Returns the share of requests of a window that holds so many correlation times. Another latency of the requests
+    /// shows how many.
     #[must_use]
     pub fn within(self, correlation_times: Option<f64>) -> Self {
         let seen = |one: Effective| Effective {
@@ -111,7 +112,7 @@ impl OrderedShare {
         Self { effective: self.effective.map(seen), ..self }
     }
 
-    /// The same of `values` that are hits above `bound`, with what it tells that all of them lie far inside of it.
+    /// Returns the share with what `values` far inside of a bound tell. Those above `bound` are hits.
     ///
     /// Beyond the largest of them the tail is assumed to fall at least as fast as the power α of the value:
     /// as it falls among the largest tenth, by the lower end of Hill's estimate (*Annals of Statistics* 3,
@@ -139,7 +140,7 @@ impl OrderedShare {
         self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|inside| inside.largest)
     }
 
-    /// The same by how many are hits alone.
+    /// Returns the share by the number of hits alone.
     #[must_use]
     pub fn by_count(self) -> Self {
         Self { inside: None, ..self }
@@ -161,7 +162,8 @@ impl OrderedShare {
         self.side_at(limit, DOUBT)
     }
 
-    /// The same, wrong in a share of `doubt` of the cases.
+    /// Returns the side of `limit` on which the share lies, with this `doubt`. It is wrong in a share of `doubt` of the
+    /// cases.
     pub fn side_at(&self, limit: f64, doubt: f64) -> Option<Ordering> {
         let plain = self.is_plainly_above(limit, doubt).then_some(Ordering::Greater);
         plain.or_else(|| self.side(self.effective?, 1.0, limit, doubt))
@@ -216,7 +218,7 @@ impl OrderedShare {
     }
 }
 
-/// So many effective samples, less what the error of their number takes away at this two-sided `confidence`.
+/// Discounts effective samples for the error of their number, at this two-sided `confidence`.
 ///
 /// In place of their number it gives the exact interval of a share (Clopper and Pearson, *Biometrika* 26,
 /// 1934; Korn and Graubard, *Survey Methodology* 24, 1998, 193–201), which holds where few or none have it.

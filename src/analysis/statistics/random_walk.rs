@@ -1,15 +1,15 @@
 //! How little a random walk moves.
 
-/// What the spread exceeds in 39 of 40 walks, for drifts of 0, 1, … 5: the 2.5 % quantiles of 400,000 walks
-/// each, drawn with numpy 2.4.6.
+/// Spread that 39 of 40 walks exceed, for drifts of 0, 1, … 5: the 2.5 % quantiles of 400,000 walks each, drawn with
+/// numpy 2.4.6.
 const LEAST: [f64; 6] = [0.152, 0.163, 0.209, 0.345, 0.586, 0.857];
 /// Sections for which that holds; fewer see less of a walk.
 const SECTIONS: f64 = 20.0;
 /// Φ⁻¹(0.975)/√10: the projection of a walk without drift on a straight line of spread 1 is normal with variance 1/10.
 const CHANCE: f64 = 0.62;
 
-/// What the standard deviation of the means of a walk's sections exceeds in 39 of 40 walks. The walk is a
-/// Brownian motion over one unit of time, with variance 1 at its end and this drift.
+/// Returns the spread that 39 of 40 random walks exceed. It is the standard deviation of the means of a walk's
+/// sections. The walk is a Brownian motion over one unit of time, with variance 1 at its end and this drift.
 ///
 /// The squared spread of the motion itself is distributed as Cramér and von Mises' statistic where there is no drift
 /// (Shorack and Wellner, *Empirical Processes with Applications to Statistics*, 1986, section 5.3), and more drift

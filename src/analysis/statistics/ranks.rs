@@ -35,7 +35,7 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     correlation(&ones, &others)
 }
 
-/// That of equally many `ones` and `others`.
+/// Computes Spearman's rank correlation of equally many `ones` and `others`.
 fn correlation(ones: &[f64], others: &[f64]) -> Option<f64> {
     let middle = (ones.len() + 1) as f64 / 2.0;
     let (ones, others) = (ranks(ones), ranks(others));
@@ -44,7 +44,7 @@ fn correlation(ones: &[f64], others: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| products(&ones, &others) / libm::sqrt(spread))
 }
 
-/// More differences than this use the normal approximation.
+/// Most differences that do not use the normal approximation.
 const MOST_EXACT: usize = 200;
 
 /// The exact two-sided p-value of Wilcoxon's signed-rank test that `differences` lie symmetrically about 0 (Wilcoxon

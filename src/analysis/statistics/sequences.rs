@@ -5,7 +5,7 @@ use super::means::mean;
 /// Samples in a batch of MSER-5.
 const BATCH: usize = 5;
 
-/// What the truncation rule found.
+/// Result of the truncation rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truncation {
     /// The samples from this one on, counted from 0, are best kept; 0 keeps all.

@@ -11,7 +11,7 @@ const OTHER_DEVICES: &str = "the energy is of another number of devices than --g
 const SHARE: &str = "one of several generators sees a share of the answers (skyline merge joins them)";
 
 impl Metric {
-    /// What the figure needs of the deployment that is not given, with the option that gives it.
+    /// Says what the deployment lacks for the figure, with the option that gives it.
     pub(crate) fn lacks(self, facts: &DeploymentFacts) -> Option<&'static str> {
         let is_money = self.info().unit == Unit::MONEY;
         match (facts.gpu_hour, facts.gpus) {

@@ -14,7 +14,7 @@ pub const TARGET_PRECISION: f64 = 0.1;
 /// it, however many runs there are. A median errs to neither side.
 const LEAST_BEYOND: f64 = 5.0;
 
-/// More repeats than this are not worth suggesting.
+/// Most repeats that are worth suggesting.
 const MOST_REPEATS: u64 = 10_000;
 
 /// One figure over several runs, in the figure's own unit. Unknown values are absent.
@@ -41,11 +41,11 @@ pub struct AcrossRuns {
     /// figure can be: above 0, and a share below 1. Where runs know their figures only within bounds, the interval
     /// holds both that of all least figures and that of all greatest.
     pub interval_low: Option<f64>,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub interval_high: Option<f64>,
     /// The smallest of the runs' figures that are known.
     pub min: Option<f64>,
-    /// The largest.
+    /// The largest of the runs' figures that are known.
     pub max: Option<f64>,
     /// Why there is no interval.
     pub unresolvable: Option<Unresolvable>,
@@ -74,7 +74,7 @@ pub struct FigureLevel {
     pub at_least: Option<f64>,
     /// Lower end of its 95 % interval: within the run, of several runs across them.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: Option<f64>,
     /// A warning about it.
     pub mark: Option<SampleWarning>,
@@ -106,8 +106,8 @@ impl AcrossRuns {
         Self { mark: SampleWarning::gravest(marks), ..joined.with_tail(key, harmonic_mean(beyond)) }
     }
 
-    /// The same without an interval where runs are too short for a percentile other than the median, of each
-    /// of which so many effective samples lie beyond it.
+    /// Takes the interval away where runs are too short for a percentile. The median is excepted; so many effective
+    /// samples of each run lie beyond the percentile.
     fn with_tail(self, key: &FigureKey, effective_beyond: Option<f64>) -> Self {
         let enough = effective_beyond.is_some_and(|beyond| beyond >= LEAST_BEYOND);
         if enough || self.unresolvable.is_some() || key.tail().is_none() {
@@ -128,12 +128,12 @@ impl AcrossRuns {
         self.at_least.iter().any(Option::is_some)
     }
 
-    /// The same; `None` where no run has it.
+    /// Returns the figure, or `None` where no run has it.
     pub(crate) fn known(self) -> Option<Self> {
         self.is_known().then_some(self)
     }
 
-    /// The same of figures as they are, each between 0 and `most`; `None` for one that a run does not have.
+    /// Summarises figures as they are, each between 0 and `most`. `None` is one that a run does not have.
     pub fn of_figures(figures: &[Option<Figure>], most: f64) -> Self {
         let each = |read: fn(Figure) -> Option<f64>| -> Vec<Option<f64>> {
             figures.iter().map(|figure| figure.and_then(read)).collect()
@@ -176,7 +176,7 @@ impl AcrossRuns {
         Some(Figure::from_parts(self.mean, self.mean_at_least?, self.mean_at_most))
     }
 
-    /// What each run knows of its figure.
+    /// Returns what each run knows of its figure.
     pub(crate) fn figures(&self) -> impl Iterator<Item = Option<Figure>> + '_ {
         let bounds = self.at_least.iter().zip(&self.at_most);
         let figures = self.values.iter().zip(bounds);
@@ -188,7 +188,7 @@ impl AcrossRuns {
         self.interval_low.zip(self.interval_high)
     }
 
-    /// Its value with the interval over the runs, of a single run with its own.
+    /// Returns the value with the interval over the runs, of a single run with its own.
     pub fn level(&self) -> FigureLevel {
         let (low, high) = match self.interval() {
             Some((low, high)) => (Some(low), Some(high)),
@@ -228,7 +228,7 @@ fn harmonic_mean(numbers: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f6
     (weights > 0.0).then(|| weights / sum)
 }
 
-/// All of `figures`, of which there is one, where all are known.
+/// Returns all of `figures`, of which there is one, where all are known.
 fn whole(figures: &[Option<f64>]) -> Option<Vec<f64>> {
     figures.iter().copied().collect::<Option<Vec<f64>>>().filter(|known| !known.is_empty())
 }
@@ -294,7 +294,8 @@ mod tests {
         assert_eq!((known(&[8.0]).interval(), known(&[8.0]).relative_half_width()), (None, None));
     }
 
-    /// Of 10,000 runs t is 1.9602, and half of their interval is 0.019602 standard deviations; of 9,999, 0.019603.
+    /// Half of the interval of 10,000 runs is 0.019602 standard deviations. t is 1.9602 there; of 9,999 runs the half
+    /// is 0.019603.
     #[test]
     fn no_number_of_repeats_is_named_where_none_would_do() {
         assert_eq!((repeats_for(1.0, 0.0196), repeats_for(1.0, 0.0)), (None, None));

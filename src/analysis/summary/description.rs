@@ -10,22 +10,22 @@ use crate::record::{
 };
 use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose};
 
-/// What was run.
+/// Description of what was run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunDescription {
     /// Name of the workload.
     pub workload: String,
-    /// What it was for; left out where that is a measurement.
+    /// Purpose of the workload. Left out where that is a measurement.
     #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub purpose: Purpose,
     /// Seed of its schedule.
     pub seed: u64,
-    /// Its place among runs that repeat one another; absent for a run by itself.
+    /// Place of the run among those that repeat one another. Absent for a run by itself.
     pub repeat: Option<Repeat>,
     /// When its requests arrived.
     pub arrival: ArrivalPattern,
-    /// What makes a request wait for an answer before it.
+    /// Form of the load: what makes a request wait for an answer before it.
     pub load: LoadForm,
     /// Names of the classes, in the order of the workload.
     pub classes: Vec<String>,
@@ -35,7 +35,7 @@ pub struct RunDescription {
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
-    /// What varied their texts: `--salt` with it says the same again. Absent where there were none.
+    /// Salt that varied the texts of the prompts. `--salt` with it says the same again. Absent where there were none.
     pub salt: Option<u64>,
     /// Datasets that prompts were taken from; left out where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,16 +47,16 @@ pub struct RunDescription {
     pub models: Vec<String>,
     /// The server that answered.
     pub engine: EngineFacts,
-    /// What serves, as the user states it.
+    /// Deployment that serves, as the user states it.
     pub deployment: DeploymentFacts,
-    /// What the client enforced.
+    /// Limits that the client enforced.
     pub limits: ClientLimits,
     /// How clients behave when an answer is late or refused; left out where the workload does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<ClientBehaviour>,
     /// The machine that sent.
     pub host: HostFacts,
-    /// What was measured of it before the run; absent if it was not measured.
+    /// Calibration of the machine before the run. Absent if it was not measured.
     pub calibration: Option<CalibrationSummary>,
     /// Wall-clock time of the run's zero.
     pub started_at: jiff::Timestamp,
@@ -107,12 +107,12 @@ impl RunDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Window {
-    /// Its first moment.
+    /// First moment of the window.
     pub start_s: f64,
-    /// Its end: as planned, or the last release of a run that stopped before; the last answer where users send so many
-    /// requests together.
+    /// End of the window: as planned, or the last release of a run that stopped before; the last answer where users
+    /// send so many requests together.
     pub end_s: f64,
-    /// Its planned end.
+    /// Planned end of the window.
     pub planned_end_s: f64,
     /// The end of the time over which answers are counted, where that is not the window's: most answers to
     /// the requests of the window came after it and no load followed, or none came in it, or a number of
@@ -123,7 +123,7 @@ pub struct Window {
     /// Moment at which the last counted request was due, where their number ends the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_end_s: Option<f64>,
-    /// What made the run stop; absent when its log was cut off.
+    /// Reason for the stop of the run. Absent when its log was cut off.
     pub ending: Option<RunEnding>,
     /// Whether the run stopped before every planned request was dispatched.
     pub cut_short: bool,

@@ -98,7 +98,7 @@ impl Objective {
         Some((", assuming that no rare slow requests are missing", evidence))
     }
 
-    /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.
+    /// Judges a figure: met when both ends of what it can be hold, missed when neither does. Else the question is open.
     fn status_of(&self, figure: Figure) -> Status {
         self.holds(figure).map_or(Status::Undecided, |holds| Status::of_both(holds, holds))
     }
@@ -110,13 +110,13 @@ impl Objective {
         (least == holds(figure.at_most().unwrap_or(f64::INFINITY))).then_some(least)
     }
 
-    /// Met when all of the interval holds, missed when nothing of it does.
+    /// Judges an interval: met when all of it holds, missed when nothing of it does.
     fn status_of_interval(&self, (low, high): (Option<f64>, Option<f64>)) -> Status {
         let holds = |end| self.comparison.holds(end, self.bound);
         Status::of_both(holds(low.unwrap_or(f64::NEG_INFINITY)), holds(high.unwrap_or(f64::INFINITY)))
     }
 
-    /// Of a percentile: the share of the requests beyond the bound from which on it is missed.
+    /// Returns the share of requests beyond the bound from which on a percentile is missed.
     pub(crate) fn most_over(&self) -> Option<f64> {
         let below = self.key.quantile()?.fraction();
         Some(if self.comparison.is_upper() { 1.0 - below } else { below })
@@ -174,7 +174,7 @@ impl Objective {
         format!("{hits} of {n} {side}{open}{worth}; {cure}")
     }
 
-    /// The same of a percentile that is judged by its interval.
+    /// Says why a percentile that is judged by its interval is in doubt.
     fn doubt_of(&self, interval: Option<(Option<f64>, Option<f64>)>) -> String {
         let show = |end: Option<f64>| end.map_or("…".to_owned(), |end| self.key.show(end));
         match interval.filter(|ends| *ends != (None, None)) {
@@ -192,7 +192,7 @@ fn more_s(summary: &Summary, over: OrderedShare, needed: u64) -> Option<f64> {
 }
 
 impl Status {
-    /// By the side of its limit on which the share of requests beyond a bound lies.
+    /// Judges by the side of its limit on which the share beyond a bound lies.
     pub(crate) fn of_side(side: Option<Ordering>) -> Self {
         match side {
             Some(Ordering::Less) => Self::Met,

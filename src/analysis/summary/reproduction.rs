@@ -11,13 +11,13 @@ use crate::record::{
     TelemetrySource,
 };
 
-/// What is known of the server that answered, and what of the description of the run is missing.
+/// Facts of the server that answered, and those missing in the run's description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
-    /// What the user, the server or an exporter reported, each fact once, from the first source that has it.
+    /// Facts that the user, the server or an exporter reported. Each is there once, from the first source that has it.
     pub reported: Vec<ReportedFact>,
-    /// What none of them reported; empty for the mock and in virtual time, where there is nothing else to know.
+    /// Facts that none of them reported. Empty for the mock and in virtual time, where there is nothing else to know.
     pub missing: Vec<Fact>,
 }
 
@@ -25,11 +25,11 @@ pub struct Reproduction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReportedFact {
-    /// Which one.
+    /// Name of the fact.
     pub name: Fact,
     /// Value as reported.
     pub value: String,
-    /// Its source.
+    /// Source of the fact.
     pub source: FactSource,
 }
 
@@ -46,12 +46,12 @@ pub enum FactSource {
     Exporter,
     /// NVIDIA's management library on this machine.
     Nvml,
-    /// This client, by what it sees of the way to the server.
+    /// The client, by what it sees of the way to the server.
     Client,
 }
 
 impl FactSource {
-    /// Its name in a sentence.
+    /// Returns the name of the source in a sentence.
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "the user",
@@ -64,12 +64,12 @@ impl FactSource {
 }
 
 impl Reproduction {
-    /// What the header of `log` reports, and what is missing.
+    /// Collects what the header of `log` reports, and what is missing.
     pub(crate) fn from_log(log: &RunLog) -> Self {
         Self::of_server(&Sources { readings: &log.telemetry.readings, ..Sources::from_header(&log.header) })
     }
 
-    /// What the server alone reports, before a run, and what is missing.
+    /// Collects what the server alone reports, before a run, and what is missing.
     pub(crate) fn of_engine(engine: &EngineFacts) -> Self {
         let nothing = DeploymentFacts::default();
         Self::of_server(&Sources { engine, deployment: &nothing, telemetry: &[], readings: &[], prompts: None })
@@ -89,7 +89,7 @@ impl Reproduction {
         Self { reported, missing }
     }
 
-    /// What is reported of `fact`.
+    /// Returns the reported value of `fact`.
     pub(crate) fn value(&self, fact: Fact) -> Option<&str> {
         self.reported.iter().find(|reported| reported.name == fact).map(|reported| reported.value.as_str())
     }
@@ -131,7 +131,7 @@ const LABELS: [(Fact, &[&str]); 7] = [
 /// Values that say that the server chooses, or that nothing was found.
 const VAGUE: [&str; 6] = ["auto", "default", "N/A", "none", "None", "Could not collect"];
 
-/// Whoever may know a fact.
+/// Sources that may know a fact.
 struct Sources<'h> {
     engine: &'h EngineFacts,
     deployment: &'h DeploymentFacts,
@@ -165,7 +165,7 @@ impl<'h> Sources<'h> {
         Some(ReportedFact { name: fact, value, source })
     }
 
-    /// By an option, a fact, or a label.
+    /// Returns a fact by an option, a fact, or a label.
     fn by_user(&self, fact: Fact) -> Option<String> {
         let said = self.deployment;
         let option = match fact {
@@ -200,7 +200,7 @@ impl<'h> Sources<'h> {
         (!flags.is_empty()).then(|| flags.join(", "))
     }
 
-    /// Of the accelerators; where the user states them, their number is known apart.
+    /// Returns a fact of the accelerators. Where the user states them, their number is known apart.
     fn by_devices(&self, fact: Fact) -> Option<(FactSource, String)> {
         self.telemetry.iter().enumerate().find_map(|(place, page)| {
             let source = match page.kind {
@@ -250,7 +250,7 @@ fn names(table: &[(Fact, &'static [&'static str])], fact: Fact) -> &'static [&'s
     table.iter().find(|(of, _)| *of == fact).map_or(&[], |(_, names)| names)
 }
 
-/// Over how many accelerators tensors are split.
+/// Returns over how many accelerators tensors are split.
 pub(crate) fn tensor_parallel(header: &RunHeader) -> Option<u64> {
     Sources::from_header(header).reported(Fact::TensorParallel)?.value.parse().ok()
 }

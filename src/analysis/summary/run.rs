@@ -46,11 +46,11 @@ pub struct Summary {
     pub schema: u32,
     /// Whether the figures can be trusted.
     pub verdict: Verdict,
-    /// What was run.
+    /// Description of what was run.
     pub run: RunDescription,
     /// The stretch of time that the figures are about.
     pub window: Window,
-    /// What the log has lost since it was written; left out where it is whole.
+    /// Losses of the log since it was written. Left out where it is whole.
     #[serde(skip_serializing_if = "LogDamage::is_none")]
     pub log_damage: LogDamage,
     /// Outcomes of the planned requests.
@@ -79,19 +79,19 @@ pub struct Summary {
     pub fairness: Option<Fairness>,
     /// Conversations; absent where there are none.
     pub sessions: Option<Sessions>,
-    /// What the users of a closed loop reached; absent where the load is not closed.
+    /// Figures that the users of a closed loop reached. Absent where the load is not closed.
     pub closed_loop: Option<ClosedLoop>,
-    /// What clients that retry or hedge did; left out where each request was sent once.
+    /// Attempts of clients that retry or hedge. Left out where each request was sent once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<AttemptFigures>,
     /// How many answers had the requested form; absent if no form was requested.
     pub answers: Option<AnswerForms>,
     /// How many golden prompts passed; absent where the workload has none.
     pub quality: Option<Quality>,
-    /// What its answers cost, in money and in energy; left out where neither is known.
+    /// Costs of the run's answers, in money and in energy. Left out where neither is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
-    /// What went wrong.
+    /// Failures of requests.
     pub failures: Failures,
     /// Tokens requested, reported and received.
     pub tokens: TokenAccount,
@@ -100,7 +100,7 @@ pub struct Summary {
     pub oddities: Vec<OddAnswers>,
     /// Whether streams came token by token.
     pub delivery: StreamDelivery,
-    /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
+    /// Prefixes that requests share, and how much of them a prefix cache gave back. Absent where they share nothing.
     pub prefix_cache: Option<PrefixCacheFigures>,
     /// The share of prompt tokens that a prefix cache gave back, whatever requests share; left out where
     /// nothing reports it.
@@ -119,24 +119,24 @@ pub struct Summary {
     pub steady_state: Option<SteadyState>,
     /// Requests that ended in the window beside those offered; absent in a closed loop and for a burst.
     pub(crate) served: Option<Served>,
-    /// What the measuring machine had to do; absent where it was not watched.
+    /// Load of the measuring machine. Absent where it was not watched.
     pub client: Option<ClientLoad>,
-    /// What the server and its devices reported; absent if no metrics page was requested.
+    /// Figures that the server and its devices reported. Absent if no metrics page was requested.
     pub server: Option<ServerSide>,
-    /// What its host stalls could have done to the latencies; absent where they were not watched.
+    /// Effects that the machine's host stalls could have had on the latencies. Absent where they were not watched.
     pub host_stalls: Option<HostStallImpact>,
-    /// By how much this machine's lateness could have raised the latencies; empty where it did not matter.
+    /// Effects that this machine's lateness could have had on the latencies. Empty where it did not matter.
     pub(crate) client_effects: Vec<ClientEffect>,
-    /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
+    /// Figures under the names that other tools give them. Some are figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
-    /// What is reported of the server, by which source, and what is missing to repeat the run.
+    /// Facts of the server with their sources, and what is missing to repeat the run.
     pub reproduction: Reproduction,
     /// Advice.
     pub findings: Vec<Finding>,
     /// Whether it was measured and reported so that it can be trusted; left out of smoke runs and simulations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checklist: Option<Checklist>,
-    /// What was demanded of the run, and whether it was met.
+    /// Objectives demanded of the run, and whether they were met.
     pub objectives: Vec<Judgement>,
     /// The circuit breaker that ended the run; left out where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -213,7 +213,7 @@ impl Summary {
         }
     }
 
-    /// Its parts of one kind.
+    /// Returns the parts of one kind.
     pub fn parts_of(&self, kind: PartKind) -> Vec<&Part> {
         self.parts.iter().filter(|part| part.kind == kind).collect()
     }
@@ -238,7 +238,7 @@ impl Summary {
         window.load_end_s.is_some() && users == all && ramp_s <= 0.0
     }
 
-    /// Which circuit breaker ended the run, and why; `None` where none did.
+    /// Says which circuit breaker ended the run, and why. `None` where none did.
     pub fn aborted(&self) -> Option<String> {
         self.breaker.as_ref().map(|trip| format!("`{}` ended the run ({})", trip.breaker, trip.found))
     }

@@ -33,7 +33,7 @@ impl FigureSet {
         Self(joined.collect())
     }
 
-    /// One of them.
+    /// Returns one of the figures.
     pub fn get(&self, key: &FigureKey) -> Option<&AcrossRuns> {
         self.0.iter().find(|(of, _)| of == key).and_then(|(_, figure)| figure.as_ref())
     }
@@ -53,7 +53,7 @@ impl FigureSet {
         self.0.iter().filter_map(|(key, figure)| Some((key, figure.as_ref()?)))
     }
 
-    /// The same with another figure for a key that it has.
+    /// Returns the set with another figure for a key that it has.
     #[must_use]
     pub fn with(mut self, key: &FigureKey, figure: Option<&AcrossRuns>) -> Self {
         self.0.iter_mut().filter(|(of, _)| of == key).for_each(|place| place.1 = figure.cloned());

@@ -63,7 +63,7 @@ pub(super) const RULES: &[ValidityRow] = &[
     }),
 ];
 
-/// One where it is so, else none.
+/// Returns one where it is so, else none.
 fn yes(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
@@ -128,7 +128,8 @@ struct Part {
 }
 
 impl Part {
-    /// What is wrong with it, and the cure; `None` if nothing is. Some of the lost requests are known by their indices.
+    /// Says what is wrong with the part, and the cure. `None` if nothing is. Some of the lost requests are known by
+    /// their indices.
     fn fault(&self, known: &[u64]) -> Option<(String, &'static str)> {
         let Self { planned, lost, added } = self;
         if *added > 0 {

@@ -27,7 +27,7 @@ const STOOD_STILL: &str = "largest share of a p50, p90 or p95 that host stalls c
 const STOPPED: &str = "longest time for which the process was stopped, seconds";
 const SLEPT: &str = "time for which this machine slept, seconds";
 
-/// What helps a client that is late.
+/// Cure of a client that is late.
 pub(crate) const CURE: &str = "free up CPU on this machine, or split the load (--shard)";
 
 /// The rules on late sending.
@@ -151,8 +151,8 @@ pub(super) fn is_stop(check: &Check) -> bool {
     [STOPPED, SLEPT].contains(&check.statistic)
 }
 
-/// What the lateness that a rule is about did to the percentiles by which a run is judged, or else to those further
-/// out; `found` says how late the client was.
+/// Judges the lateness that a rule is about by its effect on percentiles. They are those by which a run is judged, or
+/// else those further out; `found` says how late the client was.
 fn by_effect(rule: Rule, run: &Summary, found: &str) -> Option<RuleResult> {
     let effects = run.client_effects.iter().filter(|effect| effect.rule == rule);
     let (judged, others): (Vec<&ClientEffect>, Vec<_>) = effects.partition(|effect| effect.judged);

@@ -33,9 +33,9 @@ pub(crate) fn judge(observed: &Observed<'_>, run: &Summary, objectives: &[Object
     Verdict::new(reasons.map(|check| check.reason(blame(check.rule, run))).collect(), checks)
 }
 
-/// What a broken rule makes of the run. The server is to blame for a queue that grows, for failures that come
-/// of load, and where a breaker cut the window short: what it found is judged by the other rules. What
-/// somebody stopped shows no queue.
+/// Says what a broken rule makes of the run. The server is to blame for a queue that grows, for failures that come of
+/// load, and where a breaker cut the window short: what it found is judged by the other rules. What somebody stopped
+/// shows no queue.
 fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     let failures = &summary.failures;
     let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();

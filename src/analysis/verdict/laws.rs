@@ -106,7 +106,7 @@ fn littles_law(of: &CheckedRun<'_>) -> Option<RuleResult> {
     at_most(apart, bar, facts![l, planned / length, mean_stay, lambda_w, apart, bar])
 }
 
-/// From when to when a request stayed, by what is reported of it.
+/// Returns from when to when a request stayed, by what is reported of it.
 fn stay(record: &RequestRecord) -> (Timestamp, Timestamp) {
     let last = record.chunks.last_at().or(record.whole_answer);
     match last.filter(|_| record.outcome == Outcome::Completed) {

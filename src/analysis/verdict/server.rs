@@ -9,9 +9,9 @@ use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord};
 use crate::units::{counted, seconds};
 
-/// So many requests in a row without a connection say that the server is gone.
+/// Fewest requests in a row without a connection that say that the server is gone.
 const FEWEST: u32 = 3;
-/// They say so if the last of them leaves this long after the first was lost, or if they are as many as this.
+/// Least time from the first loss until the last of them leaves. They say so sooner if they are as many as `MANY`.
 const LASTS: Duration = Duration::from_secs(1);
 const MANY: u32 = 10;
 /// A server that always loses some connections is not gone where that many in a row happen by chance as often as this.

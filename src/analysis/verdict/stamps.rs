@@ -95,7 +95,7 @@ fn held_back(of: &CheckedRun<'_>) -> Option<RuleResult> {
     at_most(share, WHOLE_BAR, facts![whole_answers, long_answers, WHOLE_BAR, cure])
 }
 
-/// What came before its cause, and by how much, if anything did by over a millisecond.
+/// Returns what came before its cause, and by how much. `None` unless something did by over a millisecond.
 fn impossible(record: &RequestRecord) -> Option<(Duration, &'static str)> {
     let answered = [record.headers, record.chunks.first_at(), record.whole_answer].into_iter().flatten().min();
     // An error may come before the whole request is written.

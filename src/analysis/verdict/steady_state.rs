@@ -21,22 +21,21 @@ const GROWTH_BAR: f64 = 0.01;
 const LEFT_BAR: f64 = 0.01;
 /// Where growth cannot be judged, the median wait for a first token may be this share of the window.
 const WAIT_BAR: f64 = 0.1;
-/// Fewer requests say nothing of a queue.
+/// Fewest requests that say anything of a queue.
 const LEAST: u64 = 30;
 const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
-/// The same where turns follow conversations that began before: until as many end as begin, their number
-/// grows by itself.
+/// Cure where turns follow conversations that began before. Until as many end as begin, their number grows by itself.
 const YOUNG: &str =
     "make --warmup as long as a conversation lasts, and run longer; if the load still grows, lower the rate";
 
-/// The same where it is the user's own cap before which requests queue.
+/// Cure where requests queue before the user's own cap.
 const CAPPED: &str = "requests waited for a slot under --max-concurrency, which the server never saw: raise it or \
     leave it out, or lower the rate";
 /// Share of the mean time to an answer that is such a wait.
 const OWN_WAIT: f64 = 0.25;
 
-/// What to do about growth.
+/// Chooses the cure for growth.
 fn cure(summary: &Summary) -> &'static str {
     let mean = |metric| summary.latency.row(metric).and_then(|row| row.mean_ms);
     let own = mean(Metric::QueueWait).zip(mean(Metric::E2e)).is_some_and(|(wait, all)| wait > OWN_WAIT * all);
@@ -87,7 +86,8 @@ pub(super) const RULES: &[ValidityRow] = &[
     .cure(CURE),
 ];
 
-/// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
+/// Judges a rate that changes, under which growth tells nothing. That half of the requests waited for a good part of
+/// the window does.
 fn wait(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let summary = of.run;
     if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
@@ -114,7 +114,7 @@ fn wait(of: &CheckedRun<'_>) -> Option<RuleResult> {
     at_most(share, WAIT_BAR, facts![waited_s, share, summary.window.length_s(), WAIT_BAR])
 }
 
-/// What ended beside what was offered, however little latency says: who completes much less than is offered
+/// Compares what ended with what was offered, however little latency says. Who completes much less than is offered
 /// cannot keep up.
 ///
 /// Answers that take as long as the window are no overload: see [`Served`](crate::analysis::load::served::Served).

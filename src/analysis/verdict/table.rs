@@ -31,7 +31,7 @@ pub(super) fn at_most(value: f64, limit: f64, facts: Vec<RuleFact>) -> Option<Ru
     Some(RuleResult::Compared { failed: !passed, of: [value, limit], facts })
 }
 
-/// There was nothing to test, for this reason.
+/// Says that there was nothing to test, for this reason.
 pub(super) fn not_tested(why: impl Into<String>) -> Option<RuleResult> {
     Some(RuleResult::Untested(why.into()))
 }

@@ -25,7 +25,7 @@ fn outcomes(summary: &Summary, rule: Rule) -> Vec<CheckOutcome> {
     checks(summary, rule).iter().map(|check| check.outcome).collect()
 }
 
-/// What the first failed test of `rule` says.
+/// Returns the sentence of the first failed test of `rule`.
 fn reason(summary: &Summary, rule: Rule) -> String {
     let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == rule);
     reason.unwrap_or_else(|| panic!("{rule:?} stood: {:?}", checks(summary, rule))).sentence.clone()

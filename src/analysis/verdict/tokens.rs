@@ -12,7 +12,7 @@ use crate::workload::GoldenCheck;
 const BAR: f64 = 0.005;
 /// Tokens without text at the end of an answer that the model ended itself: an end token, a closing tag.
 const CLOSING_TOKENS: u64 = 8;
-/// Of one that was cut at its length: a last token that is half a character.
+/// Tokens without text at the end of an answer that was cut at its length: a last token that is half a character.
 const CUT_TOKENS: u64 = 1;
 /// A prompt is at most this much longer than the others' ratio of reported to requested tokens predicts.
 const PROMPT_SLACK: f64 = 1.1;
@@ -94,7 +94,7 @@ fn textless(record: &RequestRecord) -> u64 {
     }
 }
 
-/// What the client can say of a quantity that the server counts: it must lie between these two.
+/// Range that the client can name for a quantity that the server counts. The server's count must lie between these two.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     least: f64,
@@ -107,7 +107,7 @@ impl Account {
         self.most += least + hidden;
     }
 
-    /// Both together.
+    /// Adds both together.
     fn and(self, other: Self) -> Self {
         Self { least: self.least + other.least, most: self.most + other.most }
     }
@@ -148,7 +148,8 @@ fn held(what: &str, counter: Option<u64>, account: Account) -> Option<RuleResult
     at_most(apart, BAR, facts![counter, what, range, apart, BAR])
 }
 
-/// What golden prompts under load add to the server's counters: those before the run came before its first reading.
+/// Amounts that golden prompts under load add to the server's counters. Those before the run came before its first
+/// reading.
 struct Golden {
     answers: Account,
     prompts: Account,

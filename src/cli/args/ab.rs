@@ -13,9 +13,9 @@ use crate::workload::WorkloadSpec;
 
 /// Figures that decide where none was chosen.
 const USUAL: [&str; 4] = ["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"];
-/// The same where answers come in one piece.
+/// Figures that decide where none was chosen and answers come in one piece.
 const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
-/// What a closed loop tells beside them: its users ask a fast server for more.
+/// The figure that a closed loop tells beside them. Its users ask a fast server for more.
 const CLOSED: &str = "output_tokens_per_s";
 
 /// How the comparison is made; all of it is fixed before the first round.
@@ -44,7 +44,7 @@ pub(in crate::cli) struct DesignArgs {
 }
 
 impl DesignArgs {
-    /// What decides, before the first round: what was chosen, else the usual.
+    /// Returns the design, fixed before the first round: what was chosen, else the usual.
     pub(in crate::cli) fn design(&self, workload: &WorkloadSpec, form: AnswerForm) -> Result<AbDesign, Stop> {
         let mut metrics = self.metrics.clone();
         if metrics.is_empty() {

@@ -8,7 +8,7 @@ use super::values::{fact, label, remark, switched, whole};
 use crate::record::{DeploymentFacts, Fact};
 use crate::session::Stop;
 
-/// What `--help` says of `--fact`.
+/// The help text of `--fact`.
 const FACT: &str = "Fact to store with the run, as `name=value`, for what the server does not report itself: \
     model_revision, tokenizer, kv_cache_dtype, tensor_parallel, pipeline_parallel, data_parallel, attention_backend, \
     scheduling_policy, cuda, driver, interconnect, network, storage, engine_version or serving_flags; also hardware, \
@@ -61,7 +61,7 @@ pub(super) struct DeploymentArgs {
 }
 
 impl DeploymentArgs {
-    /// The same with what a file says in place of what was typed, its labels beside those.
+    /// Returns the arguments with what a file says in place of what was typed. The file's labels stand beside those.
     pub(super) fn with(self, filed: DeploymentFacts) -> Self {
         Self {
             hardware: filed.hardware.or(self.hardware),
@@ -73,7 +73,7 @@ impl DeploymentArgs {
         }
     }
 
-    /// What it means.
+    /// Returns the facts that the arguments mean.
     pub(super) fn facts(self) -> DeploymentFacts {
         let async_scheduling = switched(self.async_scheduling, self.no_async_scheduling);
         let mut facts: BTreeMap<Fact, String> = self.facts.into_iter().collect();

@@ -42,7 +42,7 @@ pub(in crate::cli) struct UndecidedArgs {
 }
 
 impl UndecidedArgs {
-    /// What counts as a failure.
+    /// Returns the rules on what counts as a failure.
     pub(in crate::cli) fn rules(self, validity: ValidityArgs) -> ExitRules {
         ExitRules { undecided: self.undecided, ..validity.rules() }
     }
@@ -81,7 +81,7 @@ pub(in crate::cli) struct ValidityArgs {
 }
 
 impl ValidityArgs {
-    /// What INVALID runs do to the exit code; the report says INVALID all the same.
+    /// Returns what INVALID runs do to the exit code. The report says INVALID all the same.
     pub(in crate::cli) fn invalid_runs(self) -> InvalidRuns {
         if self.allow_invalid { InvalidRuns::Counted } else { InvalidRuns::LeftOut }
     }
@@ -182,12 +182,12 @@ enum LiveForm {
 }
 
 impl LiveArgs {
-    /// Where words about progress go; absent: nowhere.
+    /// Returns the printer for words about progress; absent: they go nowhere.
     pub(in crate::cli) fn announce(self, printer: Printer) -> Option<Printer> {
         (!self.quiet).then_some(printer)
     }
 
-    /// What progress is shown on.
+    /// Returns the screen that progress is shown on.
     pub(in crate::cli) fn screen(self) -> Screen {
         match self.live {
             _ if self.quiet => Screen::Quiet,

@@ -19,13 +19,14 @@ pub(in crate::cli) struct PriceArgs {
 }
 
 impl PriceArgs {
-    /// As if this price, or none, had been typed, in this currency or the one that was.
+    /// Returns the prices as if this price, or none, had been typed. The currency is this one, or the one that was
+    /// typed.
     pub(super) fn fixed(&self, price: Option<f64>, currency: Option<String>) -> Self {
         let gpu_hour = price.map(|price| (None, price)).into_iter().collect();
         Self { gpu_hour, currency: currency.or_else(|| self.currency.clone()) }
     }
 
-    /// The price of a GPU of each thing of this noun, of which these are the names and the hardware.
+    /// Returns the price of a GPU of each thing of this noun. `found` has the names and the hardware of these things.
     pub(in crate::cli) fn of(&self, found: &[(String, Option<String>)], noun: &str) -> Result<Vec<Option<f64>>, Stop> {
         let typed = self.gpu_hour.as_slice();
         let is =

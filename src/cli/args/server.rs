@@ -110,7 +110,7 @@ pub(in crate::cli) struct ServerArgs {
     sampling_seed: Option<i64>,
 }
 
-/// What a file, or a side of a comparison, says of the server in place of the shared options.
+/// The description of the server by a file, or by a side of a comparison. It takes the place of the shared options.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cli) struct FiledServer<'a> {
     pub(in crate::cli) url: Option<&'a str>,
@@ -150,7 +150,8 @@ impl ServerArgs {
         }
     }
 
-    /// The same with what is given in place of its address, its way of speaking, its model and its patience.
+    /// Returns the arguments with what is given in place of their own. That is the address, the way of speaking, the
+    /// model and the patience.
     pub(in crate::cli) fn at(&self, given: FiledServer<'_>) -> Self {
         Self {
             url: given.url.map(str::to_owned).or_else(|| self.url.clone()),
@@ -161,7 +162,7 @@ impl ServerArgs {
         }
     }
 
-    /// What it means, or all mistakes in it.
+    /// Returns the settings that the arguments mean, or all mistakes in them.
     pub(in crate::cli) fn settings(&self) -> Result<ServerSettings, Stop> {
         let address = self.address();
         let tls = self.tls(address.as_ref().ok());

@@ -36,8 +36,8 @@ pub(in crate::cli) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// The same with another server and with what a file says of the deployment in place of what was typed, its labels
-    /// beside those. The price is its own, for what was typed may name others.
+    /// Returns the arguments with another server and what a file says of the deployment. The latter takes the place of
+    /// what was typed, its labels beside those. The price is its own, for what was typed may name others.
     pub(in crate::cli) fn with(&self, server: ServerArgs, filed: DeploymentFacts) -> Self {
         let prices = self.prices.fixed(filed.gpu_hour, filed.currency.clone());
         let deployment = self.deployment.clone().with(filed);
@@ -49,7 +49,7 @@ impl TargetArgs {
         self.deployment.clone().facts()
     }
 
-    /// The same with its price, which is that of one server.
+    /// Returns the deployment with its price, which is that of one server.
     fn priced_deployment(&self) -> Result<DeploymentFacts, Stop> {
         let facts = self.deployment();
         let found = [("server".to_owned(), facts.hardware.clone())];
@@ -63,7 +63,7 @@ impl TargetArgs {
         self.requests.max_concurrency.as_ref().and_then(|limits| limits.max_concurrency)
     }
 
-    /// What varies the texts of prompts, where that was typed.
+    /// Returns the salt that varies the texts of prompts, where that was typed.
     pub(in crate::cli) fn salt(&self) -> Option<u64> {
         self.requests.salt
     }
@@ -116,7 +116,7 @@ struct TelemetryArgs {
 }
 
 impl TelemetryArgs {
-    /// What it means.
+    /// Returns the telemetry settings that the arguments mean.
     fn settings(&self) -> Result<TelemetrySettings, Stop> {
         let mut urls: Vec<MetricsUrl> = Vec::new();
         let is_nvml = |text: &&String| text.as_str() == NVML;
@@ -160,7 +160,7 @@ struct MachineArgs {
 }
 
 impl MachineArgs {
-    /// What it means.
+    /// Returns the machine check that the arguments mean.
     fn settings(self) -> MachineCheck {
         match (self.no_calibration, self.force) {
             (true, _) => MachineCheck::Skipped,

@@ -9,7 +9,7 @@ use crate::record::{EngineKind, Fact};
 use crate::workload::nearest;
 pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, since, some_time, whole};
 
-/// What an option and its opposite say together.
+/// Returns what an option and its opposite say together.
 pub(in crate::cli) fn switched(on: bool, off: bool) -> Option<bool> {
     (on || off).then_some(on)
 }

@@ -119,7 +119,7 @@ impl LoadArgs {
         Ok(Overrides { users: Some(users), users_at_once: true, ..overrides })
     }
 
-    /// As many users as requests may be in flight, and no more than there are requests.
+    /// Returns as many users as requests may be in flight. They are no more than there are requests.
     fn users_in_place_of_a_rate(&self, cap: Option<u64>, printer: Printer) -> Result<u64, Stop> {
         let Some(users) = self.requests.into_iter().chain(cap).min() else {
             return Err(Stop::usage(

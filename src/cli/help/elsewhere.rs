@@ -28,7 +28,7 @@ fn hint<'t>(table: &'t BTreeMap<String, String>, typed: &str) -> Option<&'t str>
     rows.find_map(|(names, hint)| names.split(' ').any(|name| name == typed).then_some(hint.as_str()))
 }
 
-/// What is wrong with a command line, and the cure; `None` where clap knows best.
+/// Returns what is wrong with a command line, and the cure. `None` where clap knows best.
 pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<String> {
     let context = |kind| match error.get(kind)? {
         ContextValue::String(text) => Some(text.as_str()),
@@ -70,7 +70,7 @@ fn stray_value(typed: &str) -> Option<String> {
     ))
 }
 
-/// What to type in place of an option that is none here.
+/// Returns what to type in place of an option that is none here.
 fn instead_of(typed: &str, command: &Command) -> Option<String> {
     let name = typed.split('=').next().unwrap_or(typed);
     let hyphens = name.replace('_', "-");

@@ -14,7 +14,7 @@ use crate::workload::{Slo, WorkloadSpec};
 /// A fact of what would be run.
 type PlanFact = (&'static str, String);
 
-/// What requests are like, and which SLO they have.
+/// Returns facts of the requests: what they are like, and which SLO they have.
 pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
     let mut facts = vec![("workload", format!("{}, seed {}", spec.name, spec.seed))];
     for class in &spec.classes {

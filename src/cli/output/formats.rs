@@ -32,12 +32,12 @@ pub(in crate::cli) struct FormatArgs {
     pub(super) collector: Option<String>,
 }
 
-/// What `--help` says of `--otlp`.
+/// The help text of `--otlp`.
 const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemetry collector at this address, such as \
     http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a failed push is reported and loses nothing \
     [default: no push]";
 
-/// What `--help` says of the formats.
+/// Returns the help text of the formats.
 fn help() -> String {
     let mut help = String::from(
         "Write the report in these formats, separated by commas; may be repeated [default: text]. text and json go to \
@@ -93,11 +93,11 @@ impl RequestedExport {
 /// The requested outputs, free of contradictions.
 #[derive(Debug)]
 pub(in crate::cli) struct Outputs {
-    /// What is shown; absent where a document goes to standard output.
+    /// The format that is shown; absent where a document goes to standard output.
     shown: Option<Format>,
-    /// All that was typed.
+    /// The requests for formats, all that was typed.
     pub(super) asked: Vec<RequestedExport>,
-    /// Where figures are pushed.
+    /// The collector that figures are pushed to.
     collector: Option<Collector>,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Planned<W: 'static> {
 }
 
 impl FormatArgs {
-    /// What was asked for. Two things cannot both go to standard output.
+    /// Returns the outputs that were asked for. Two things cannot both go to standard output.
     pub(in crate::cli) fn outputs(&self) -> Result<Outputs, Stop> {
         let json = self.json.then_some(("--json", Some(Format::Json)));
         let to_stdout = self.formats.iter().filter_map(|asked| match asked.shown() {
@@ -157,7 +157,7 @@ impl FormatArgs {
 }
 
 impl Outputs {
-    /// What is shown on standard output; absent where a document goes there.
+    /// Returns the format shown on standard output; absent where a document goes there.
     pub(in crate::cli) fn shown(&self) -> Option<Format> {
         self.shown
     }
@@ -193,7 +193,8 @@ impl Outputs {
         self.planned(kind)?.iter().try_for_each(|planned| planned.place.check())
     }
 
-    /// The same of several runs, each of which writes into its own folder; what they say together is shown.
+    /// Finds what cannot be written of several runs, before they are there. Each of them writes into its own folder;
+    /// what they say together is shown.
     pub(in crate::cli) fn check_runs(&self) -> Result<(), Stop> {
         self.planned(&RUN)?;
         let elsewhere = |asked: &&RequestedExport| asked.shown().is_none() && asked.place != Place::Usual;

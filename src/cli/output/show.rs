@@ -9,7 +9,7 @@ use crate::live::wants_colour;
 use crate::report::{self, Colour, Document, Extent, Format, RunReport, Style, documents, render as medium};
 use crate::session::{Printer, Stop, save};
 
-/// What is printed unless another form is asked for.
+/// The format that is printed unless another form is asked for.
 const SCREEN: Format = Format::Text(Extent::Summary);
 /// Fewest columns of a report.
 pub(in crate::cli) const NARROWEST: usize = 80;

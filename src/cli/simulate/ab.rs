@@ -13,7 +13,7 @@ use crate::session::campaign::ab::AbQuestion;
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::{Exit, PlannedRun, Printer, Stop, both, command_line, save};
 
-/// What `--fit` takes from the runs.
+/// Options that `--fit` takes from the runs.
 const MEASURED: [&str; 4] = ["--hardware", "--serving-model", "--precision", "--tensor-parallel"];
 
 /// The two models of an A/B test.
@@ -90,7 +90,7 @@ pub(super) fn by_clap(error: &clap::Error) -> String {
     first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }
 
-/// What the rounds are.
+/// The plan of the rounds.
 pub(super) struct RoundsPlan {
     other: Described,
     design: AbDesign,

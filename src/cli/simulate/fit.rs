@@ -108,8 +108,9 @@ pub(in crate::cli) fn fitted_to(
     Ok((described, fit))
 }
 
-/// What is said of the server of a run, and whether it schedules asynchronously: by its user, by itself, by what was
-/// modelled; else as vLLM does by default. Of other engines nothing is known, and they are taken not to.
+/// Returns what is said of the server of a run, and whether it schedules asynchronously. It is said by its user, by
+/// itself, by what was modelled; else it is as vLLM does by default. Of other engines nothing is known, and they are
+/// taken not to.
 fn facts(header: &RunHeader) -> DeploymentFacts {
     let EngineFacts { modelled, server_version, .. } = header.engine();
     let facts = header.deployment.clone();

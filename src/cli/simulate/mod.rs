@@ -68,17 +68,17 @@ pub(super) struct SimulateArgs {
     show: ShowArgs,
 }
 
-/// What is simulated.
+/// The plan of what is simulated.
 struct SimulatePlan {
     simulation: Simulation,
     work: Work,
-    /// What the user should know beforehand.
+    /// Notes that the user should know beforehand.
     notes: Vec<String>,
 }
 
-/// Which runs are simulated.
+/// The runs that are simulated.
 enum Work {
-    /// So many repeats, or one run.
+    /// A number of repeats, or one run.
     Runs(Vec<PlannedRun>),
     /// A run at each of these rates, predicted from a fit.
     Rates(Box<EngineFit>, LoadAxis),
@@ -118,7 +118,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 impl SimulateArgs {
-    /// What is simulated, or the mistakes in it.
+    /// Returns the plan of what is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
         let swept = self.loads.sweep_users.as_ref();
         let ((), spec) = both(self.check_outputs(), self.workload.spec(self.clients.cap(), swept, printer))?;
@@ -235,7 +235,7 @@ fn model_of(words: Vec<OsString>) -> Result<ModelArgs, clap::Error> {
     parsed(words).map(|args| args.model)
 }
 
-/// What a simulation cannot show of a workload.
+/// Returns notes on what a simulation cannot show of a workload.
 fn notes(spec: &WorkloadSpec, rule: RoutingRule) -> Vec<String> {
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     let alike = spec.classes.iter().any(|class| class.conversation.is_some())

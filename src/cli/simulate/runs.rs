@@ -35,7 +35,7 @@ pub(super) fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -
     Ok(exits::of_run(&prediction.summary, simulation.rules, printer))
 }
 
-/// What a fitted engine predicts of each of the rates.
+/// Shows what a fitted engine predicts of each of the rates.
 pub(super) fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Printer) -> Result<Exit, Stop> {
     let mut predicted = Vec::new();
     let loads = axis.loads();

@@ -29,7 +29,7 @@ pub(in crate::cli) struct Simulation {
     pub(in crate::cli) spec: WorkloadSpec,
     pub(in crate::cli) datasets: Arc<Datasets>,
     pub(in crate::cli) model: Described,
-    /// What the client enforces.
+    /// Limits that the client enforces.
     pub(in crate::cli) limits: ClientLimits,
     /// The fit that the model comes from, where it comes from one.
     pub(in crate::cli) engine_fit: Option<EngineFit>,

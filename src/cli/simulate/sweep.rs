@@ -22,7 +22,7 @@ const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
 const LONGEST_S: f64 = 86_400.0;
 
-/// What gives a run of it more to measure.
+/// Advice on how to give a run of a simulated sweep more to measure.
 const MORE: &str = "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users)";
 
 /// The first look at how fast users are answered, seconds; each further one is so many times as long.

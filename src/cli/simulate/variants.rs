@@ -59,7 +59,7 @@ fn described(spec: &TuneSpec, of: &TuneCandidate, workload: &WorkloadSpec) -> Re
     model(spec, of)?.on(hardware).describe(&workload.classes).map_err(|stop| stop.first_line())
 }
 
-/// What looks ahead: the simulator, fitted to the runs whose logs `log` reads.
+/// Returns the forecaster: the simulator, fitted to the runs whose logs `log` reads.
 pub(in crate::cli) fn predictor<'a>(
     spec: &'a TuneSpec,
     workload: &WorkloadSpec,

@@ -165,7 +165,7 @@ impl SweepLoadArgs {
     }
 }
 
-/// What the figures of the objectives need; without any the p99s of the table.
+/// Returns the samples that the figures of the objectives need. Without any, the p99s of the table decide.
 fn samples_for(objectives: &[Objective]) -> u64 {
     let needed = objectives.iter().map(|objective| match (objective.key.kind(), objective.key.quantile()) {
         (FigureKind::Share, _) => Quantile::P99.floor(),

@@ -158,7 +158,7 @@ struct PlannedSweep {
     plan: SweepPlan,
     /// The run at the lowest load.
     lowest: PlannedRun,
-    /// What was measured before the first run of the sweep that is resumed.
+    /// Measurements from before the first run of the sweep that is resumed.
     start: SweepStart,
     /// Whether the rate is to be measured at which the search begins.
     finds_start: bool,
@@ -258,7 +258,7 @@ impl SweepArgs {
         }))
     }
 
-    /// What is sent at most.
+    /// Returns the load that is sent at most.
     fn load(&self, planned: &PlannedSweep) -> Result<PlannedLoad, Stop> {
         let PlannedSweep { spec, checked, plan, .. } = planned;
         let cap = checked.settings.requests.caps().max_concurrency;

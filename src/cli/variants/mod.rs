@@ -57,7 +57,7 @@ fn settings(
     Ok(settings)
 }
 
-/// What every run's header says of its variant.
+/// Returns the facts that every run's header gives of its variant.
 fn facts(variant: &Variant, currency: Option<&str>, labels: &[(&str, &str)]) -> DeploymentFacts {
     let VariantServer { hardware, gpus, serving_model, precision, flags, gpu_hour, .. } = variant.server.clone();
     let own = [Some(("variant", variant.name.as_str())), flags.as_deref().map(|flags| ("flags", flags))];

@@ -43,7 +43,7 @@ impl fmt::Display for MetricsUrl {
 }
 
 impl fmt::Debug for MetricsUrl {
-    /// As it is shown.
+    /// Writes the URL as it is shown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -31,7 +31,7 @@ pub struct ServerAbilities {
 /// An endpoint that a dialect has, and whether this server has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KnownEndpoint {
-    /// What it is for.
+    /// The purpose of the endpoint.
     pub purpose: EndpointPurpose,
     /// Its path: of several the first that answers, else the newest.
     pub path: String,
@@ -39,7 +39,7 @@ pub struct KnownEndpoint {
     pub answer: EndpointAnswer,
 }
 
-/// What an endpoint is for.
+/// The purpose of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointPurpose {
@@ -51,7 +51,7 @@ pub enum EndpointPurpose {
     Version,
     /// How it was started.
     Settings,
-    /// What it says of its model.
+    /// Facts that the server states of its model.
     Model,
     /// Counts tokens.
     Tokenize,
@@ -65,20 +65,20 @@ pub enum EndpointPurpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum EndpointAnswer {
-    /// It answers.
+    /// The endpoint answers.
     Answers,
-    /// It is there, and was not asked, since that would change the server.
+    /// The endpoint is there, and was not asked, since that would change the server.
     Offered,
-    /// It is not there.
+    /// The endpoint is not there.
     Absent,
-    /// It answers with this error.
+    /// The endpoint answers with this error.
     Refuses {
         /// The status.
         status: u16,
     },
-    /// It does not answer.
+    /// The endpoint does not answer.
     Silent,
-    /// It answers with something else than expected.
+    /// The endpoint answers with something else than expected.
     Unreadable,
 }
 
@@ -87,13 +87,13 @@ pub enum EndpointAnswer {
 pub struct KnownSeries {
     /// Its name: that on the page, else the newest.
     pub name: String,
-    /// What it gives.
+    /// The figure that the series gives.
     pub gives: SeriesFigure,
     /// Whether the page has it.
     pub found: bool,
 }
 
-/// What a series of metrics gives.
+/// The figure that a series of metrics gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesFigure {
@@ -146,7 +146,7 @@ impl OpenAiEngine {
     }
 }
 
-/// What comes in time.
+/// Returns what comes in time, else an error.
 async fn within<T>(asked: impl Future<Output = Result<T, ControlError>>) -> Result<T, ControlError> {
     let late = || ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
     timeout(LIMIT, asked).await.unwrap_or_else(|_| Err(late()))
@@ -168,7 +168,7 @@ async fn first_that_answers(control: &Control, purpose: EndpointPurpose, paths: 
     first
 }
 
-/// What a failure says of an endpoint.
+/// Returns what a failure says of an endpoint.
 const fn answer_of(error: &ControlError) -> EndpointAnswer {
     match error {
         ControlError::Status { status: 404 | 405 | 501, .. } => EndpointAnswer::Absent,
@@ -200,7 +200,7 @@ fn known_series<'p>(page: &'p str, traits: &DialectTraits) -> Vec<KnownSeries> {
 }
 
 impl EndpointPurpose {
-    /// What it is for, in a table.
+    /// Returns the name of the purpose in a table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Health => "health",

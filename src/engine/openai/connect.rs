@@ -153,8 +153,8 @@ async fn model(
     Err(ConnectError::NoModel { url: target.url.to_string(), reason, hint })
 }
 
-/// What the request line of a measured request says. A proxy takes whole addresses; one that only opened a tunnel sees
-/// none.
+/// Returns the target in the request line of a measured request. A proxy takes whole addresses; one that only opened a
+/// tunnel sees none.
 fn request_target(target: &Target) -> Result<String, ConnectError> {
     let Target { url, endpoint, proxy, .. } = target;
     let path = url.endpoint_path(*endpoint);

@@ -37,7 +37,7 @@ pub enum ConnectError {
     /// The target is invalid.
     #[error("{0}")]
     Setup(String),
-    /// It did not become ready in time.
+    /// The server did not become ready in time.
     #[error("{url} was not ready within {}: {reason}\nhint: {hint}", spoken(*.waited))]
     NotReady {
         /// The server.
@@ -49,12 +49,12 @@ pub enum ConnectError {
         /// The remedy.
         hint: String,
     },
-    /// It answers, but waiting cannot help.
+    /// The server answers, but waiting cannot help.
     #[error("{url} cannot be used: {reason}\nhint: {hint}")]
     Unusable {
         /// The server.
         url: String,
-        /// What is wrong.
+        /// The reason why it cannot be used.
         reason: String,
         /// The remedy.
         hint: String,

@@ -79,7 +79,7 @@ pub(crate) enum ControlError {
         status: u16,
         /// The server's message.
         words: String,
-        /// Where a redirect leads.
+        /// The place where a redirect leads.
         location: Option<String>,
     },
     /// The answer cannot be read.
@@ -87,13 +87,13 @@ pub(crate) enum ControlError {
     Unreadable {
         /// The path.
         path: String,
-        /// What came.
+        /// The words on what came.
         words: String,
     },
 }
 
 impl ControlError {
-    /// The same as a request's failure.
+    /// Returns the error as a request's failure.
     pub(crate) fn into_failure(self) -> Failure {
         let kind = match self {
             Self::Unreachable(_) => FailureKind::Connect,

@@ -75,8 +75,8 @@ impl OpenAiEngine {
         self.delays.so_far()
     }
 
-    /// The same server and connections for another run, with new request ids, so that server logs can tell
-    /// the runs apart, and new read delays.
+    /// Returns the engine for another run, with the same server and connections. It has new request ids, so that server
+    /// logs can tell the runs apart, and new read delays.
     #[must_use]
     pub fn for_another_run(&self) -> Self {
         let mut another = self.clone();
@@ -86,13 +86,13 @@ impl OpenAiEngine {
         another
     }
 
-    /// The same engine with this capture for every answer.
+    /// Returns the engine with this capture for every answer.
     #[must_use]
     pub fn capturing(self, capture: CaptureText) -> Self {
         Self { capture, ..self }
     }
 
-    /// The same engine with these limits on answers.
+    /// Returns the engine with these limits on answers.
     #[must_use]
     pub fn limiting(self, limits: AnswerLimits) -> Self {
         Self { limits, answers: Arc::new(self.answers.with_memory(limits.memory)), ..self }

@@ -43,7 +43,7 @@ impl OpenAiEngine {
         self.tested_within(limit, limit.min(retry), refused).await
     }
 
-    /// The same with this limit of tries after one that was answered.
+    /// Sends the test request as [`Self::tested`], with a limit of tries after one that was answered.
     pub(super) async fn tested_within(
         self,
         limit: Duration,
@@ -109,8 +109,8 @@ impl OpenAiEngine {
 /// The fields of a test request, and its prompt.
 type TestFields = (LengthFields, &'static str);
 
-/// What test requests have shown so far. A long answer shows whether the limit is kept, a short one whether
-/// its length is forced. Only the dialect's own fields force what no limit may end.
+/// Findings of the test requests so far. A long answer shows whether the limit is kept, a short one whether its length
+/// is forced. Only the dialect's own fields force what no limit may end.
 struct LengthTests {
     own: LengthFields,
     tried: Vec<TestFields>,
@@ -145,7 +145,7 @@ impl LengthTests {
         if self.limit_kept || fields.forcing != LengthForcing::None { SHORT_ANSWER } else { LONG_ANSWER }
     }
 
-    /// What to try after the outcome of a test request.
+    /// Returns the fields and the prompt to try after the outcome of a test request.
     fn after(&mut self, (fields, prompt): TestFields, result: &Result<SmokeReport, SmokeError>) -> Option<TestFields> {
         self.tried.push((fields, prompt));
         let unforced = LengthFields { forcing: LengthForcing::None, ..fields };
@@ -179,7 +179,7 @@ impl LengthTests {
         (!self.tried.contains(&next)).then_some(next)
     }
 
-    /// The same limit with the least forcing that was not tried, from the dialect's own on.
+    /// Returns the same limit with the least forcing, from the dialect's own on, that was not tried.
     fn forced(&self, fields: LengthFields) -> Option<LengthFields> {
         let least = self.own.forcing.max(self.most);
         [LengthForcing::None, LengthForcing::IgnoreEos, LengthForcing::IgnoreEosAndMinTokens]
@@ -216,7 +216,7 @@ impl LengthTests {
     }
 }
 
-/// What requests do otherwise than with the dialect's own fields.
+/// Returns in words what requests do otherwise than with the dialect's own fields.
 fn changed(own: LengthFields, fields: LengthFields) -> Option<String> {
     let added = match (own.forcing, fields.forcing) {
         _ if own.limit != fields.limit => None,
@@ -234,7 +234,7 @@ fn changed(own: LengthFields, fields: LengthFields) -> Option<String> {
 }
 
 impl SmokeReport {
-    /// What the answer shows of the requested length.
+    /// Returns in words what the answer shows of the requested length.
     pub fn length_in_words(&self) -> String {
         let counted = self.usage.and_then(|usage| usage.completion());
         let came = counted.map_or_else(|| format!("{} chunks", self.chunks), |tokens| format!("{tokens} tokens"));
@@ -271,7 +271,7 @@ fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64>
     Some(limits?.into_iter().max()?.saturating_mul(answers_asked(extra)))
 }
 
-/// What to try after a refusal that names one of these fields.
+/// Returns the fields to try after a refusal that names one of these.
 fn refused(fields: LengthFields, failure: &Failure) -> Option<LengthFields> {
     if !matches!(failure.reason, FailureKind::HttpStatus(400 | 422)) {
         return None;

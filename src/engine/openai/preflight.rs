@@ -29,7 +29,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The wait where it asks for none.
 const USUAL_WAIT: Duration = Duration::from_secs(1);
 
-/// What the test request showed.
+/// Findings of the test request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmokeReport {
     /// Chunks with text.
@@ -60,16 +60,17 @@ pub struct SmokeReport {
 
 /// An answer of more than so many times the requested tokens is not limited.
 const TOO_LONG: u64 = 2;
-/// The same of chunks, where the server counts no tokens: they may be parts of one.
+/// An answer of more chunks than so many times the requested tokens is not limited. The server counts no tokens there:
+/// chunks may be parts of one.
 const TOO_MANY_CHUNKS: u64 = 4;
 
 /// Whether the answer to the test request has the requested length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LengthTest {
-    /// It has, or nothing shows that it has not.
+    /// The answer has the length, or nothing shows that it has not.
     #[default]
     Kept,
-    /// It is too long: the server ignores the limit.
+    /// The answer is too long: the server ignores the limit.
     Ignored,
     /// The model ended it early.
     EndsEarly,
@@ -78,8 +79,8 @@ pub enum LengthTest {
 }
 
 impl LengthTest {
-    /// Of an answer with so many tokens by the server's count, in so many chunks, or cut off here because it
-    /// went on for too long.
+    /// Judges an answer of so many tokens by the server's count, in so many chunks. Where it is `cut`, it was cut off
+    /// here because it went on for too long.
     pub(super) fn new(tokens: Option<u64>, chunks: u64, cut: bool, finish: Option<&FinishReason>) -> Self {
         let asked = u64::from(TEST_TOKENS);
         match tokens {
@@ -225,7 +226,7 @@ impl OpenAiEngine {
 }
 
 impl SmokeReport {
-    /// Of an answer with this end; without one it went on for too long.
+    /// Returns the findings of an answer with this end. Without one it went on for too long.
     fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: Option<&AnswerEnd>) -> Self {
         let mut counts = chunks(events);
         let chunks = counts.clone().count() as u64;
@@ -298,7 +299,7 @@ pub struct AnswerFormRefused {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its {what} changed from {before} to {now}")]
 pub struct ServerChanged {
-    /// What changed.
+    /// The name of what changed.
     pub what: &'static str,
     /// Its value before.
     pub before: String,

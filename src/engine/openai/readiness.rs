@@ -18,7 +18,8 @@ use crate::units::spoken;
 
 /// How long a server is awaited that may be loading its model, unless another time is given.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2 * 60);
-/// The same where somebody has to do something first: nothing listens on this machine, say.
+/// The wait where somebody has to do something first, unless another time is given. Nothing listens on this machine,
+/// say.
 const SHORT_WAIT: Duration = Duration::from_secs(5);
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -145,8 +146,8 @@ impl NotReadyYet {
         }
     }
 
-    /// The same of a server that lists its models, so that another page of it fails: nothing says that
-    /// waiting helps, but for SGLang, which lists them while it warms up.
+    /// Returns the state of a server that lists its models. Another page of it fails: nothing says that waiting helps,
+    /// but for SGLang, which lists them while it warms up.
     fn that_lists(self, dialer: Dialer, dialect: EngineKind) -> Self {
         let prospect = if dialect == EngineKind::Sglang { Prospect::Good } else { Prospect::Poor };
         Self { prospect, lists: Some(dialer), ..self }
@@ -194,7 +195,7 @@ async fn check_once(
     Err(if listed.is_empty() { not_yet } else { not_yet.that_lists(dialer, target.dialect) })
 }
 
-/// What comes of `action`, or `silence` if it does not end by `end`.
+/// Returns what comes of `action`, or `silence` if it does not end by `end`.
 async fn within<T>(end: Instant, silence: NotReadyYet, action: impl Future<Output = T>) -> Result<T, NotReadyYet> {
     tokio::time::timeout_at(end, action).await.map_err(|_| silence)
 }
@@ -232,7 +233,7 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
     hint.to_owned()
 }
 
-/// What to do about a certificate that nobody who is trusted signed.
+/// Returns the hint for a certificate that nobody who is trusted signed.
 fn untrusted_hint(Target { url, tls, .. }: &Target) -> String {
     let given = match &tls.ca_cert {
         Some(file) => format!("{} has neither it nor its issuer's; ", file.display()),
@@ -246,7 +247,7 @@ fn untrusted_hint(Target { url, tls, .. }: &Target) -> String {
     )
 }
 
-/// What to do where nothing listens.
+/// Returns the hint where nothing listens.
 fn start_hint(Target { url, dialect, .. }: &Target) -> String {
     let (port, mut hints) = (url.port(), Vec::new());
     if !url.is_loopback() {

@@ -24,7 +24,7 @@ const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "defau
 /// How a field is kept; `None`: not at all.
 type Kept = fn(&str) -> Option<String>;
 
-/// Of what is left out, what a run cannot be repeated without: vLLM's field, and how it is kept.
+/// Fields among those left out without which a run cannot be repeated. Each is vLLM's field, and how it is kept.
 const MACHINE: [(&str, Kept); 9] = [
     ("vllm_env.VLLM_LOGGING_LEVEL", as_it_is),
     ("vllm_env.VLLM_ATTENTION_BACKEND", as_it_is),
@@ -54,7 +54,7 @@ fn models_of(text: &str) -> Option<String> {
     (!models.is_empty()).then(|| models.join(", "))
 }
 
-/// What joins two GPUs by the matrix of `nvidia-smi topo -m`: rows and columns begin with those of GPUs.
+/// Returns what joins two GPUs by the matrix of `nvidia-smi topo -m`. Its rows and columns begin with those of GPUs.
 fn interconnect_of(text: &str) -> Option<String> {
     let is_gpu = |word: &&str| word.strip_prefix("GPU").is_some_and(|number| number.parse::<u32>().is_ok());
     let mut lines = text.lines();

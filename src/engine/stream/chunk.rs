@@ -72,7 +72,7 @@ pub enum ChunkText {
 }
 
 impl ChunkText {
-    /// Of two kinds in one chunk, the one nearer to the answer itself.
+    /// Returns the one of two kinds in a chunk that is nearer to the answer itself.
     pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         let rank = |kind: &Self| match kind {
             Self::Content => 2,

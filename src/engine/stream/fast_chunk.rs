@@ -30,7 +30,7 @@ pub(crate) struct FastChunk<'a> {
     pub text_bytes: usize,
 }
 
-/// What one chunk reports; in mid-answer there is no more.
+/// Contents that one chunk reports. In mid-answer there is no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkContents {
     /// The kind of its text, if any; the answer itself where there are several kinds.

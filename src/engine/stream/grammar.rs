@@ -67,7 +67,7 @@ pub(crate) struct Grammar {
     usage: Option<Usage>,
     /// Its last usage that is not.
     pub(super) impossible_usage: Option<Usage>,
-    /// What it can report.
+    /// Bounds of the usage that the server can report.
     pub(super) usage_bounds: UsageBounds,
     /// Why the model stopped: the first reason of any choice.
     pub(super) finish_reason: Option<FinishReason>,

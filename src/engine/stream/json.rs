@@ -11,7 +11,7 @@ pub(crate) struct JsonCursor<'a> {
     rest: &'a [u8],
 }
 
-/// Which members of an object were seen, one bit each: a name may come only once.
+/// Members of an object that were seen, one bit each. A name may come only once.
 #[derive(Debug, Default)]
 pub(crate) struct SeenFields(u8);
 

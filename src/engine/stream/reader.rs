@@ -89,7 +89,7 @@ impl ResponseReader {
         self.beside_body = grpc_failure(named, &self.secrets).or(self.beside_body.take());
     }
 
-    /// The same reader with these limits for an answer to a request of so many bytes.
+    /// Returns the reader with these limits for an answer to a request of so many bytes.
     #[must_use]
     pub(crate) fn within(mut self, budget: AnswerBudget, body_bytes: usize, memory: HeldMemory) -> Self {
         let usage = budget.usage_bounds(body_bytes as u64);
@@ -103,7 +103,7 @@ impl ResponseReader {
         Self { habits, ..self }
     }
 
-    /// The same reader with this capture. Must be called before the first piece of the body.
+    /// Returns the reader with this capture. Must be called before the first piece of the body.
     #[must_use]
     pub fn capturing(self, capture: CaptureText) -> Self {
         Self { capture, ..self }

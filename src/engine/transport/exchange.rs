@@ -67,7 +67,7 @@ impl Spare {
     }
 }
 
-/// Which try of a request a connection is opened for.
+/// The try of a request for which a connection is opened.
 #[derive(Clone, Copy)]
 enum Try {
     First,

@@ -38,12 +38,12 @@ pub(crate) struct Pool {
     history: ReuseHistory,
 }
 
-/// What the server does with connections after answers, as seen so far.
+/// The server's treatment of connections after answers, as seen so far.
 #[derive(Default)]
 struct ReuseHistory {
     /// A connection has carried a second answer.
     keeps: AtomicBool,
-    /// One was closed right after its answer, unannounced.
+    /// A connection was closed right after its answer, unannounced.
     closes: AtomicBool,
     /// Connections that the server closed and no request has missed yet.
     lost: Mutex<Losses>,

@@ -21,7 +21,7 @@ pub const DEFAULT_ROUNDS: u64 = 10;
 pub enum AbSide {
     /// The baseline.
     A,
-    /// What is compared with the baseline.
+    /// The side that is compared with the baseline.
     B,
 }
 
@@ -115,13 +115,13 @@ impl AbDesign {
         Ok(Self { rounds, order_seed: None, margin, metrics: family })
     }
 
-    /// The same with this order of the two runs within rounds, drawn from `seed` where it is drawn.
+    /// Returns the design with this order of the two runs within rounds. It is drawn from `seed` where it is drawn.
     #[must_use]
     pub fn ordered(self, order: AbOrder, seed: u64) -> Self {
         Self { order_seed: (order == AbOrder::Drawn).then_some(seed), ..self }
     }
 
-    /// How the order of the two runs within rounds is found.
+    /// Returns how the order of the two runs within rounds is found.
     pub const fn order(&self) -> AbOrder {
         if self.order_seed.is_some() { AbOrder::Drawn } else { AbOrder::Alternating }
     }
@@ -145,8 +145,8 @@ impl AbDesign {
         several.map(|class| self.of_class(class).len() as u64).sum()
     }
 
-    /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of all classes are
-    /// tested together, separately from those of the whole run.
+    /// Returns a note where the rounds are too few for a verdict on a class alone. The class is one of `classes`: the
+    /// metrics of all classes are tested together, separately from those of the whole run.
     pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
         let tests = self.tests_of(classes);
         let fewest = fewest_rounds(tests);
@@ -165,9 +165,9 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// How much the ratio of B to A may vary from round to round, by metric, as a share of itself: the 95 %
-    /// interval of a figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies
-    /// √2 times as much. Empty where the run does not tell it of every percentile.
+    /// Returns how much the ratio of B to A may vary from round to round, by metric. It is a share of itself: the 95 %
+    /// interval of a figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies √2 times
+    /// as much. Empty where the run does not tell it of every percentile.
     pub fn variation_within(&self, run: &Summary) -> Vec<(String, f64)> {
         let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
         let of = |metric: &FigureKey| Some(SQRT_2 * metric.relative_half_width(run)? / z);
@@ -175,9 +175,9 @@ impl AbDesign {
         percentiles.map(|metric| Some((metric.to_string(), of(metric)?))).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// Which changes the rounds can find where the ratio of B to A varies so much from round to round, and
-    /// how many rounds find one as large as the margin in every metric, where these do not. `None` where
-    /// nothing varies.
+    /// Returns in words which changes the rounds can find at this `variation`. By so much the ratio of B to A varies
+    /// from round to round. The second text says how many rounds find a change as large as the margin in every metric,
+    /// where these do not. `None` where nothing varies.
     pub fn can_find(&self, variation: &[(String, f64)]) -> Option<(String, Option<String>)> {
         let power = self.power();
         let detectable = power.detectable()?;
@@ -195,14 +195,15 @@ impl AbDesign {
         Some((format!("80 % of the time, a change of about {}", found.join(", ")), more))
     }
 
-    /// The same as a sentence, of rounds of this length, whose variation is known `by` something.
+    /// Returns what the rounds [can find](Self::can_find) as a sentence, of rounds of this length. Their variation is
+    /// known `by` something.
     pub fn can_find_in_words(&self, length: Duration, variation: &[(String, f64)], by: &str) -> Option<String> {
         let (change, more) = self.can_find(variation)?;
         let more = more.map(|more| format!("; {more}")).unwrap_or_default();
         Some(format!("{} find, {change}, by {by}{more}", self.load(length)))
     }
 
-    /// The same where nothing is known of the variation.
+    /// Returns a sentence on what rounds of this length can find where their variation is unknown.
     pub fn can_find_by_variation(&self, length: Duration) -> Option<String> {
         let detectable = self.power().detectable()?;
         let found = |share: f64| up_or_down(detectable * libm::log1p(share));

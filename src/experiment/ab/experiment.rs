@@ -20,7 +20,8 @@ pub struct AbExperiment {
     /// The first run of the round under way, once it is there.
     first_run: Option<Box<Summary>>,
     interrupted: bool,
-    /// Why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended one.
+    /// Reason why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended
+    /// one.
     refused: Option<String>,
     aborted: bool,
 }
@@ -32,7 +33,7 @@ pub struct AbRun {
     pub side: AbSide,
     /// Number of the round, from 1.
     pub round: u64,
-    /// How many rounds are planned: a spare one has a number after the last of them.
+    /// Number of planned rounds: a spare one has a number after the last of them.
     pub of: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct AbTest {
     pub verdict: AbVerdict,
     /// The verdict in a sentence.
     pub sentence: String,
-    /// Why there is no answer although there are figures: rounds with INVALID runs count on request.
+    /// Reason why there is no answer although there are figures: rounds with INVALID runs count on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
     /// Notes on the verdict.
@@ -51,10 +51,10 @@ pub struct AbTest {
     pub detectable_spreads: Option<f64>,
     /// The servers of both sides.
     pub sides: AbSides,
-    /// How the order of the two runs within rounds was found; absent where they alternated.
+    /// Order of the two runs within rounds; absent where they alternated.
     #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub order: AbOrder,
-    /// Which side keeps up; absent where both did in every round.
+    /// Overload of either side; absent where both kept up in every round.
     #[serde(skip_serializing_if = "AbOverload::is_nowhere")]
     pub overload: AbOverload,
     /// The rounds that both sides completed.
@@ -147,7 +147,8 @@ impl AbTest {
         Ok(test)
     }
 
-    /// The same after a refusal to carry out more runs, for this reason: where rounds are missing it is INVALID.
+    /// Returns the test after a refusal to carry out more runs, for this reason. Where rounds are missing it is
+    /// INVALID.
     pub(super) fn refused(mut self, why: &str) -> Self {
         if self.verdict == AbVerdict::Unfinished {
             self.verdict = AbVerdict::Invalid;
@@ -158,7 +159,7 @@ impl AbTest {
         self
     }
 
-    /// How much the ratio of B to A varied from round to round, by metric, as a share of itself.
+    /// Returns how much the ratio of B to A varied from round to round, by metric. It is a share of itself.
     pub fn variation(&self) -> Vec<(String, f64)> {
         let ratios = self.metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio);
         ratios.filter_map(|metric| Some((metric.metric.clone(), metric.spread?))).collect()
@@ -174,7 +175,7 @@ impl AbTest {
         )
     }
 
-    /// What speaks for this verdict, in words.
+    /// Returns what speaks for this verdict, in words.
     fn changes(&self, verdict: AbVerdict) -> String {
         let of_overload = match self.overload.worse {
             Some(AbSide::A) => AbVerdict::Better,
@@ -296,7 +297,7 @@ impl JudgedRounds<'_> {
         metrics
     }
 
-    /// These metrics without verdicts; the detectable difference depends on how many `tests` there are.
+    /// Returns these metrics without verdicts. The detectable difference depends on how many `tests` there are.
     fn compared(&self, measures: &[FigureKey], tests: u64) -> Vec<AbMetric> {
         // The power of so many rounds is simulated once.
         let mut powers: BTreeMap<u64, Power> = BTreeMap::new();
@@ -366,7 +367,7 @@ impl JudgedRounds<'_> {
     }
 }
 
-/// That `spoiled` of `rounds` rounds count although they cannot be trusted.
+/// Returns the sentence that `spoiled` of `rounds` rounds count although they cannot be trusted.
 fn caution(spoiled: u64, rounds: u64) -> String {
     let of = counted(rounds, "round");
     format!("the runs of {spoiled} of {of} are INVALID and count because of --allow-invalid")

@@ -25,7 +25,7 @@ pub struct AbOverload {
 }
 
 impl AbOverload {
-    /// That of the rounds that count among these; `finished` says whether all planned rounds ran.
+    /// Returns the overload of the rounds that count among these. `finished` says whether all planned rounds ran.
     pub(super) fn new(rounds: &[CompletedRound], finished: bool) -> Self {
         let counting: Vec<_> = rounds.iter().filter(|round| round.counted).collect();
         let count = |is: &dyn Fn(bool, bool) -> bool| {
@@ -54,7 +54,7 @@ impl AbOverload {
         2 * self.a > self.rounds && 2 * self.b > self.rounds
     }
 
-    /// What `worse` says, for a sentence about B.
+    /// Returns what `worse` says, for a sentence about B.
     pub(super) fn in_words(&self) -> Option<String> {
         let (side, rounds) = (self.worse?, counted(self.rounds, "round"));
         let (of_side, of_other, other) = match side {

@@ -27,7 +27,7 @@ pub struct AbRound<'a> {
 pub struct CompletedRound {
     /// The number, from 1.
     pub number: u64,
-    /// Which side ran first.
+    /// Sides in the order in which they ran.
     pub order: [AbSide; 2],
     /// Seed of the plan that both executed.
     pub seed: u64,
@@ -39,7 +39,7 @@ pub struct CompletedRound {
     pub b: CompletedSide,
     /// Whether its figures count.
     pub counted: bool,
-    /// Why not, a sentence each; empty where they count.
+    /// Reasons why its figures do not count, a sentence each; empty where they count.
     pub left_out: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct CompletedRound {
 pub struct CompletedSide {
     /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
-    /// What it is.
+    /// Outcome of the run.
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
@@ -59,7 +59,7 @@ pub struct CompletedSide {
     pub completed: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Why the server counts as overloaded; absent where it kept up.
+    /// Reason why the server counts as overloaded; absent where it kept up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overloaded: Option<String>,
 }
@@ -97,7 +97,7 @@ pub enum NotRounds {
     },
 }
 
-/// Why a run is not to be compared with another, a sentence each.
+/// Returns why a run is not to be compared with another, a sentence each.
 fn against(run: &Summary) -> impl Iterator<Item = &str> {
     distrust(run).chain(slowed(run))
 }
@@ -115,7 +115,7 @@ impl<'a> AbRound<'a> {
         self.sides().all(|(_, run)| counts(run))
     }
 
-    /// Why it is spoiled; `None` where it is not.
+    /// Returns why it is spoiled; `None` where it is not.
     pub(super) fn spoiled_by(&self) -> Option<String> {
         self.sides().find_map(|(side, run)| Some(format!("{side}: {}", spoiled_by(run)?)))
     }
@@ -157,7 +157,7 @@ impl CompletedSide {
     }
 }
 
-/// One side's failure rate over all rounds.
+/// Returns one side's failure rate over all rounds.
 pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a CompletedSide>) -> Option<f64> {
     let (failed, planned) =
         sides.fold((0, 0), |(failed, planned), side| (failed + side.failed, planned + side.planned));
@@ -184,7 +184,7 @@ pub struct AbSides {
     pub b: EngineFacts,
     /// The deployment there.
     pub b_deployment: DeploymentFacts,
-    /// How they differ beyond their address, as far as servers report it.
+    /// Differences between them beyond their address, as far as servers report it.
     pub unlike: Vec<Unlike>,
 }
 
@@ -233,7 +233,7 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
     facts(a).iter().zip(&facts(b)).flat_map(|(a, b)| unlike_in(a, b)).collect()
 }
 
-/// What is known of the server of a run: its own facts, what is modelled, and the labels of its user.
+/// Returns what is known of the server of a run: its own facts, what is modelled, and the labels of its user.
 fn facts(run: &Summary) -> [Vec<(String, String)>; 3] {
     let (engine, serves) = (&run.run.engine, &run.run.deployment);
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_REPORTED.to_owned());
@@ -259,7 +259,7 @@ fn facts(run: &Summary) -> [Vec<(String, String)>; 3] {
     ]
 }
 
-/// What differs between two tables.
+/// Returns what differs between two tables.
 fn unlike_in(a: &[(String, String)], b: &[(String, String)]) -> Vec<Unlike> {
     let value = |table: &[(String, String)], name: &String| {
         table

@@ -12,19 +12,19 @@ use crate::experiment::sweep::{Load, Sweep, SweepPoint};
 pub enum Basis {
     /// The lower end of the 95 % interval of the highest rate.
     IntervalLow {
-        /// It.
+        /// Rate at the lower end, requests per second.
         rate_per_s: f64,
     },
     /// The largest rate that passed: runs were too few for an interval.
     Passed {
-        /// It.
+        /// Rate that passed, requests per second.
         rate_per_s: f64,
     },
 }
 
 impl Basis {
-    /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those
-    /// of arrivals, of which a conversation has a request each turn.
+    /// Returns the basis of `sweep`. It is `None` where no rate surely met the objectives, or none was demanded. The
+    /// rates of a sweep are those of arrivals, of which a conversation has a request each turn.
     pub(super) fn from_sweep(sweep: &Sweep) -> Option<Self> {
         let answer = sweep.answer.as_ref()?;
         let Some(Load::Rate(passed)) = answer.passed else { return None };

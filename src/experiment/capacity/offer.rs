@@ -35,8 +35,8 @@ pub struct Offer {
     pub utilisation: Option<f64>,
     /// Answer tokens per second of all instances at the target.
     pub output_tokens_per_s: Option<f64>,
-    /// Share of the requests that meet their SLO at the smallest measured rate that is no lower than one instance's,
-    /// 0 to 1; absent where the workload has no SLO.
+    /// Share of the requests that meet their SLO at the smallest measured rate that is no lower than one instance's, 0
+    /// to 1. Absent where the workload has no SLO.
     pub slo_share: Option<f64>,
     /// Price of an accelerator for an hour.
     pub gpu_hour: Option<f64>,
@@ -49,13 +49,13 @@ pub struct Offer {
     pub cost_per_million_output_tokens: Option<f64>,
     /// Price of a million answer tokens of requests that meet their SLO, taken to be as long as the others.
     pub cost_per_million_within_slo: Option<f64>,
-    /// Why it does not meet the target; empty where it does.
+    /// Reasons why it does not meet the target; empty where it does.
     pub why_not: Vec<String>,
     /// Notes.
     pub notes: Vec<String>,
 }
 
-/// Why a sweep makes no offer.
+/// Reason why a sweep makes no offer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoOffer {
     /// A price without a number of accelerators.
@@ -214,8 +214,8 @@ pub struct CapacityPlan {
     pub contract: CapacityTarget,
     /// The offers, in the given order.
     pub offers: Vec<Offer>,
-    /// What the offers that meet the target are compared by; absent where none does, or nothing is known of all of
-    /// them.
+    /// Basis on which the offers that meet the target are compared. It is absent where none does, or nothing is known
+    /// of all of them.
     pub compared_by: Option<ComparedBy>,
     /// The place, from 0, of the cheapest by that measure of those that meet the contract; absent likewise.
     pub cheapest: Option<usize>,
@@ -228,22 +228,22 @@ pub struct CapacityPlan {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedBy {
-    /// What an hour costs.
+    /// Price of an hour.
     Price,
-    /// How many accelerators there are, whatever they cost.
+    /// Number of accelerators, whatever they cost.
     Gpus,
     /// Number of instances, where the number of accelerators is unknown for all.
     Instances,
 }
 
 impl ComparedBy {
-    /// What is known of all of them.
+    /// Returns the first basis that is known of all offers.
     fn from_offers(offers: &[&Offer]) -> Option<Self> {
         let is_known = |by: &Self| !offers.is_empty() && offers.iter().all(|offer| by.read(offer).is_some());
         [Self::Price, Self::Gpus, Self::Instances].into_iter().find(is_known)
     }
 
-    /// What an offer takes by this basis; instances alone count only where accelerators do not.
+    /// Returns what an offer takes by this basis. Instances alone count only where accelerators do not.
     fn read(self, offer: &Offer) -> Option<f64> {
         match self {
             Self::Price => offer.cost_per_hour,

@@ -30,11 +30,11 @@ pub struct AnySideDescription {
     pub completed: u64,
     /// Whether the figures can be trusted; absent where nothing proves it.
     pub valid: Option<bool>,
-    /// What a reader must know of its figures.
+    /// Reservations about its figures that a reader must know.
     pub reservations: Vec<String>,
 }
 
-/// What a reader must know of such a run.
+/// Reservation about an OVERLOADED run.
 const OVERLOADED: &str = "OVERLOADED: the server did not keep up, and latencies depend on how long the run lasted";
 
 impl AnySide {
@@ -59,8 +59,8 @@ impl AnySide {
         }
     }
 
-    /// Why its figures cannot be trusted; empty if they can. Latencies of completed requests look the better, the more
-    /// of the slow ones fail.
+    /// Returns why its figures cannot be trusted; empty if they can. Latencies of completed requests look the better,
+    /// the more of the slow ones fail.
     pub fn reasons(&self) -> Vec<String> {
         let run = match self {
             Self::Ours(side) => return side.reasons.clone(),
@@ -112,7 +112,7 @@ const SAME_LENGTH: f64 = 0.1;
 /// A fact that not all sides report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unchecked {
-    /// What it is about.
+    /// Condition that the fact is about.
     pub condition: Condition,
     /// The fact by its name.
     pub fact: String,
@@ -195,8 +195,8 @@ fn conditions_of(side: &ComparedSide) -> ForeignConditions {
     }
 }
 
-/// Where sides that report a fact differ, and what some do not report. A fact that no side has is left out: a closed
-/// loop has no rate.
+/// Returns where sides that report a fact differ, and what some do not report. A fact that no side has is left out: a
+/// closed loop has no rate.
 pub(super) fn reported_conditions(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
     let reported: Vec<_> = sides.iter().map(AnySide::facts).collect();
     let mut facts = vec![Facts::new(); sides.len()];

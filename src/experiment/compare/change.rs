@@ -69,9 +69,9 @@ pub enum ChangeStanding {
     Unknown,
 }
 
-/// The least and the most that a figure can have changed, before chance is thought of, and the 95 % interval
-/// that chance leaves, whose ends are infinite where nothing is known: a share of the baseline, of a share
-/// the difference.
+/// Bounds of a change before chance is thought of, and the 95 % interval that chance leaves. The bounds are the least
+/// and the most that a figure can have changed. The ends of the interval are infinite where nothing is known. All are a
+/// share of the baseline, of a share the difference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) least: f64,
@@ -90,7 +90,7 @@ pub(super) enum ChangeBasis {
     SamePlan,
     /// Runs, so many a side.
     Runs(u64),
-    /// The same of other single runs, with what to run them with for more.
+    /// Own intervals of other single runs, or nothing. The text says what to run them with for more.
     SingleRuns(&'static str),
 }
 

@@ -37,7 +37,7 @@ pub struct Compared {
 pub struct AgainstBaseline {
     /// Its name.
     pub side: String,
-    /// How its runs pair with the baseline's.
+    /// Pairing of its runs with the baseline's.
     pub pairing: Pairing,
     /// The figures.
     pub rows: Vec<ComparedRow>,
@@ -50,7 +50,7 @@ pub struct AgainstBaseline {
     pub per_gpu_trade: Option<PerGpuTrade>,
 }
 
-/// Why runs cannot be compared.
+/// Reason why runs cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparable {
     /// There is only one side.
@@ -181,7 +181,7 @@ fn cold_and_warm(one: &ComparedSide, other: &ComparedSide) -> Option<Symptom> {
     warm_like_cold(cold.runs.first()?, warm.runs.first()?)
 }
 
-/// Where the sides differ: their facts, and the plans drawn where all that draws them is the same.
+/// Returns where the sides differ: in their facts, and in the plans drawn where all that draws them is the same.
 fn unequal(sides: &[ComparedSide], varied: &[Condition]) -> Vec<Difference> {
     let facts: Vec<_> = sides
         .iter()

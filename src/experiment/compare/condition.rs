@@ -20,15 +20,15 @@ pub enum Condition {
     Model,
     /// The accelerator.
     Hardware,
-    /// How many of them served.
+    /// Number of accelerators that served.
     Gpus,
     /// The format of the weights.
     Precision,
     /// The workload: classes, lengths, prompts, SLOs, tenants, checks.
     Workload,
-    /// When requests arrive: the process, its rate, the users of a closed loop.
+    /// Arrival of requests: the process, its rate, the users of a closed loop.
     Rate,
-    /// How long load was sent, and which part of it was measured.
+    /// Length of the load, and the part of it that was measured.
     Window,
     /// The requests drawn, where workload and seed are the same.
     Plan,
@@ -40,17 +40,18 @@ pub enum Condition {
     Streaming,
     /// Parameters of every request: sampling, priorities, fields merged into its body.
     Parameters,
-    /// What counted the tokens of prompts.
+    /// Counter of the tokens of prompts.
     Prompts,
     /// The state of the prefix cache before the run.
     Cache,
-    /// What the client enforced: its cap and time limits.
+    /// Limits that the client enforced: its cap and time limits.
     Limits,
     /// The seeds, and so the requests drawn.
     Seed,
     /// The dialect that the server speaks.
     Engine,
-    /// What the server calls itself, and the longest context it takes; of a simulated one, its settings.
+    /// Description that the server gives of itself, and the longest context it takes. Of a simulated server its
+    /// settings.
     Server,
     /// Other declared facts of the deployment.
     Labels,
@@ -65,11 +66,11 @@ pub enum Condition {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The runs cannot be compared.
+    /// Condition that forbids a comparison of the runs.
     Forbids,
-    /// It is reported: often the very thing that is compared.
+    /// Condition that is reported: often the very thing that is compared.
     Reported,
-    /// It varies on purpose.
+    /// Condition that varies on purpose.
     Varied,
 }
 
@@ -100,11 +101,11 @@ const SIMULATED: [(&str, Condition); 5] = [
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// What it is about.
+    /// Condition that the fact is about.
     pub condition: Condition,
     /// The fact by its dotted name.
     pub fact: String,
-    /// What it means here.
+    /// Effect of the difference here.
     pub role: Role,
     /// The value on each side, in order; absent where it is not reported.
     pub values: Vec<Option<String>>,
@@ -156,7 +157,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     facts
 }
 
-/// The workload's, without its name and description, which change nothing that is sent.
+/// Tells the workload's facts without its name and description, which change nothing that is sent.
 fn tell_workload(tell: &mut impl FnMut(Condition, &str, Value), workload: Value) {
     let Value::Object(fields) = workload else { return };
     for (key, value) in fields {
@@ -197,7 +198,8 @@ fn flatten(facts: &mut Facts, condition: Condition, name: &str, value: &Value) {
     }
 }
 
-/// Where the sides differ, the gravest first, each with its effect; `varied` names conditions that vary on purpose.
+/// Returns the facts in which the sides differ, the gravest first, each with its effect. `varied` names conditions that
+/// vary on purpose.
 pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Difference> {
     let mut names: Vec<&(Condition, String)> = sides.iter().flat_map(BTreeMap::keys).collect();
     names.sort();

@@ -53,21 +53,21 @@ pub struct AgainstForeign {
     pub gates: Vec<GateJudgement>,
 }
 
-/// Why runs of several tools cannot be compared.
+/// Reason why runs of several tools cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparableForeign {
-    /// Repeats are compared with a single run.
+    /// Repeats that are compared with a single run.
     #[error("{0} holds repeats, and the result of another tool is one run\nhint: name one run of it: {0}/run-1")]
     Repeats(String),
-    /// They differ in what must be equal, or one stands alone.
+    /// Sides that differ in what must be equal, or one that stands alone.
     #[error(transparent)]
     Conditions(#[from] NotComparable),
-    /// A demand asks for what other tools do not have.
+    /// Demand for what other tools do not have.
     #[error("`{gate}` cannot be demanded of a result of another tool: {why}")]
     Demand {
-        /// What was demanded.
+        /// Gate that was demanded.
         gate: String,
-        /// Why not.
+        /// Reason why it cannot be demanded.
         why: String,
     },
 }
@@ -129,7 +129,7 @@ impl AgainstForeign {
     }
 }
 
-/// All that is looked at.
+/// Returns all figures that are looked at.
 fn subjects() -> Vec<FigureKey> {
     let latencies =
         METRICS.into_iter().flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));

@@ -47,7 +47,7 @@ impl FromStr for Margin {
 pub enum Gate {
     /// The figure must not be worse than the baseline's by more.
     MaxRegression(Margin),
-    /// It must be better than the baseline's by at least as much.
+    /// The figure must be better than the baseline's by at least as much.
     RequiredImprovement(Margin),
 }
 
@@ -77,9 +77,9 @@ pub struct GateJudgement {
 
 /// More times as many requests or runs are not worth suggesting.
 const MOST_TIMES: f64 = 100.0;
-/// What a result of another tool should be replaced by.
+/// Advice on what should replace a result of another tool.
 const FOREIGN: &str = "with skyline and the same --seed, or with --repeats 5";
-/// Why nothing is judged.
+/// Reason why nothing is judged.
 pub(super) const DISTRUSTED: &str = "a side is INVALID, so nothing is judged";
 /// A figure on the bound itself meets it, despite rounding.
 const EXACT: f64 = 1e-12;
@@ -128,7 +128,7 @@ impl Gate {
         self.judge_worsening("", found)
     }
 
-    /// The same of figures as they are, `place` being where they were measured.
+    /// Judges figures as they are, `place` being where they were measured.
     pub(super) fn judge_figures(
         &self,
         place: &str,
@@ -173,12 +173,12 @@ impl Gate {
         }
     }
 
-    /// What becomes of it where nothing was measured by which it could be judged.
+    /// Returns the judgement where nothing was measured by which the gate could be judged.
     pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
         self.without_change(self.in_words(), Status::Undecided, why)
     }
 
-    /// Without anything to judge it by, no gate passes of itself.
+    /// Returns the judgement without a change to judge by: no gate passes of itself then.
     fn without_change(&self, gate: String, status: Status, why: &str) -> GateJudgement {
         let (passes, decided) = self.outcome(status, false);
         let line = format!("{}: {gate} ({why}){decided}", status.word());
@@ -191,7 +191,8 @@ impl Gate {
         self.without_change(gate, Status::Missed, "the server did not keep up, while the baseline's did")
     }
 
-    /// What is found, and the bound on the same scale, by the rule of [`GateJudgement::status`].
+    /// Returns the status of the change found, and the bound on the same scale. The rule is that of
+    /// [`GateJudgement::status`].
     fn status(&self, found: &Change) -> (Status, f64) {
         let Change { least, most, low, high, .. } = *found;
         match self {
@@ -208,7 +209,7 @@ impl Gate {
         }
     }
 
-    /// What would decide it.
+    /// Says what would decide the gate.
     fn cure(&self, found: &Change) -> String {
         // An interval shrinks with the root of the number of requests or runs; where nothing changed, with the number
         // itself (the rule of three).

@@ -6,7 +6,8 @@ use super::side::ComparedSide;
 use crate::analysis::statistics::{BatchMeans, CONFIDENCE, mean, student_t_quantile};
 use crate::analysis::{Figure, FigureKey, FigureKind, Statistic};
 
-/// The same requests of two runs, each with what it has of a figure in either, in order of arrival.
+/// Pairs of the same requests of two runs, in order of arrival. Each holds what the request has of a figure in either
+/// run.
 ///
 /// Both runs meet the same bursts and the same long prompts, so that requests tell a change one by one that the runs as
 /// wholes hide (common random numbers: Law, *Simulation Modeling and Analysis*, section 11.2).
@@ -21,14 +22,14 @@ pub(super) struct RequestPairs {
     t: f64,
 }
 
-/// How a figure is a mean over requests.
+/// Form in which a figure is a mean over requests.
 #[derive(Clone, Copy)]
 enum Contrast {
-    /// Of whether they are over the percentile of the baseline or of the other run, beyond which so many are.
+    /// Mean of whether requests are over a percentile, the baseline's or the other run's. So many are beyond it.
     Percentile { base: f64, other: f64, beyond: f64 },
-    /// Of what they have, with the baseline's.
+    /// Mean of what requests have, with the baseline's mean, compared by the ratio.
     Ratio(f64),
-    /// The same, compared by the difference.
+    /// Mean of what requests have, with the baseline's mean, compared by the difference.
     Difference(f64),
 }
 
@@ -43,8 +44,8 @@ const SAME: f64 = 1e-6;
 const JUST_OVER: f64 = 1.0 + 1e-9;
 
 impl RequestPairs {
-    /// Of the figure `key` of two single runs; `None` where it is not known, not of single requests, or both
-    /// runs are too short to know what the server does at other times.
+    /// Pairs the requests of two single runs by what they have of the figure `key`. `None` where it is not known, not
+    /// of single requests, or both runs are too short to know what the server does at other times.
     pub(super) fn new(key: &FigureKey, sides: [&ComparedSide; 2]) -> Option<Self> {
         let [before, after] = sides.map(|side| side.figure(key));
         let requests = sides.map(|side| side.requests_of(key));
@@ -144,8 +145,8 @@ impl RequestPairs {
         found.is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
     }
 
-    /// By how much the requests of the other run are beyond the baseline's, were the change `x`. A request
-    /// that was cut off is anywhere from there on: where that is the less favourable to the proof.
+    /// Returns by how much the other run's requests are beyond the baseline's, were the change `x`. A request that was
+    /// cut off is anywhere from there on: where that is the less favourable to the proof.
     fn beyond(&self, x: f64, way: Ordering) -> Option<BatchMeans> {
         let times = 1.0 + x;
         let ends = |least: bool, figure: Option<Figure>| {
@@ -180,7 +181,7 @@ impl RequestPairs {
     }
 }
 
-/// Where, on the way from one place to another, what holds there ceases to.
+/// Returns where, on the way from one place to another, what holds there ceases to.
 fn bisect(mut holds_at: f64, mut ceased: f64, holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..40 {
         let middle = f64::midpoint(holds_at, ceased);

@@ -56,7 +56,8 @@ impl ComparedRow {
         rows
     }
 
-    /// `None` where neither side has the figure; of two runs of one plan by the `requests` of both.
+    /// Compares the figure on both sides; of two runs of one plan by the `requests` of both. `None` where neither side
+    /// has it.
     pub(super) fn compare(
         key: &FigureKey,
         before: &AcrossRuns,
@@ -137,7 +138,8 @@ static SUBJECTS: [FigureKey; 20] = [
     FigureKey::from_metric(Metric::EnergyPerAcceptableAnswer),
 ];
 
-/// Those, and of each latency that a user feels the percentiles that sides were run to show and that all of them have.
+/// Returns the [`SUBJECTS`] and further percentiles that sides were run to show. The further ones are of each latency
+/// that a user feels, and all sides have them.
 fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     let asked: BTreeSet<Quantile> = sides.iter().flat_map(|side| side.asked()).collect();
     let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
@@ -173,7 +175,7 @@ const FEWEST: usize = 3;
 pub struct RunTrend {
     /// The sides by their places in the comparison, the earliest first.
     pub order: Vec<usize>,
-    /// When each was begun.
+    /// Time when each was begun.
     pub started_at: Vec<jiff::Timestamp>,
     /// The figures.
     pub lines: Vec<TrendLine>,

@@ -21,9 +21,9 @@ pub struct ComparedSide {
     /// The runs that count, in their order.
     pub(super) runs: Vec<Summary>,
     pub(super) outcome: VerdictOutcome,
-    /// Why the figures cannot be trusted; empty if they can.
+    /// Reasons why the figures cannot be trusted; empty if they can.
     pub(super) reasons: Vec<String>,
-    /// Of a run: what its requests have of figures, by the figure without its statistic.
+    /// Figures of the requests of a single run, by the figure without its statistic.
     requests: HashMap<FigureKey, Vec<(u64, Figure)>>,
 }
 
@@ -79,7 +79,7 @@ pub struct SideDescription {
     pub counted_runs: u64,
     /// Requests planned in the windows of these runs.
     pub requests: u64,
-    /// What its runs are together.
+    /// Outcome of its runs together.
     pub outcome: VerdictOutcome,
     /// Whether the figures can be trusted.
     pub valid: bool,
@@ -136,7 +136,7 @@ impl ComparedSide {
         &self.name
     }
 
-    /// Why its figures cannot be trusted; empty if they can.
+    /// Returns why its figures cannot be trusted; empty if they can.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
@@ -174,7 +174,7 @@ impl ComparedSide {
         }
     }
 
-    /// What the requests of a single run have of a figure; none where it is not of single requests.
+    /// Returns what the requests of a single run have of a figure. There is none where it is not of single requests.
     pub(super) fn requests_of(&self, key: &FigureKey) -> &[(u64, Figure)] {
         self.requests.get(&key.without_statistic()).map_or(&[], Vec::as_slice)
     }

@@ -18,7 +18,7 @@ use crate::record::RunHeader;
 pub struct SweepSide {
     /// Its name.
     pub name: String,
-    /// What its first run was run under.
+    /// Header of its first run.
     pub header: RunHeader,
     /// Its summary.
     pub sweep: Sweep,
@@ -38,7 +38,7 @@ pub struct ComparedSweeps {
     pub against: Vec<SweepAgainst>,
 }
 
-/// What a sweep answers.
+/// Answer of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnswerOfSide {
@@ -54,12 +54,12 @@ pub struct AnswerOfSide {
     pub valid: bool,
     /// Its curve: each load with its p99 TTFT, milliseconds, as far as it is known.
     pub ttft_p99_ms: Vec<(Load, FigureLevel)>,
-    /// The same of output tokens per second.
+    /// Curve of output tokens per second: each load with its figure, as far as it is known.
     pub output_tokens_per_s: Vec<(Load, FigureLevel)>,
     /// Loads with which the server did not keep up, so that their latencies depend on the length of the run.
     #[serde(skip)]
     pub saturated: Vec<Load>,
-    /// What its rates are of.
+    /// Unit of arrivals that its rates are of.
     #[serde(skip)]
     pub begun: ArrivalUnit,
 }
@@ -84,7 +84,7 @@ pub struct SweepAgainst {
 pub struct AtLoad {
     /// The load.
     pub load: Load,
-    /// How the runs of both belong together.
+    /// Pairing of the runs of both.
     pub pairing: Pairing,
     /// The figures.
     pub rows: Vec<ComparedRow>,
@@ -247,7 +247,7 @@ fn is_saturated(point: &SweepPoint) -> bool {
     point.class == LoadClass::Saturated
 }
 
-/// How the runs of a load belong together: those whose figures count, all where none does.
+/// Returns how the runs of a load belong together: those whose figures count, all where none does.
 fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
     let plans = |point: &SweepPoint| -> Vec<String> {
         let trusted = point.trials.iter().any(Trial::is_valid);

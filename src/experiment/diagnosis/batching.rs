@@ -13,9 +13,9 @@ const SPREAD: f64 = 1.5;
 const COMPANY: f64 = 4.0;
 /// Rank correlation from which on TPOT follows the company.
 const FOLLOWS: f64 = 0.5;
-/// How many times as long an answer's token takes in company that is a trade.
+/// Factor on the time of an answer's token in company from which on that is a trade.
 const SLOWER: f64 = 1.2;
-/// How many times as many tokens come in all that is a gain.
+/// Factor on the tokens that come in all from which on that is a gain.
 const MORE: f64 = 1.1;
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {

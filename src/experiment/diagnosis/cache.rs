@@ -39,8 +39,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     Ok(Some(miss(figures, template, facts![size.unwrap_or_default()])))
 }
 
-/// Where the server does not report hits: the first request with each prefix, a miss, compared with those after it;
-/// only where computing a prompt is seen to take time.
+/// Compares the first request with each prefix, a miss, with those after it. It does so where the server does not
+/// report hits, and only where computing a prompt is seen to take time.
 fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let concurrency = &evidence.concurrency;
     if expected < FELT {

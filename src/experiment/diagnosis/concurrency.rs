@@ -15,7 +15,7 @@ const MOST: usize = if cfg!(test) { 400 } else { 400_000 };
 pub(super) struct ConcurrencyContext<'a> {
     /// Answers of the window that got a first token, in the order of their sending: at most [`MOST`] of them.
     pub(super) answers: Vec<AnswerInContext<'a>>,
-    /// How many there are in all.
+    /// Number of them in all.
     pub(super) all: usize,
     /// Prompts that wait or are being computed, of every phase.
     waiting: Stays,
@@ -37,11 +37,11 @@ pub(super) struct AnswerInContext<'a> {
     pub(super) tpot_ms: Option<f64>,
     /// Other requests in flight when it was sent.
     pub(super) others: f64,
-    /// Of them, those without a first token.
+    /// Other requests in flight without a first token when it was sent.
     pub(super) ahead: f64,
-    /// Tokens of the prompts of those.
+    /// Tokens of the prompts of those without a first token.
     pub(super) tokens_ahead: f64,
-    /// Of these tokens, those of long prompts.
+    /// Tokens of long prompts among `tokens_ahead`.
     pub(super) long_tokens_ahead: f64,
     /// Answers that came at a time while its own did, itself included, on average; 1 for an answer of one token.
     pub(super) company: f64,
@@ -127,7 +127,7 @@ impl<'a> ConcurrencyContext<'a> {
         Self { answers, all, waiting, usual_prompt }
     }
 
-    /// That not all answers are looked at, to follow a number of them; empty where all are.
+    /// Says that not all answers are looked at, to follow a number of them. It is empty where all are.
     pub(super) fn sampled(&self) -> &'static str {
         if self.answers.len() < self.all { " in an even sample" } else { "" }
     }
@@ -163,7 +163,7 @@ fn sent_s(record: &RequestRecord) -> f64 {
     record.own_sent().map_or(0.0, seconds)
 }
 
-/// What is there over time: stays from a moment to another, each with a weight.
+/// Stays over time, each from a moment to another with a weight.
 pub(in crate::experiment) struct Stays {
     arrivals: Steps,
     departures: Steps,
@@ -196,7 +196,7 @@ impl Steps {
         }
     }
 
-    /// How many steps were taken by `at`.
+    /// Returns how many steps were taken by `at`.
     pub(in crate::experiment) fn by(&self, at: f64) -> usize {
         self.moments.partition_point(|&moment| moment <= at)
     }
@@ -214,12 +214,12 @@ impl Stays {
         Self { arrivals, departures: Steps::from_steps(stays.map(|(_, to, weight)| (to, weight)).collect()) }
     }
 
-    /// What is there at `at`, what came at that moment included.
+    /// Returns the weight of what is there at `at`, what came at that moment included.
     pub(in crate::experiment) fn at(&self, at: f64) -> f64 {
         self.arrivals.weight[self.arrivals.by(at)] - self.departures.weight[self.departures.by(at)]
     }
 
-    /// What left after `from` and by `to`.
+    /// Returns the weight of what left after `from` and by `to`.
     fn left(&self, from: f64, to: f64) -> f64 {
         self.departures.weight[self.departures.by(to)] - self.departures.weight[self.departures.by(from)]
     }

@@ -112,7 +112,8 @@ impl<'a> Counters<'a> {
         seen.map(|seen| format!("; {seen}")).unwrap_or_default()
     }
 
-    /// A gauge of the busy time beside its shares in the regime and in others; `None` where nobody reports it.
+    /// Puts a gauge of the busy time beside its shares in the regime and in others. It is `None` where nobody reports
+    /// it.
     fn beside(
         &self,
         what: &str,
@@ -252,7 +253,8 @@ mod tests {
         prefill_at(25)
     }
 
-    /// The same at so many tokens in a millisecond, with as much time between prompts for each of them.
+    /// Forty prompts of 1,000 to 8,800 tokens, at so many tokens in a millisecond. Each comes 12,500 tokens' time after
+    /// the one before.
     fn prefill_at(per_ms: u64) -> RunLog {
         let apart = 12_500 / per_ms;
         let prompt = |i: u64| {
@@ -296,8 +298,7 @@ mod tests {
         assert!(sentence.contains("DCGM_FI_PROF_DRAM_ACTIVE"), "{sentence}");
     }
 
-    /// What the records say alone is memory-bound decode; the page has the memory at 12 %, 900 MHz, thermal
-    /// slowdown and 88 °C.
+    /// The records alone say memory-bound decode. The page has the memory at 12 %, 900 MHz, thermal slowdown and 88 °C.
     #[test]
     fn a_throttled_device_contradicts_it_and_is_named_instead() {
         let log = with_page(decode(), THROTTLED);

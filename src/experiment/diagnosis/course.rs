@@ -29,7 +29,7 @@ pub struct LoadFigures {
 }
 
 impl LoadFigures {
-    /// Of a load of a sweep: the means over its runs, or the least that they can be.
+    /// Returns the figures of a load of a sweep. They are the means over its runs, or the least that they can be.
     fn of_point(point: &SweepPoint) -> Self {
         let figures = &point.figures;
         let mean = |across: Option<&AcrossRuns>| {

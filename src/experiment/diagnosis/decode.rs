@@ -17,7 +17,7 @@ const LEAST_GAPS: usize = 5;
 /// Share of the least time that physics allows below which the facts cannot be true, measuring errors granted.
 const IMPOSSIBLE: f64 = 0.97;
 
-/// What an answer's tokens took, and what they should take.
+/// Time that an answer's tokens took, and the time that they should take.
 struct TokenTime {
     measured_ms: f64,
     predicted_ms: f64,
@@ -95,7 +95,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
 }
 
 impl TokenTime {
-    /// Of an answer whose steps each read at least one sequence of `read_tokens` tokens.
+    /// Returns the times of an answer's tokens. Each of its steps read at least one sequence of `read_tokens` tokens.
     fn new(answer: &AnswerInContext<'_>, physics: &Physics, measured_ms: f64, read_tokens: u32) -> Self {
         let batch = answer.company.round() as u32;
         let bound = physics.decode_bound(batch, answer.context());

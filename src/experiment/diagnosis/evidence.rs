@@ -14,23 +14,23 @@ pub(super) struct RunEvidence<'a> {
     pub(super) log: &'a RunLog,
     pub(super) summary: &'a Summary,
     pub(super) concurrency: ConcurrencyContext<'a>,
-    /// What physics predicts of the deployment, or why it cannot.
+    /// Predictions of physics for the deployment, or why there are none.
     pub(super) physics: Result<Physics, String>,
 }
 
 /// The bounds of a deployment.
 #[derive(Clone, Debug)]
 pub(super) struct Physics {
-    /// As real kernels usually do.
+    /// Roofline that real kernels usually reach.
     usual: Roofline,
-    /// The peak values of the datasheets.
+    /// Roofline by the peak values of the datasheets.
     datasheet: Roofline,
     /// Its name in words.
     pub(super) name: String,
 }
 
 impl Physics {
-    /// From the declared or modelled deployment; otherwise why nothing can be predicted.
+    /// Returns the bounds of the declared or modelled deployment; otherwise why nothing can be predicted.
     pub(super) fn from_header(header: &RunHeader) -> Result<Self, String> {
         let (facts, modelled) = (&header.deployment, &header.engine().modelled);
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
@@ -80,7 +80,7 @@ impl Physics {
         self.datasheet.parts(&StepWork::decode(batch, context))
     }
 
-    /// Prompt tokens per second that the datasheet allows between prompts of `short` and `long` tokens;
+    /// Returns prompt tokens per second that the datasheet allows between prompts of `short` and `long` tokens. It is
     /// `None` where the long one is computed within the time in which the weights are read for either.
     pub(super) fn prefill_bound_per_s(&self, short: f64, long: f64) -> Option<f64> {
         let least_s = |tokens: f64| {

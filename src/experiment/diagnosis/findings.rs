@@ -11,7 +11,7 @@ use crate::analysis::{Summary, VerdictOutcome, in_words_of};
 use crate::record::RunLog;
 use crate::units::counted;
 
-/// From this share of SLOs met on, no symptom needs a cure.
+/// Share of SLOs met from which on no symptom needs a cure.
 pub(super) const KEPT: f64 = 0.99;
 
 /// The diagnosis of a run, of runs that repeat one another, or of the points of a sweep.
@@ -21,9 +21,9 @@ pub struct Diagnosis {
     /// Runs that were looked at, where they repeat one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
-    /// Why to take the findings with care: some run is INVALID or OVERLOADED. Absent where all are VALID.
+    /// Reason to take the findings with care: some run is INVALID or OVERLOADED. Absent where all are VALID.
     pub reservation: Option<String>,
-    /// Share of requests that met their SLO, between 0 and 1, of several runs the least; absent without SLOs.
+    /// Share of requests that met their SLO, between 0 and 1, of several runs the least. Absent without SLOs.
     pub slo_attainment: Option<f64>,
     /// The symptoms, the gravest first: of several runs each regime once.
     pub symptoms: Vec<Symptom>,
@@ -35,9 +35,9 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MissingEvidence {
-    /// What it would have been about.
+    /// Subject of the rule.
     pub about: &'static str,
-    /// What it lacked.
+    /// Evidence that it lacked.
     pub lacked: String,
 }
 

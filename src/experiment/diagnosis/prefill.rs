@@ -105,7 +105,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     Ok(Some(symptom))
 }
 
-/// What such a rate, with its 95 % interval, says of the bound, as far as the interval does: nothing runs beyond it.
+/// Tells in words what such a rate says of the bound. It tells as much as the rate's 95 % interval does: nothing runs
+/// beyond the bound.
 fn likely([rate, slowest, fastest]: [f64; 3], bound: Option<(&Physics, f64)>) -> String {
     let Some((physics, bound)) = bound else {
         return format!("prefill cost: prompts are computed at about {} tokens/s", three_digits(rate));

@@ -16,8 +16,8 @@ const SHORTEST_S: f64 = 0.1;
 const WITH_PROMPTS: f64 = 0.8;
 /// … if that is rarer in other gaps by this much.
 const RARER: f64 = 0.25;
-/// How late a first token may be seen after the step that also ended a stall, seconds: on a wire they come one after
-/// the other.
+/// Delay with which a first token may be seen after the step that also ended a stall, seconds: on a wire they come one
+/// after the other.
 const SAME_STEP_S: f64 = 0.003;
 
 /// Stalls and other gaps, and how many had a prompt of another in them.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::analysis::rules::{RuleFact, filled_by};
 use crate::units::counted;
 
-/// What was seen of a server, and what it points to.
+/// Symptom that was seen of a server, and what it points to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Symptom {
@@ -18,17 +18,17 @@ pub struct Symptom {
     pub symptom: String,
     /// The likely regime in words.
     pub likely: String,
-    /// What would confirm it.
+    /// Evidence that would confirm it.
     pub confirm: String,
     /// The first thing to try.
     pub first_response: String,
     /// The figures that led to it, each under a name that ends with its unit where it has one.
     pub figures: BTreeMap<&'static str, f64>,
-    /// What the counters of the devices, or of the server, say of the regime; absent where none could, and in
-    /// virtual time.
+    /// Test of the regime by the counters of the devices, or of the server. It is absent where none could say anything
+    /// of it, and in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterTest>,
-    /// Numbers of the runs that have it, with the figures of the first; absent unless runs repeat one another.
+    /// Numbers of the runs that have it, with the figures of the first. Absent unless runs repeat one another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_runs: Vec<u64>,
 }
@@ -58,26 +58,26 @@ pub enum Regime {
     Saturation,
 }
 
-/// What counters say of a regime.
+/// Test of a regime by counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CounterTest {
-    /// What they make of it.
+    /// Outcome of the test.
     pub outcome: CounterOutcome,
     /// Sentence with the figures and the limits.
     pub sentence: String,
 }
 
-/// What counters make of a regime.
+/// Outcome of a test of a regime by counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CounterOutcome {
-    /// They are as they must be in it.
+    /// Counters that are as they must be in the regime.
     Confirmed,
-    /// They are as they cannot be in it.
+    /// Counters that are as they cannot be in the regime.
     Contradicted,
-    /// They were read, and fit it as they fit others.
+    /// Counters that were read, and fit the regime as they fit others.
     CannotTell,
     /// No page that was read has a counter for it.
     NoCounter,
@@ -107,7 +107,7 @@ impl fmt::Display for CounterTest {
     }
 }
 
-/// What a rule makes of the evidence: its symptom, where it saw one, or what it lacked to look for it.
+/// Opinion of a rule on the evidence. It is its symptom, where it saw one, or what it lacked to look for it.
 pub(super) type Opinion = Result<Option<Symptom>, String>;
 
 /// A symptom in the making, by its figures: the template has a place for each, `{name:form}`, and for each other fact.

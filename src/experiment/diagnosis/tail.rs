@@ -19,7 +19,7 @@ const MOSTLY: f64 = 0.5;
 /// Share of prompts up to which long ones are the exception that disturbs the rule.
 const EXCEPTION: f64 = 0.4;
 
-/// What is known of the slowest.
+/// Facts on the slowest answers.
 struct Tail<'e, 'a> {
     slowest: Vec<&'e AnswerInContext<'a>>,
     /// Share of what they take beyond the usual TTFT that their own prompts account for.

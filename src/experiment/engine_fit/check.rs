@@ -21,7 +21,7 @@ const ROUGH: f64 = 0.25;
 pub struct MeasuredRun {
     /// Its folder.
     pub name: String,
-    /// What happened.
+    /// Log of what happened.
     pub log: RunLog,
 }
 
@@ -35,13 +35,13 @@ pub struct RunCheck {
     /// Users of a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
-    /// What the run is.
+    /// Verdict on the run.
     pub outcome: VerdictOutcome,
     /// Whether its figures can be trusted.
     pub valid: bool,
     /// Its figures.
     pub figures: Vec<FigureCheck>,
-    /// What it sent.
+    /// Range of what it sent.
     #[serde(skip)]
     pub(super) sent: FitRange,
 }
@@ -52,14 +52,14 @@ pub struct FigureCheck {
     /// Latency that is checked.
     #[serde(serialize_with = "in_words")]
     pub metric: Metric,
-    /// Which part of the requests.
+    /// Quantile of the latency over the requests.
     #[serde(serialize_with = "in_words")]
     pub quantile: Quantile,
     /// Value as measured, milliseconds.
     pub measured_ms: f64,
-    /// Value as reproduced, milliseconds; absent where too few of the requests were answered in time to know it.
+    /// Value as reproduced, milliseconds. Absent where too few of the requests were answered in time to know it.
     pub predicted_ms: Option<f64>,
-    /// Then the least that it can be, milliseconds, where that is known.
+    /// Least value as reproduced, milliseconds, where only that is known. The value itself is absent then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_at_least_ms: Option<f64>,
     /// Reproduced ÷ measured − 1; absent where the former is.
@@ -70,7 +70,7 @@ fn in_words<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S
     serializer.collect_str(value)
 }
 
-/// How well it reproduces the medians of TTFT and TPOT.
+/// Grade of how well it reproduces the medians of TTFT and TPOT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
@@ -125,8 +125,8 @@ impl FigureCheck {
     }
 }
 
-/// Those by which a fit is graded: VALID runs, for the latencies of one that did not keep up depend on how long it
-/// lasted; all, where none is valid.
+/// Returns the checks by which a fit is graded. Those are of VALID runs, for the latencies of one that did not keep up
+/// depend on how long it lasted; all, where none is valid.
 fn counted(checks: &[RunCheck]) -> impl Iterator<Item = &RunCheck> {
     let is_valid = |check: &RunCheck| check.outcome == VerdictOutcome::Valid;
     let any_valid = checks.iter().any(is_valid);
@@ -138,15 +138,15 @@ fn figures(checks: &[RunCheck], quantile: Quantile) -> impl Iterator<Item = &Fig
     counted(checks).flat_map(move |check| both.into_iter().filter_map(move |m| check.figure(m, quantile)))
 }
 
-/// How far the worst of these is off; infinitely where one could be measured and not be reproduced. `None` where none
-/// could be measured.
+/// Returns how far the worst of these is off. It is infinitely so where one could be measured and not be reproduced.
+/// `None` where none could be measured.
 pub(super) fn worst(checks: &[RunCheck], quantile: Quantile) -> Option<f64> {
     figures(checks, quantile).map(|figure| figure.off.map_or(f64::INFINITY, f64::abs)).max_by(f64::total_cmp)
 }
 
 impl Grade {
-    /// By the worst median. Poor where one that was measured could not be reproduced, as by an engine that does not
-    /// keep up with what was sent, and where there is none.
+    /// Grades by the worst median. It is poor where one that was measured could not be reproduced, as by an engine that
+    /// does not keep up with what was sent, and where there is none.
     pub(super) fn from_checks(checks: &[RunCheck]) -> Self {
         match worst(checks, Quantile::P50) {
             Some(off) if off <= GOOD => Self::Good,
@@ -159,7 +159,7 @@ impl Grade {
 /// Rates that differ by no more than this share are the same.
 pub(super) const SAME: f64 = 0.01;
 
-/// What a run sent.
+/// Workload that a run sent, with the lengths of its prompts and answers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FitRange {
     pub(super) workload: WorkloadSpec,
@@ -267,7 +267,7 @@ fn job(record: &RequestRecord) -> Job {
     }
 }
 
-/// What its prompt has in common with others: a shared prefix, the turns before it.
+/// Returns what a record's prompt has in common with others. That is a shared prefix, and the turns before it.
 fn prefix(record: &RequestRecord) -> PrefixHashes {
     let begins = record.prefix.map(|prefix| declared(record.model, record.class, prefix)).unwrap_or_default();
     let tokens = record.input_tokens_asked.saturating_add(record.output_tokens_asked);

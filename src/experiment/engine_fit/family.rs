@@ -51,8 +51,8 @@ impl CostKind {
 }
 
 impl CostModel {
-    /// What is fitted, in the order of the values of a step's costs. The first two of a roofline are kept as their
-    /// reciprocals, in which its time is a sum.
+    /// Returns the kinds of the fitted costs, in the order of a step's values. The first two of a roofline are kept as
+    /// their reciprocals, in which its time is a sum.
     pub(super) const fn kinds(&self) -> &'static [CostKind] {
         match self {
             Self::Roofline(_) => &[

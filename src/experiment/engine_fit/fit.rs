@@ -21,7 +21,7 @@ const LEAST: usize = 40;
 pub struct EngineFit {
     /// Version of this format: [`EngineFit::SCHEMA`].
     pub schema: u32,
-    /// What the step times are taken for.
+    /// Form that the step times are taken for.
     pub form: String,
     /// Stretches of time that were explained.
     pub equations: u64,
@@ -29,14 +29,14 @@ pub struct EngineFit {
     pub costs: Vec<FittedCost>,
     /// Median of the relative errors of the times of answers, from first token to last, between 0 and 1.
     pub answer_error: Option<f64>,
-    /// The same for times to first token of requests that met an empty queue; a step under way makes half of one
-    /// uncertain.
+    /// Median of the relative errors of times to first token, between 0 and 1. It is that of requests that met an empty
+    /// queue; a step under way makes half of one uncertain.
     pub first_token_error: Option<f64>,
     /// Every run, sent again at the same moments to the engine that was fitted to all of them.
     pub runs: Vec<RunCheck>,
-    /// Every run, sent again to the engine that was fitted to the others; empty for one run.
+    /// Every run, sent again to the engine that was fitted to the others. Empty for one run.
     pub held_out: Vec<RunCheck>,
-    /// How well it reproduces what was measured: held-out runs where there are any.
+    /// Grade of how well it reproduces what was measured: held-out runs where there are any.
     pub grade: Grade,
     /// The engine.
     #[serde(skip)]
@@ -48,7 +48,7 @@ pub struct EngineFit {
 pub struct FittedCost {
     /// Kind of the cost.
     pub kind: CostKind,
-    /// A share between 0 and 1, or seconds; absent where the runs do not determine it.
+    /// A share between 0 and 1, or seconds. Absent where the runs do not determine it.
     pub value: Option<f64>,
     /// Lower end of its 95 % interval: ten sections of the equations, each left out once (the jackknife).
     pub low: Option<f64>,
@@ -65,7 +65,7 @@ struct FittedEngine {
 /// Runs that no engine can be fitted to.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CannotFit {
-    /// There are too few stretches of answers to fit.
+    /// Runs with too few stretches of answers to fit.
     #[error(
         "the runs have {0} stretches of answers and first tokens to fit step times to, and {LEAST} are needed\nhint: \
          give runs of streamed answers of eight tokens or more, or longer ones"
@@ -131,8 +131,8 @@ impl EngineFit {
         })
     }
 
-    /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one
-    /// could be measured and not be reproduced. `None` where none could be measured.
+    /// Returns how far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely
+    /// where one could be measured and not be reproduced. `None` where none could be measured.
     pub fn worst(&self, quantile: Quantile) -> Option<f64> {
         worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
     }

@@ -20,7 +20,7 @@ pub struct PredictedRates {
     pub engine_fit: EngineFit,
     /// The rates, in the order in which they were asked.
     pub rates: Vec<PredictedRate>,
-    /// What of it is extrapolated, in sentences.
+    /// Notes on what is extrapolated, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub struct PredictedRates {
 pub struct PredictedRate {
     /// Requests per second.
     pub rate_per_s: f64,
-    /// What the predicted run is.
+    /// Verdict on the predicted run.
     pub outcome: VerdictOutcome,
     /// Whether its figures can be trusted.
     pub valid: bool,
@@ -46,7 +46,7 @@ pub struct PredictedRate {
     pub output_tokens_per_s: Option<f64>,
     /// Share of the requests with an SLO that meet it, between 0 and 1.
     pub slo_attainment: Option<f64>,
-    /// The run that was measured at this rate, of the same requests by the same arrivals; absent where none was.
+    /// The run that was measured at this rate, of the same requests by the same arrivals. Absent where none was.
     pub measured: Option<RunCheck>,
 }
 
@@ -54,7 +54,7 @@ impl PredictedRates {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// What `engine_fit` predicts: each rate's run in virtual time with its summary.
+    /// Collects what `engine_fit` predicts: each rate's run in virtual time with its summary.
     pub fn new(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
         let reaches: Vec<FitRange> = predicted.iter().map(|(log, _)| FitRange::from_log(log)).collect();
         let rates = predicted
@@ -88,7 +88,7 @@ impl PredictedRate {
     }
 }
 
-/// What of `predicted` lies outside what `runs` measured, in sentences.
+/// Tells in sentences what of `predicted` lies outside what `runs` measured.
 fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
     let lengths = |of: fn(&FitRange) -> &[u32], what: &str| {
         let known = runs.iter().map(|run| of(&run.sent)).filter_map(|all| Some((*all.first()?, *all.last()?)));

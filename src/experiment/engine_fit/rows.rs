@@ -13,13 +13,13 @@ const MOST_ROWS: usize = 2_000;
 /// A stretch of time that was measured, and the steps that it must have taken.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StepStretch {
-    /// How long it was, seconds.
+    /// Length, seconds.
     pub(super) seconds: f64,
     /// Steps of a kind, and how many of them; a part of a step counts as that part.
     pub(super) steps: Vec<(f64, StepWork)>,
     /// Whether it is the way to a first token, through the front end.
     pub(super) is_first: bool,
-    /// When it began, seconds.
+    /// Moment when it began, seconds.
     pub(super) at: f64,
 }
 

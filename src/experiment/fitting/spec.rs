@@ -16,50 +16,50 @@ const DIGITS: usize = 5;
 pub struct FittedWorkload {
     /// The workload.
     pub spec: WorkloadSpec,
-    /// How well.
+    /// Report on how well it does.
     pub report: FitReport,
 }
 
-/// Why nothing could be fitted.
+/// Reason why nothing could be fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
-    /// There are too few requests.
+    /// Source with too few requests.
     #[error("{path} holds {requests} requests; a fit needs two at least")]
     TooFew {
-        /// What was to be fitted to.
+        /// Path of what was to be fitted to.
         path: String,
         /// Its requests.
         requests: u64,
     },
-    /// It is a share of a run.
+    /// Source that is a share of a run.
     #[error(
         "{path} is shard {shard} of a run, and its arrivals alone cannot be fitted; join all {} shards with skyline \
          merge, and fit the merged run",
         shard.of
     )]
     Shard {
-        /// What was to be fitted to.
+        /// Path of what was to be fitted to.
         path: String,
-        /// Which share.
+        /// Share that it is.
         shard: Shard,
     },
-    /// Its requests came when answers had come.
+    /// Source whose requests came when answers had come.
     #[error(
         "{path} was a closed loop of {users} users, who send when answers arrive, so no arrival process describes \
          them; run its own workload again, or make a trace of it (skyline trace from {path})"
     )]
     ClosedLoop {
-        /// What was to be fitted to.
+        /// Path of what was to be fitted to.
         path: String,
-        /// How many users.
+        /// Number of users.
         users: u64,
     },
-    /// What was fitted is no workload.
+    /// Fit that is no workload.
     #[error("what was fitted to {path} cannot be run: {cause}; take another slice, or replay the trace itself")]
     Unsound {
-        /// What was fitted to.
+        /// Path of what was fitted to.
         path: String,
-        /// What a workload may not have.
+        /// Property that a workload may not have.
         cause: String,
     },
 }
@@ -117,7 +117,7 @@ pub(super) fn assemble(
     Ok(FittedWorkload { spec, report })
 }
 
-/// The same with every broken number cut to so many digits behind its first.
+/// Returns the value with every broken number cut to so many digits behind its first.
 fn tidy(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
@@ -132,7 +132,7 @@ fn tidy(value: Value) -> Value {
     }
 }
 
-/// How well a workload describes its source.
+/// Report on how well a workload describes its source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FitReport {
     /// The source: a run or a trace.
@@ -141,7 +141,7 @@ pub struct FitReport {
     pub requests: u64,
     /// Time of the requests, seconds.
     pub seconds: f64,
-    /// When they came.
+    /// Arrivals of the requests.
     pub arrivals: FittedArrivals,
     /// Class by class.
     pub classes: Vec<ClassFit>,
@@ -149,7 +149,7 @@ pub struct FitReport {
     pub notes: Vec<String>,
 }
 
-/// How well a process describes when requests came.
+/// Process, with how well it describes when requests came.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FittedArrivals {
     /// The process.
@@ -158,7 +158,7 @@ pub struct FittedArrivals {
     pub gaps: GapFit,
 }
 
-/// How well one class is described.
+/// Class, with how well it is described.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassFit {
     /// Its name.

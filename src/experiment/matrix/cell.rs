@@ -42,21 +42,21 @@ impl RowRun {
 /// The runs of a row under a variant, as far as there are any.
 #[derive(Clone, Debug)]
 pub struct CellRuns {
-    /// Which row and variant.
+    /// Row and variant of the runs.
     pub slot: MatrixSlot,
     /// The runs that completed.
     pub runs: Vec<RowRun>,
-    /// Why no more could run, where something failed.
+    /// Reason why no more could run, where something failed.
     pub failed: Option<RunFailure>,
 }
 
 impl CellRuns {
-    /// How many of its runs are spoiled.
+    /// Returns how many of its runs are spoiled.
     pub(super) fn spoiled(&self) -> u64 {
         self.runs.iter().filter(|run| spoiled_by(&run.summary).is_some()).count() as u64
     }
 
-    /// How many runs it takes where `planned` are planned and spoiled ones are replaced.
+    /// Returns how many runs it takes where `planned` are planned and spoiled ones are replaced.
     pub(super) fn wanted(&self, planned: u64) -> u64 {
         runs_wanted(planned, self.spoiled())
     }
@@ -82,19 +82,19 @@ pub struct MatrixCell {
     pub planned_runs: u64,
     /// Runs that completed, spare ones included.
     pub runs: Vec<CellRun>,
-    /// Which of them were spoiled, and whether they are replaced; absent where no spare one ran.
+    /// Spoiled ones of them in words, and whether they are replaced. Absent where no spare one ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spoiled: Option<String>,
-    /// What its runs are together; absent where there are none.
+    /// Verdict on its runs together; absent where there are none.
     pub outcome: Option<VerdictOutcome>,
     /// Whether the figures can be trusted; absent where there are none.
     pub valid: Option<bool>,
     /// Whether the only reason is that the server did not keep up or failed requests: that is the server's own
     /// fault, and counts against it.
     pub saturated: bool,
-    /// Why it is not VALID.
+    /// Reasons why it is not VALID.
     pub reasons: Vec<String>,
-    /// Why the row could not run, or did not complete.
+    /// Reason why the row could not run, or did not complete.
     pub failed: Option<String>,
     /// Cause of the failure, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,8 +105,8 @@ pub struct MatrixCell {
     pub figures: FigureSet,
     /// Cost of a million output tokens, in the currency of the price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// A latency that is better than under the first variant, while each GPU makes fewer tokens; absent where
-    /// that is not so, or may be chance.
+    /// A latency that is better than under the first variant, while each GPU makes fewer tokens. Absent where that is
+    /// not so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,
     /// Result of the hypothesis, as of its least favourable claim; absent where it claims nothing.
@@ -115,7 +115,7 @@ pub struct MatrixCell {
     pub standing: Option<Status>,
     /// Result of each claim.
     pub tests: Vec<Tested>,
-    /// Result of the contract; absent where the row does not count, did not complete, or cannot be trusted.
+    /// Result of the contract. Absent where the row does not count, did not complete, or cannot be trusted.
     pub contract: Option<ContractResult>,
 }
 
@@ -131,7 +131,7 @@ pub struct CellRun {
     pub plan_hash: String,
     /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
-    /// What it is by itself.
+    /// Verdict on the run by itself.
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,

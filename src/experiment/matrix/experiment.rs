@@ -24,9 +24,9 @@ pub struct MatrixExperiment {
     cell: usize,
     /// Number of the next run in its cell, from 1.
     repeat: u64,
-    /// Why no more runs start, once that is so: what is stored of the rest is read.
+    /// Reason why no more runs start, once that is so: what is stored of the rest is read.
     ending: Option<MatrixStopped>,
-    /// Why the server of the present variant never served.
+    /// Reason why the server of the present variant never served.
     unserved: Option<RunFailure>,
 }
 
@@ -37,7 +37,7 @@ pub struct MatrixRun {
     pub slot: MatrixSlot,
     /// Its number among the repeats of the row, from 1.
     pub repeat: u64,
-    /// How many repeats are planned: a spare one has a number after the last of them.
+    /// Number of repeats that are planned: a spare one has a number after the last of them.
     pub of: u64,
 }
 
@@ -50,7 +50,7 @@ impl MatrixExperiment {
         Self { experiments, only, invalid, cells, cell: 0, repeat: 1, ending, unserved }
     }
 
-    /// The same, in which only `rows` run; none: all. Of the others stored runs are read.
+    /// Returns the table's experiment with only `rows` to run. With none all run; of the others stored runs are read.
     #[must_use]
     pub fn only(self, rows: Vec<String>) -> Self {
         Self { only: rows, ..self }
@@ -65,7 +65,7 @@ impl MatrixExperiment {
         self.only.is_empty() || self.only.contains(&self.row(slot).name)
     }
 
-    /// What the table is called that ran to its end.
+    /// Returns what the table is called that ran to its end.
     fn complete(&self) -> MatrixStopped {
         match self.only.as_slice() {
             [] => MatrixStopped::AllRun,
@@ -118,7 +118,7 @@ impl MatrixExperiment {
         if self.invalid == InvalidRuns::Counted { planned } else { cell.wanted(planned) }
     }
 
-    /// How many runs of the row in `slot` are yet to come.
+    /// Returns how many runs of the row in `slot` are yet to come.
     pub(crate) fn left_in(&self, slot: MatrixSlot) -> u64 {
         let Some(place) = self.cells.iter().position(|cell| cell.slot == slot) else { return 0 };
         let over = if place == self.cell { self.repeat - 1 } else { 0 };

@@ -19,24 +19,25 @@ pub struct Matrix {
     pub skyline_version: String,
     /// Name of the table.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the table.
     pub description: String,
-    /// Why nothing is confirmed and no variant accepted although there are figures: INVALID rows count on request.
+    /// Reason why nothing is confirmed and no variant accepted although there are figures. INVALID rows count on
+    /// request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
     /// The currency of all prices; absent where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// Whether the runs were shorter than the table asks, so that nothing is confirmed or accepted; absent where not.
+    /// Whether the runs were shorter than the table asks, so that nothing is confirmed or accepted. Absent where not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rehearsal: bool,
     /// The servers, with their flags and commands.
     pub variants: Vec<Variant>,
     /// Rows and variants, in the order in which they ran: variant by variant, so that each is started once.
     pub cells: Vec<MatrixCell>,
-    /// What was decided; absent where there is no contract.
+    /// Decision by the contract; absent where there is none.
     pub decision: Option<Decision>,
-    /// Why no more runs were started.
+    /// Reason why no more runs were started.
     pub stopped: MatrixStopped,
     /// Servers that could not be stopped after their rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +50,7 @@ pub struct Matrix {
 pub struct Unstopped {
     /// Name of the variant.
     pub variant: String,
-    /// Why it could not be stopped.
+    /// Reason why it could not be stopped.
     pub why: String,
 }
 
@@ -157,20 +158,20 @@ fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> V
     variables
 }
 
-/// How a table ended, from `matrix.json`.
+/// End of a table, from `matrix.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ended {
     /// Version of the file's format.
     pub schema: u32,
     cells: Vec<EndedCell>,
-    /// Why no more runs were started.
+    /// Reason why no more runs were started.
     pub stopped: MatrixStopped,
     /// Servers that could not be stopped after their rows.
     #[serde(default)]
     pub unstopped: Vec<Unstopped>,
 }
 
-/// What kept a row from running.
+/// Row under a variant, with what kept it from running.
 #[derive(Clone, Debug, Deserialize)]
 struct EndedCell {
     row: String,
@@ -181,7 +182,8 @@ struct EndedCell {
 }
 
 impl Ended {
-    /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more; `None` where the row never began.
+    /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more. It is `None` where the row never
+    /// began.
     pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
         let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
         let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
@@ -227,7 +229,7 @@ pub struct VariantDecision {
     #[serde(serialize_with = "in_variant_words")]
     #[cfg_attr(test, schemars(with = "String", extend("enum" = VARIANT_WORDS)))]
     pub standing: Status,
-    /// Why it was rejected or is undecided, by row.
+    /// Reasons why it was rejected or is undecided, by row.
     pub reasons: Vec<String>,
 }
 
@@ -239,7 +241,7 @@ fn in_variant_words<S: Serializer>(standing: &Status, serializer: S) -> Result<S
     Status::store(*standing, VARIANT_WORDS, serializer)
 }
 
-/// Why no more runs were started.
+/// Reason why no more runs were started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

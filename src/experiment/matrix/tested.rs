@@ -244,8 +244,8 @@ static TRADED: [FigureKey; 4] = [
     FigureKey::from_metric(Metric::OutputTokensPerGpu),
 ];
 
-/// What `runs` gain over those of `first` at the price of tokens per GPU, where the intervals of both ratios leave chance
-/// no room; nothing of runs that count on request.
+/// Returns what `runs` gain over those of `first` at the price of tokens per GPU. It is there where the intervals of
+/// both ratios leave chance no room; there is nothing of runs that count on request.
 pub(super) fn per_gpu_trade(runs: &TrustedRuns<'_>, first: &TrustedRuns<'_>) -> Option<PerGpuTrade> {
     let (Ok((runs, None)), Ok((first, None))) = (runs, first) else { return None };
     let (runs, first) = (shared_first(runs, first), shared_first(first, runs));

@@ -16,16 +16,17 @@ pub struct RepeatsExperiment {
     summaries: Vec<Summary>,
     diagnoses: Vec<Diagnosis>,
     interrupted: bool,
-    /// Why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended one.
+    /// Reason why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended
+    /// one.
     refused: Option<String>,
 }
 
-/// One of several runs that differ in their seeds.
+/// Run of several that differ in their seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepeatRun {
     /// The number, from 1.
     pub number: u64,
-    /// How many are planned: a spare one has a number after the last of them.
+    /// Number of planned runs: a spare one has a number after the last of them.
     pub of: u64,
 }
 
@@ -58,7 +59,7 @@ impl RepeatsExperiment {
         self.diagnoses.extend(run.diagnosis.map(|diagnosis| *diagnosis));
     }
 
-    /// How many runs are spoiled and to be replaced.
+    /// Returns how many runs are spoiled and to be replaced.
     fn spoiled(&self) -> u64 {
         let spoiled = self.summaries.iter().filter(|run| spoiled_by(run).is_some()).count() as u64;
         if self.invalid == InvalidRuns::Counted { 0 } else { spoiled }

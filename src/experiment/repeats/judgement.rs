@@ -22,10 +22,10 @@ pub struct AcrossJudgement {
     /// bound, between 0 and 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
-    /// Where it is undecided: about how many more repeats would decide it, if the mean stays where it is and runs
-    /// continue to differ as these do.
+    /// Approximate number of further repeats that would decide it where it is undecided. This holds if the mean stays
+    /// where it is and runs continue to differ as these do.
     pub more_repeats: Option<u64>,
-    /// What was found, in words, with what is assumed or missing.
+    /// Findings in words, with what is assumed or missing.
     #[serde(skip)]
     pub(in crate::experiment) found: String,
     /// The judgement in words.
@@ -45,7 +45,7 @@ impl AcrossJudgement {
         }
     }
 
-    /// By how many requests of all runs do not keep the bound, of which a percentile allows `most`.
+    /// Judges by how many requests of all runs do not keep the bound. A percentile allows `most` of them.
     fn by_share(objective: &Objective, most: f64, judged: &[&Judgement], figure: AcrossRuns, load_s: f64) -> Self {
         let shares: Vec<OrderedShare> = judged.iter().filter_map(|one| one.over).collect();
         let over = OrderedShare::pooled(&shares);
@@ -71,7 +71,7 @@ impl AcrossJudgement {
         Self { objective, status, figure, over_share, more_repeats, found, line }
     }
 
-    /// By the interval of the figure over the runs.
+    /// Judges by the interval of the figure over the runs.
     fn by_figure(objective: &Objective, figure: Option<AcrossRuns>, runs: &[&Summary], load_s: f64) -> Self {
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);
@@ -110,7 +110,7 @@ impl AcrossJudgement {
     }
 }
 
-/// So many more runs, each of `load_s` seconds of load.
+/// Puts `more` runs into words, each of `load_s` seconds of load.
 fn more_in_words(more: u64, load_s: f64) -> String {
     format!("{}, {} of load", counted(more, "more repeat"), seconds(more as f64 * load_s))
 }

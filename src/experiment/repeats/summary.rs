@@ -31,7 +31,7 @@ pub struct Repeats {
     pub planned_runs: u64,
     /// Runs whose figures count: those that completed, without the spoiled ones where spare runs replace all of them.
     pub counted_runs: u64,
-    /// Which runs were spoiled, and whether they are replaced, or why no more ran; absent where neither is so.
+    /// Spoiled runs, and whether they are replaced, or why no more ran. Absent where neither is so.
     pub spoiled: Option<String>,
     /// Seed of the first run, from which the others' were drawn.
     pub first_seed: u64,
@@ -51,7 +51,7 @@ pub struct Repeats {
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// One of the runs.
+/// Run of the repeats.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RepeatedRun {
@@ -63,7 +63,7 @@ pub struct RepeatedRun {
     pub plan_hash: String,
     /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
-    /// What it is by itself.
+    /// Outcome of the run by itself.
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
@@ -87,10 +87,10 @@ pub struct RepeatedRun {
 /// Runs that are not repeats of one another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRepeats {
-    /// There is none.
+    /// No run is there.
     #[error("there is no run")]
     Nothing,
-    /// One is a single run.
+    /// A run among them is a single one.
     #[error("the run with seed {seed} is not a repeat: it is a single run")]
     Alone {
         /// Its seed.
@@ -184,7 +184,7 @@ const STATISTICS: [Statistic; 6] = {
     [mean, p50, p90, p95, p99, p999]
 };
 
-/// The same with the percentiles that the user asked for.
+/// Returns the statistics of each latency, with the percentiles that the user asked for.
 fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
     let rows = runs.iter().flat_map(|run| run.latency.iter());
     let asked: BTreeSet<_> = rows.flat_map(|(_, row)| row.asked.iter().map(|asked| asked.quantile)).collect();

@@ -35,7 +35,7 @@ fn valid(number: u64, of: u64, ttft: u64) -> Summary {
     })
 }
 
-/// The same, which breaks `rule`.
+/// Returns the run as one that breaks `rule`.
 fn broken(rule: Rule, outcome: VerdictOutcome, run: Summary) -> Summary {
     let reason =
         Reason { rule, outcome, runs: None, sentence: "it was late".to_owned(), cure: "free up CPU".to_owned() };
@@ -213,7 +213,7 @@ fn a_spoiled_run_adds_one_to_those_that_are_left() {
     }
 }
 
-/// What the server did is what was measured, even where it makes the run INVALID.
+/// Behaviour of the server is what was measured, even where it makes the run INVALID.
 #[test]
 fn what_the_server_did_is_never_replaced() {
     use VerdictOutcome::{Invalid, Overloaded};
@@ -266,7 +266,7 @@ impl<E: Experiment> Executor<E> for StoredOnes<'_> {
     }
 }
 
-/// What `report` says of these stored runs.
+/// Returns what `report` says of these stored runs.
 fn reported(stored: &BTreeMap<String, Summary>, order: AbOrder, invalid: InvalidRuns) -> AbTest {
     let mut experiment = AbExperiment::new(design(order), invalid);
     let Ok(()) = drive(&mut experiment, &mut StoredOnes(stored));
@@ -289,7 +289,7 @@ fn a_spoiled_round_is_replaced_by_one_after_the_last() {
     }
 }
 
-/// The same run on a device that was hot, as a recorded page says.
+/// Returns the run of [`valid`] on a device that was hot, as a recorded page says.
 fn hot(number: u64, of: u64, ttft: u64) -> Summary {
     let records = (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = with_page(run(10_000, records.map(RecordBuilder::build).collect()), THROTTLED);

@@ -14,15 +14,15 @@ use crate::units::seconds;
 pub struct HighestLoad {
     /// The largest load that passed below the smallest that failed; absent if none did.
     pub passed: Option<Load>,
-    /// The smallest load that failed or saturated the server; absent if none did, so that the answer is open above.
+    /// The smallest load that failed or saturated the server. Absent if none did, so that the answer is open above.
     pub failed: Option<Load>,
-    /// Where the figure of the tightest objective crosses its bound: requests per second, or users. By monotone
-    /// regression over the loads and, where enough runs lie near that crossing, by a line through those (of the log
-    /// odds of a share, the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood with the run as
-    /// unit). Absent where it lies outside the measured loads, such as where the lowest load already misses an
+    /// Load at which the figure of the tightest objective crosses its bound: requests per second, or users. It is found
+    /// by monotone regression over the loads and, where enough runs lie near that crossing, by a line through those (of
+    /// the log odds of a share, the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood with the
+    /// run as unit). Absent where it lies outside the measured loads, such as where the lowest load already misses an
     /// objective.
     pub estimate: Option<f64>,
-    /// Lower end of its 95 % interval, by Fieller's theorem from that line; absent where runs are too few or loads too
+    /// Lower end of its 95 % interval, by Fieller's theorem from that line. Absent where runs are too few or loads too
     /// far apart for a line, or the figure does not rise. Not a bootstrap over whole runs: for an M/M/1 queue with a
     /// known answer its intervals covered the truth in 60 to 88 of 100 experiments, Fieller's in 95 to 98. A few runs
     /// with a long queue have most of the requests over the bound, and resampling cannot add the runs that did not
@@ -32,7 +32,8 @@ pub struct HighestLoad {
     pub interval_high: Option<f64>,
     /// The objective that decides, as typed.
     pub tightest: Option<String>,
-    /// What each objective allows by itself, in their order; left out where there is one, and in older files.
+    /// Loads that the objectives allow by themselves, in their order. They are left out where there is one objective,
+    /// and in older files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ObjectiveLimit>,
     /// Whether no load passed above one that failed.
@@ -48,14 +49,15 @@ pub struct HighestLoad {
 pub struct ObjectiveLimit {
     /// The objective as typed.
     pub objective: Objective,
-    /// Where its figure crosses the bound: requests per second, or users. Absent where no measured load crosses it.
+    /// Load at which its figure crosses the bound: requests per second, or users. Absent where no measured load crosses
+    /// it.
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval, as of the answer.
     pub interval_low: Option<f64>,
     /// Its upper end.
     pub interval_high: Option<f64>,
-    /// Where there is no estimate: whether every measured load meets it, so that it allows more; else the
-    /// lowest misses it.
+    /// Whether every measured load meets it, so that it allows more, where there is no estimate. Else the lowest misses
+    /// it.
     pub allows_more: bool,
 }
 
@@ -82,19 +84,19 @@ pub struct Sustained {
     pub run: String,
     /// Whether every objective was met and the server kept up; false if unknown.
     pub held: bool,
-    /// Why it is unknown whether the load lasted: the run did not happen, or is INVALID; absent if known.
+    /// Reason why it is unknown whether the load lasted: the run did not happen, or is INVALID; absent if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
     /// Whether the server kept up, and missed no objective, but the run cannot tell one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
-    /// How it meets each objective.
+    /// Judgement of how it meets each objective.
     pub judged: Vec<JudgedObjective>,
     /// The result in a sentence.
     pub sentence: String,
 }
 
-/// What ended a sweep.
+/// Cause of a sweep's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -22,7 +22,7 @@ pub struct SweepExperiment {
     sustained: Option<Sustained>,
     /// Runs that held the answer and were spoiled, one after the other.
     spoiled_holds: u64,
-    /// What ended it, where that is not the search.
+    /// Cause of the end, where that is not the search.
     ended: Option<End>,
 }
 
@@ -35,7 +35,7 @@ pub enum SweepRun {
     Sustained(TrialRequest),
 }
 
-/// What ended a sweep, and why in words.
+/// Cause of a sweep's end, with the reason in words.
 #[derive(Clone, Debug)]
 struct End {
     stopped: StopReason,
@@ -48,7 +48,7 @@ impl SweepExperiment {
         Self { search, swept, sustain_s: None, sustained: None, spoiled_holds: 0, ended: None }
     }
 
-    /// The same, in which the highest load that passed is held for so many seconds in the end.
+    /// Returns the sweep with a hold of so many seconds in the end. Held is the highest load that passed.
     #[must_use]
     pub fn holding_for(self, seconds: f64) -> Self {
         Self { sustain_s: Some(seconds), ..self }

@@ -70,7 +70,7 @@ impl<'a> FoundLoads<'a> {
     }
 }
 
-/// What each objective allows by itself; nothing of one of which no run has a figure.
+/// Returns what each objective allows by itself. It leaves out those of which no run has a figure.
 fn limits(search: &Search) -> Vec<ObjectiveLimit> {
     let demands = search.demands();
     let known = |place: usize| search.trials().iter().any(|trial| demands[place].has_figure(trial, place));
@@ -115,7 +115,7 @@ impl Search {
         Some(if interval.is_some() { place } else { format!("probably {place}") })
     }
 
-    /// Where all trials together cross the limit of the tightest objective.
+    /// Returns where all trials together cross the limit of the tightest objective.
     pub fn crossing(&self) -> Option<f64> {
         tightest(self.trials(), self.demands()).crossing().map(|crossing| crossing.estimate)
     }
@@ -226,7 +226,7 @@ fn sentence(
 }
 
 impl Unsure {
-    /// Why `estimate`, a load like `like`, has no interval, and what would give it one.
+    /// Says why `estimate`, a load like `like`, has no interval, and what would give it one.
     fn in_words(self, runs: &str, like: Load, estimate: f64, axis: &LoadAxis) -> String {
         match (self, axis) {
             (Self::FewRuns, _) => format!("{runs} are too few for a confidence interval"),

@@ -9,13 +9,13 @@ use crate::analysis::Objective;
 use crate::units::{percent, three_digits};
 use crate::workload::WorkloadSpec;
 
-/// What a sweep is to do. The same plan with the same runs leads to the same decisions.
+/// Plan of a sweep. The same plan with the same runs leads to the same decisions.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
-    /// Which loads are measured.
+    /// Loads that are measured.
     pub axis: LoadAxis,
     /// The objectives as typed; without any there is a curve and no answer.
     pub objectives: Vec<Objective>,
@@ -80,9 +80,9 @@ impl ArrivalUnit {
 }
 
 impl SweepPlan {
-    /// The same as a search near the capacity that was `found`. `rest_s` are the seconds of a run beside its
-    /// window and its last answers. If `fits_runs`, they are as long as the server needs to settle; where the
-    /// search has an end in time, so short that enough of them fit.
+    /// Returns the plan as a search near the capacity that was `found`. `rest_s` are the seconds of a run beside its
+    /// window and its last answers. If `fits_runs`, they are as long as the server needs to settle; where the search
+    /// has an end in time, so short that enough of them fit.
     #[must_use]
     pub fn below(self, found: MeasuredCapacity, rest_s: f64, fits_runs: bool) -> Self {
         let between_s = rest_s + LAST * found.alone_s;
@@ -98,7 +98,7 @@ impl SweepPlan {
         }
     }
 
-    /// The same after `spent_s` of the time in which it is to end; at least half of that is left.
+    /// Returns the plan after `spent_s` of the time in which it is to end. At least half of that is left.
     #[must_use]
     pub fn shorter_by(self, spent_s: f64) -> Self {
         let left = |within_s: f64| (within_s - spent_s).max(within_s / 2.0).round();
@@ -147,14 +147,14 @@ pub fn either_way(width: f64) -> String {
     format!("±{}", percent(width / 2.0))
 }
 
-/// Which loads are measured, low ones first.
+/// Loads that are measured, low ones first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadAxis {
     /// A list of rates.
     List {
-        /// At least one.
+        /// Rates, requests per second: at least one.
         rates_per_s: Vec<f64>,
     },
     /// A geometric ladder of rates, whose last is the end itself.
@@ -177,7 +177,7 @@ pub enum LoadAxis {
     },
     /// Numbers of closed-loop users.
     Users {
-        /// At least one.
+        /// Numbers of users: at least one.
         users: Vec<u64>,
     },
 }
@@ -248,7 +248,7 @@ impl Load {
     }
 }
 
-/// In words: `12.5/s`, `8 users`.
+/// Writes the load in words: `12.5/s`, `8 users`.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,12 +7,13 @@ const MORE: u64 = 4;
 /// The looks end where more users raise the rate by less than this factor.
 const RISES: f64 = 1.2;
 
-/// What bursts before a search show of a server, to two digits, so that it is read again as it was written.
+/// Capacity of a server as bursts before a search show it. It has two digits, so that it is read again as it was
+/// written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredCapacity {
     /// The most requests per second that it completed.
     pub per_s: f64,
-    /// How long it takes for one request alone, seconds.
+    /// Time that it takes for one request alone, seconds.
     pub alone_s: f64,
 }
 
@@ -53,7 +54,7 @@ impl CapacityProbe {
         self.looks.push(per_s);
     }
 
-    /// What the looks show together; `None` where none completed a request.
+    /// Returns the capacity that the looks show together. It is `None` where none completed a request.
     pub fn capacity(&self) -> Option<MeasuredCapacity> {
         let most = self.looks.iter().copied().reduce(f64::max).filter(|per_s| *per_s > 0.0)?;
         let alone = self.looks.first().copied().filter(|per_s| *per_s > 0.0).unwrap_or(most);

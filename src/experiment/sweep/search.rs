@@ -28,7 +28,7 @@ pub(super) const MOST_REQUESTS: f64 = 1e6;
 /// More users are measured while they raise the rate by this share.
 const GAIN: f64 = 0.02;
 
-/// What the search wants.
+/// Step that the search wants next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
     /// Carry out this run, and record what it found.
@@ -78,7 +78,8 @@ impl Search {
         Ok(Self { refined_from: Some(0), ..Self::new(plan)? })
     }
 
-    /// The same, which goes on where no run of a load can be trusted if it is `forced` (`--force`): then those count.
+    /// Returns the search, `forced` (`--force`) or not. A forced one goes on where no run of a load can be trusted:
+    /// then those count.
     #[must_use]
     pub fn forced(self, forced: bool) -> Self {
         Self { forced, ..self }
@@ -109,8 +110,8 @@ impl Search {
         }
     }
 
-    /// Where that is forced, counts the runs of a load of which none can be trusted and no spare one is left,
-    /// and none of them once one can be trusted.
+    /// Counts the runs of a load of which none can be trusted, where that is forced. That is done where no spare one is
+    /// left; once one can be trusted, none of the others counts.
     fn count_lost(&mut self) {
         let Some(load) = self.trials.last().map(|trial| trial.load).filter(|_| self.forced) else { return };
         let lost = LoadTally::new(load, &self.trials, &self.demands).is_lost(self.planned());
@@ -258,7 +259,8 @@ impl Search {
         !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
     }
 
-    /// The runs of listed loads before any is carried out, each with the length of its window; none of a search.
+    /// Returns the runs of listed loads, each with the length of its window. None is carried out yet; a search has
+    /// none.
     pub fn listed(&self) -> Vec<(Load, f64)> {
         let each = |load| std::iter::repeat_n((load, self.window_s(load)), self.plan.repeats as usize);
         self.plan.axis.loads().into_iter().flat_map(each).collect()
@@ -290,13 +292,15 @@ impl Search {
         })
     }
 
-    /// Long enough for the wanted samples plus three standard deviations of their number.
+    /// Returns the length of a window for the wanted samples, seconds. It is long enough for them plus three standard
+    /// deviations of their number.
     fn window_s(&self, load: Load) -> f64 {
         let first = self.plan.first_samples.filter(|_| self.refined_from.is_none());
         self.window_of(first.unwrap_or(self.plan.samples), load)
     }
 
-    /// The same of so many samples.
+    /// Returns the length of a window for so many samples, seconds. It is long enough for them plus three standard
+    /// deviations of their number.
     fn window_of(&self, samples: u64, load: Load) -> f64 {
         let samples = samples as f64;
         let samples = samples + 3.0 * libm::sqrt(samples);

@@ -8,7 +8,7 @@ use crate::analysis::statistics::{mean, non_decreasing};
 use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::units::{percent, three_digits};
 
-/// Where the curve bends most.
+/// Point where the curve bends most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -17,9 +17,9 @@ pub struct Knee {
     pub load: Load,
     /// The latency there, milliseconds.
     pub latency_ms: f64,
-    /// Which latency it is, such as `p99 ttft`.
+    /// Name of the latency, such as `p99 ttft`.
     pub latency: String,
-    /// How far the normalised curve hangs below its chord there, 0 to 1.
+    /// Distance of the normalised curve below its chord there, 0 to 1.
     pub prominence: f64,
     /// The result in a sentence.
     pub sentence: String,

@@ -62,7 +62,7 @@ impl Search {
     }
 }
 
-/// How high a figure ÷ its limit is drawn.
+/// Returns how high a figure ÷ its limit is drawn.
 fn height(ratio: f64) -> char {
     let above = if ratio > 0.0 { TO_DOUBLE * libm::log2(ratio) } else { f64::NEG_INFINITY };
     // Just met is the fourth, just missed the fifth.

@@ -57,15 +57,15 @@ pub struct Trial {
     pub achieved_per_s: Option<f64>,
     /// Requests per second that completed in it.
     pub completed_per_s: Option<f64>,
-    /// Why its figures cannot be trusted, overload apart; empty where they can.
+    /// Reasons why its figures cannot be trusted, overload apart; empty where they can.
     pub invalid: Vec<String>,
-    /// Why the server counts as saturated; absent where it kept up.
+    /// Reason why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
-    /// Whether requests end well again after a spike of the load; absent where there was none, or too few
-    /// requests to tell.
+    /// Whether requests end well again after a spike of the load. Absent where there was none, or too few requests to
+    /// tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<bool>,
-    /// How it meets each objective, in order.
+    /// Judgement of how it meets each objective, in order.
     pub judged: Vec<JudgedObjective>,
     /// Whether another run replaces it, as far as there are spare ones.
     #[serde(skip)]
@@ -81,7 +81,7 @@ pub struct Trial {
     pub(super) figures: FigureSet,
 }
 
-/// How a run meets an objective.
+/// Judgement of how a run meets an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -94,8 +94,8 @@ pub struct JudgedObjective {
     pub value: Option<f64>,
     /// Its lower bound, where only bounds are known.
     pub at_least: Option<f64>,
-    /// For a percentile: the share of the requests over the bound, between 0 and 1, where it is known. `p99 ttft <
-    /// 500ms` is met while it is under 1 %.
+    /// Share of the requests over the bound of a percentile, between 0 and 1, where it is known. `p99 ttft < 500ms` is
+    /// met while it is under 1 %.
     pub over_share: Option<f64>,
     /// A warning about the figure: too few samples.
     pub mark: Option<SampleWarning>,
@@ -160,14 +160,14 @@ impl Trial {
         }
     }
 
-    /// Why the server of `run` did not keep up; `None` where it did, and where it is [gone](Self::server_gone).
+    /// Says why the server of `run` did not keep up. It is `None` where it did, and where it is
+    /// [gone](Self::server_gone).
     pub fn overload(run: &Summary) -> Option<String> {
         if Self::server_gone(run).is_some() { None } else { saturated(run) }
     }
 
-    /// Why the server of `run` counts as gone: it stopped answering, nothing completed, or it refused
-    /// connections. That is not overload, and says nothing about its capacity. A simulated server is never
-    /// gone.
+    /// Says why the server of `run` counts as gone: it stopped answering, nothing completed, or it refused connections.
+    /// That is not overload, and says nothing about its capacity. A simulated server is never gone.
     pub fn server_gone(run: &Summary) -> Option<String> {
         if !run.run.engine.modelled.is_empty() {
             return None;
@@ -200,7 +200,8 @@ impl Trial {
     }
 }
 
-/// Why the server of a run did not keep up: a breaker ended it, or the verdict says so, or that it failed requests.
+/// Says why the server of a run did not keep up: a breaker ended it, or the verdict says so, or that it failed
+/// requests.
 fn saturated(run: &Summary) -> Option<String> {
     let by_verdict = || run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule));
     run.aborted().or_else(|| by_verdict().map(|reason| reason.sentence.clone()))
@@ -296,17 +297,18 @@ pub struct SweepPoint {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum LoadClass {
-    /// It does: a lower bound of the highest load.
+    /// Load that meets the objectives: a lower bound of the highest load.
     Passed,
-    /// It does not: an upper bound.
+    /// Load that does not meet the objectives: an upper bound.
     Failed,
-    /// The server does not keep up: an upper bound whatever the latencies, which depend on the length of the run.
+    /// Load with which the server does not keep up: an upper bound. It is one whatever the latencies, which depend on
+    /// the length of the run.
     Saturated,
-    /// Its runs cannot tell, or disagree.
+    /// Load whose runs cannot tell, or disagree.
     Undecided,
     /// Nothing is known: no run can be trusted, or none has the figure.
     Unknown,
-    /// There are no objectives, and the server kept up.
+    /// Load without objectives, with which the server kept up.
     Measured,
 }
 

@@ -53,13 +53,13 @@ pub struct Sweep {
     #[serde(default, skip_serializing)]
     #[cfg_attr(test, schemars(skip))]
     pub paired: IgnoredAny,
-    /// What ended it.
+    /// Cause of the sweep's end.
     pub stopped: StopReason,
     /// The reason in a sentence.
     pub stopped_sentence: String,
     /// Whether the figures can be trusted, overload apart: a sweep overloads the server on purpose.
     pub valid: bool,
-    /// Why not, with the runs concerned.
+    /// Reasons why not, with the runs concerned.
     pub reasons: Vec<String>,
     /// Notes, such as that runs are too short for a percentile.
     pub notes: Vec<String>,
@@ -72,7 +72,7 @@ impl Sweep {
     pub const FILE_NAME: &str = "sweep.json";
 }
 
-/// What a sweep measures, and when.
+/// Workload, server and deployment that a sweep measures, and when it began.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swept {
     /// Wall-clock time of the first run's zero.

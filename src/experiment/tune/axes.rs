@@ -17,7 +17,7 @@ const PARALLEL: [&str; 4] = ["tensor_parallel_size", "tensor_parallel", "pipelin
 pub struct TuneAxis {
     /// Its name, with `_`.
     pub name: String,
-    /// At least one.
+    /// The values: at least one.
     pub values: Vec<AxisValue>,
 }
 
@@ -29,7 +29,7 @@ pub struct AxisValue {
     pub name: String,
     /// The flags that it stands for; may be empty.
     pub flags: String,
-    /// By how much it multiplies the accelerators.
+    /// Factor by which it multiplies the accelerators.
     pub gpus: u32,
 }
 
@@ -62,7 +62,7 @@ impl TuneCandidate {
     }
 }
 
-/// All combinations of values, the last axis changing fastest; `gpus` is what the server takes without them.
+/// Returns all combinations of values, the last axis changing fastest. `gpus` is what the server takes without them.
 pub(super) fn candidates(axes: &[TuneAxis], gpus: u32) -> Vec<TuneCandidate> {
     let none = TuneCandidate { name: String::new(), places: Vec::new(), flags: String::new(), gpus };
     axes.iter().fold(vec![none], |made, axis| {
@@ -113,7 +113,7 @@ pub(super) fn read(place: SpecValue<'_>) -> Option<Vec<TuneAxis>> {
     Some(axes)
 }
 
-/// One axis: a list of values, or a table with the flags of each.
+/// Reads an axis: a list of values, or a table with the flags of each.
 fn axis(name: &str, given: &Value) -> Result<TuneAxis, String> {
     let name = name.replace('-', "_");
     let name = name.as_str();

@@ -16,7 +16,7 @@ use crate::experiment::driver::{Experiment, FailedBy, InvalidRuns, RunFailure, R
 use crate::experiment::seeds::seed_of_run;
 use crate::experiment::sweep::{Load, Trial, TrialRequest};
 
-/// A variant without anything to compare with begins at this share of what is predicted of it.
+/// Share of its prediction at which a variant begins without anything to compare with.
 const CAUTION: f64 = 0.8;
 /// Fewer requests of a window tell nothing.
 const LEAST_REQUESTS: f64 = 40.0;
@@ -41,11 +41,11 @@ pub struct TuneExperiment<'f> {
     state: TuneState,
     forecaster: Box<dyn Forecaster + 'f>,
     outlook: Outlook,
-    /// The variant from whose runs that is.
+    /// Variant whose runs the outlook is from.
     looked_from: Option<usize>,
-    /// From 1; after the last one only the winner runs.
+    /// Number of the round, from 1. After the last one only the winner runs.
     round: usize,
-    /// Those that are yet to run in this round, from the second on.
+    /// Variants that are yet to run in this round, from the second round on.
     queue: VecDeque<usize>,
     current: Option<usize>,
     /// The variant whose server was started last.
@@ -90,7 +90,7 @@ impl<'f> TuneExperiment<'f> {
         self.state.window_s(self.state.runs.first_per_gpu, 1)
     }
 
-    /// What is to come, the next run included, as far as can be said now.
+    /// Returns what is to come, the next run included, as far as can be said now.
     pub fn forecast(&self) -> TuneForecast {
         let is_begun = self.current.is_some_and(|current| self.started == Some(current));
         self.state.forecast(self.round, self.queue.len(), is_begun)
@@ -102,7 +102,8 @@ impl<'f> TuneExperiment<'f> {
         last.max_by_key(|trial| trial.number)
     }
 
-    /// The best variant so far, and the highest load for each accelerator that it met in the last round that it ran in.
+    /// Returns the best variant so far, and the highest load for each accelerator that it met. The load is of the last
+    /// round that it ran in.
     pub fn best(&self) -> Option<(&TuneCandidate, f64)> {
         let (best, met) = self.state.best_met()?;
         Some((&self.state.candidates[best], met))
@@ -206,13 +207,15 @@ impl<'f> TuneExperiment<'f> {
         self.named_variant().or_else(|| self.state.untested().max_by(|one, other| self.ahead(*one, *other)))
     }
 
-    /// Which of two variants is expected to do better; the earlier in the file where that is not known.
+    /// Compares two variants by how well they are expected to do. Where that is not known, the earlier in the file is
+    /// ahead.
     fn ahead(&self, one: usize, other: usize) -> Ordering {
         let expected = |place: usize| self.state.forecasts[place].map_or(0.0, |forecast| forecast.per_gpu);
         expected(one).total_cmp(&expected(other)).then_with(|| other.cmp(&one))
     }
 
-    /// The one that changes the flag that the diagnosis names, and nothing else, unless that has been tried.
+    /// Returns the variant that changes the flag that the diagnosis names, and nothing else. None is returned where
+    /// that has been tried.
     fn named_variant(&mut self) -> Option<usize> {
         let (because, levers) = self.outlook.held_back.take()?;
         let from = self.looked_from?;

@@ -10,7 +10,7 @@ use crate::workload::{SpecError, WorkloadSpec};
 
 /// The text of the file inside the program.
 const EXAMPLE: &str = include_str!("../../../workloads/experiments/tune_seqs.toml");
-/// What the file inside the program is called.
+/// Name of the file inside the program.
 const EXAMPLE_NAME: &str = "tune_seqs";
 
 spec_table! {
@@ -86,7 +86,7 @@ impl TuneSpec {
         read_whole(node, origin, Self::read)
     }
 
-    /// Every combination of the values of its axes.
+    /// Returns every combination of the values of its axes.
     pub fn candidates(&self) -> Vec<TuneCandidate> {
         axes::candidates(&self.axes, self.server.gpus.unwrap_or(1))
     }

@@ -16,7 +16,7 @@ const GO_ON: f64 = 0.15;
 /// Runs of the winner at the end.
 const LAST: f64 = 10.0;
 
-/// What is to come.
+/// Forecast of what is to come in a tuning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TuneForecast {
     /// Runs.
@@ -41,7 +41,8 @@ impl TuneForecast {
 }
 
 impl TuneState {
-    /// What is to come in `round`, for which `queued` variants wait, if they do as usual; `is_begun`: one of them runs.
+    /// Returns what is to come in `round`, for which `queued` variants wait, if they do as usual. `is_begun` says that
+    /// one of them runs.
     pub(super) fn forecast(&self, round: usize, queued: usize, is_begun: bool) -> TuneForecast {
         let known = self.best().and_then(|best| self.courses[best].estimate());
         let per_gpu = known.unwrap_or(self.runs.first_per_gpu);

@@ -15,9 +15,9 @@ use crate::record::Repeat;
 pub(super) const ROUNDS: usize = 3;
 /// Most loads of a variant in a round.
 const MOST_LOADS: usize = 10;
-/// The first variant's load is doubled or halved until one is met and one is not.
+/// Factor by which the first variant's load is doubled or halved. It is so until one is met and one is not.
 const RAISED: f64 = 2.0;
-/// A load that is met and one that is not lie this near together in each round, as a ratio.
+/// Ratio of a load that is met to one that is not, in each round: they lie this near together.
 const NEAR: [f64; 4] = [1.15, 1.12, 1.08, 1.05];
 /// Shares over a bound, as multiples of what an objective allows, by which two runs are compared.
 const LEVELS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 18.0];
@@ -54,15 +54,15 @@ pub struct TuneTrial {
     #[serde(serialize_with = "in_load_words")]
     #[cfg_attr(test, schemars(with = "String", extend("enum" = LOAD_WORDS)))]
     pub side: Status,
-    /// Why the server counts as saturated; absent where it kept up.
+    /// Reason why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
     /// The objective that it comes closest to missing, or misses by the most.
     pub tightest: Option<String>,
-    /// Of a percentile: the share of the requests over its bound.
+    /// Share of requests over the bound of the tightest objective, where that is on a percentile.
     pub over_share: Option<f64>,
     /// Output tokens per second.
     pub output_tokens_per_s: Option<f64>,
-    /// Why its figures cannot be trusted, where that is so.
+    /// Reasons why its figures cannot be trusted, where that is so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
     /// Whether it is spoiled, and another run replaces it.
@@ -129,7 +129,8 @@ impl TuneTrial {
         self.saturated.is_some() && share * self.per_gpu * (1.0 + by_chance) < per_gpu
     }
 
-    /// Of each objective on a percentile the share of requests that it allows over its bound, and the share that was.
+    /// Returns two shares of requests over the bound, for each objective on a percentile. The first is what the
+    /// objective allows, the second the share that was over it.
     fn shares(&self) -> Vec<Option<(f64, OrderedShare)>> {
         let judged = self.trial.iter().flat_map(|trial| &trial.judged);
         judged.map(|judged| judged.objective.most_over().zip(judged.over)).collect()
@@ -165,7 +166,7 @@ pub(super) struct TrialHistory {
     pub(super) trials: Vec<TuneTrial>,
     /// Whether it began before any variant had met a load.
     pub(super) is_pioneer: bool,
-    /// Why it cannot be run any more, where something failed.
+    /// Reason why it cannot be run any more, where something failed.
     pub(super) failed: Option<RunFailure>,
 }
 
@@ -199,8 +200,8 @@ impl TrialHistory {
         self.trials.iter().map(|trial| trial.round).max().unwrap_or(1)
     }
 
-    /// The load at which it probably ends to meet the objectives, by the last round in which it met one,
-    /// without the runs at the end; it has one if it met any load.
+    /// Load at which it probably ends to meet the objectives. It goes by the last round in which it met one, without
+    /// the runs at the end; it has one if it met any load.
     pub(super) fn estimate(&self) -> Option<f64> {
         let mut most = f64::INFINITY;
         let mut contradicted = None;

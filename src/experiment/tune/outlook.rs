@@ -7,18 +7,20 @@ use crate::experiment::virtual_time::Limit;
 
 /// Looks ahead from the runs of one variant. The same runs lead to the same outlook.
 pub trait Forecaster {
-    /// What the runs in the folders `runs` of the variant in place `measured` say of those in the places `of`.
+    /// Returns the outlook on the variants in the places `of`. It follows from the runs in the folders `runs` of the
+    /// variant in place `measured`.
     fn look(&mut self, measured: usize, runs: &[String], of: &[usize]) -> Outlook;
 }
 
-/// What is expected.
+/// Expectations of variants that have not run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outlook {
     /// The load at which each variant is expected to end to meet the objectives, by its place.
     pub forecasts: Vec<(usize, Forecast)>,
-    /// Why some of them or all are not predicted.
+    /// Reason why some variants or all are not predicted.
     pub unpredicted: Option<String>,
-    /// What holds the measured variant back, in words, and what of a server would change it, the first best.
+    /// Obstacle that holds the measured variant back, in words, with the levers against it. The first lever is the
+    /// best.
     pub held_back: Option<(&'static str, &'static [Lever])>,
 }
 
@@ -35,7 +37,7 @@ pub struct Forecast {
     pub high: f64,
 }
 
-/// What an option of a server changes.
+/// Property of a server that an option changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lever {
     /// Sequences in the batch.
@@ -94,13 +96,13 @@ const OPTIONS: [(Lever, &[&str]); 10] = [
 ];
 
 impl Lever {
-    /// What the option of this name changes, where that is known.
+    /// Returns what the option of this name changes, where that is known.
     pub(super) fn from_option(name: &str) -> Option<Self> {
         OPTIONS.iter().find(|(_, names)| names.contains(&name)).map(|(lever, _)| *lever)
     }
 }
 
-/// What would change what the simulator finds short, the first best.
+/// Returns the levers against what the simulator finds short, the first best.
 pub(super) const fn levers_for_limit(limit: Limit) -> &'static [Lever] {
     match limit {
         Limit::KvCache | Limit::DecodePool => {
@@ -122,7 +124,7 @@ const STEPS: &[Lever] =
 const MEMORY: &[Lever] = &[Lever::Weights, Lever::Speculation, Lever::TensorParallelism, Lever::Slots];
 const COMPUTE: &[Lever] = &[Lever::TensorParallelism, Lever::Weights, Lever::StepTokens];
 
-/// What holds a server back as a client sees it, in words, and what would change it, the first best.
+/// Returns a server's obstacle as a client sees it, in words, with the levers against it. The first lever is the best.
 pub(super) const fn levers_for_regime(regime: Regime) -> (&'static str, &'static [Lever]) {
     match regime {
         Regime::Overload => ("requests arrive faster than they are served", SLOTS),

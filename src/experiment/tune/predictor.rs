@@ -13,7 +13,7 @@ use crate::workload::WorkloadSpec;
 
 /// Requests of a simulated run.
 const REQUESTS: f64 = 400.0;
-/// How near to each other the ends of a predicted load come, as a ratio.
+/// Ratio of the ends of a predicted load to which the search brings them.
 const NEAR: f64 = 1.08;
 /// Times that a load is doubled or halved until it ends to meet the objectives.
 const MOST_STEPS: usize = 8;
@@ -26,7 +26,7 @@ pub struct Predictor<L, F> {
     pub fleets: Vec<(Result<Fleet, String>, u32)>,
     /// The requests.
     pub workload: WorkloadSpec,
-    /// What a load must meet.
+    /// Objectives that a load must meet.
     pub objectives: Vec<Objective>,
     /// Reads the log of the run in a folder.
     pub log: L,
@@ -94,7 +94,7 @@ impl<L, F> std::fmt::Debug for Predictor<L, F> {
 }
 
 impl<L, F> Predictor<L, F> {
-    /// What a client sees of the run under the highest load.
+    /// Returns what a client sees of the run under the highest load.
     fn seen_in(&self, log: &RunLog) -> Option<(&'static str, &'static [Lever])> {
         let diagnosis = Diagnosis::of_run(log, &summarise(log, &self.objectives));
         diagnosis.symptoms.first().map(|symptom| levers_for_regime(symptom.regime))

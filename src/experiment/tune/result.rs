@@ -25,25 +25,25 @@ pub struct Tune {
     pub skyline_version: String,
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the tuning.
     pub description: String,
-    /// What a variant must meet at a load.
+    /// Objectives that a variant must meet at a load.
     pub objectives: Vec<String>,
-    /// Why no more runs were started.
+    /// Reason why no more runs were started.
     pub stopped: TuneStopped,
     /// The decision; absent where no variant surely met any load.
     pub decision: Option<TuneDecision>,
-    /// The chance that a variant was dropped that does as well as those that it was compared with, at most.
+    /// Largest chance that a variant was dropped that does as well as those that it was compared with.
     pub error_rate: f64,
     /// Runs that ended.
     pub runs: u64,
-    /// How often a server was started.
+    /// Number of starts of a server.
     pub starts: u64,
     /// Time under load, seconds, warm-up included; without it in older files.
     pub load_s: f64,
-    /// How the predictions did; absent without any.
+    /// Score of the predictions; absent without any.
     pub score: Option<ForecastScore>,
-    /// What was not predicted, and why.
+    /// Note on what was not predicted, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Flags that the diagnosis named, and how they ended.
@@ -55,7 +55,7 @@ pub struct Tune {
     pub unstopped: Vec<Unstopped>,
 }
 
-/// Which variant serves most, and which is next.
+/// Choice of the variant that serves most, and of the next one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -75,7 +75,7 @@ pub struct TuneDecision {
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
-    /// Why there is no interval, in words.
+    /// Reason why there is no interval, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
     /// Cost of a million output tokens at the highest load met, in the currency of the price; absent without a price.
@@ -85,20 +85,20 @@ pub struct TuneDecision {
     pub gain: Option<f64>,
     /// The next best variant; absent where no other ran.
     pub runner_up: Option<String>,
-    /// Why it is not the best, in words.
+    /// Reason why the runner-up is not the best, in words.
     pub why: Option<String>,
     /// Variants that the runs cannot tell from the best one.
     pub tied: Vec<String>,
 }
 
-/// How predictions did that were made before a variant ran.
+/// Score of predictions that were made before a variant ran.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForecastScore {
     /// Variants that were predicted and then run.
     pub predicted: u64,
-    /// Those whose predicted interval agrees with what was measured.
+    /// Variants whose predicted interval agrees with what was measured.
     pub inside: u64,
     /// Median relative error of the load, of those whose load was measured; absent where none was.
     pub median_error: Option<f64>,
@@ -117,37 +117,37 @@ pub struct TuneVariant {
     pub flags: String,
     /// Accelerators that it takes.
     pub gpus: u32,
-    /// Where it stands.
+    /// Standing of the variant.
     pub standing: TuneStanding,
-    /// Why it could not be run, where that is so.
+    /// Reason why the variant could not be run, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// The load at which it probably ends to meet the objectives; absent where it met none.
     pub per_gpu: Option<f64>,
     /// The lowest load that it missed.
     pub missed_per_gpu: Option<f64>,
-    /// What was predicted before it ran.
+    /// Forecast that was made before the variant ran.
     pub forecast: Option<Forecast>,
     /// Its runs.
     pub trials: Vec<TuneTrial>,
 }
 
-/// Where a variant stands, the best first.
+/// Standing of a variant, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TuneStanding {
-    /// It is the best.
+    /// The best variant.
     Best,
-    /// The runs cannot tell it from the best.
+    /// Variant that the runs cannot tell from the best.
     Tied,
-    /// It missed a load that the best met; its requests are too few to be sure.
+    /// Variant that missed a load that the best met. Its requests are too few to be sure.
     Behind,
-    /// It surely does worse than another on the same requests.
+    /// Variant that surely does worse than another on the same requests.
     Dropped,
-    /// It did not run, or met nothing yet.
+    /// Variant that did not run, or met nothing yet.
     Open,
-    /// It could not be run.
+    /// Variant that could not be run.
     Failed,
 }
 
@@ -177,7 +177,7 @@ impl Tune {
     /// Its file in the folder of a tuning.
     pub const FILE_NAME: &'static str = "tune.json";
 
-    /// What is stored in this folder, if there is such a file.
+    /// Reads what is stored in this folder, if there is such a file.
     ///
     /// # Errors
     ///
@@ -320,7 +320,7 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
     })
 }
 
-/// Why a variant is not the best: what another does under that load, or a higher one.
+/// Returns why a variant is not the best: what another does under that load, or a higher one.
 fn why_not(state: &TuneState, place: usize) -> String {
     let beaten = state.beaten_by(place);
     let unsure = if beaten.is_none() { "; these are too few requests to be sure" } else { "" };

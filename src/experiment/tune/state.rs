@@ -11,9 +11,9 @@ use crate::experiment::driver::InvalidRuns;
 use crate::experiment::seeds::seed_of_run;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
 
-/// The chance that a variant is dropped that does as well as those that it is compared with, at most.
+/// Largest chance that a variant is dropped that does as well as those that it is compared with.
 pub(super) const ERROR: f64 = 0.05;
-/// How often each half of a comparison may be wrong: a variant has one in each round.
+/// Chance that each half of a comparison may be wrong: a variant has one in each round.
 const DOUBT: f64 = ERROR / 2.0 / ROUNDS as f64;
 /// The most runs: of each variant, and of all beside that.
 const MOST_OF_EACH: u64 = 3;
@@ -22,10 +22,10 @@ const MOST_BESIDE: u64 = 30;
 const REQUESTS: f64 = 10.0;
 /// The winner runs at the end until its load is known this well: the ends of its interval are apart by this share.
 const KNOWN: f64 = 0.2;
-/// And at most this often.
+/// Most runs of the winner at the end.
 pub(super) const MOST_AT_THE_END: u64 = 15;
 
-/// How long runs are and where they begin.
+/// Length of runs, and the load with which they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TuneRuns {
     /// Requests per second of the first run, for each accelerator.
@@ -33,9 +33,9 @@ pub struct TuneRuns {
     /// Length of the runs of the first round, where that is fixed; else it follows from the requests that a
     /// verdict needs.
     pub window_s: Option<f64>,
-    /// The shortest and the longest window of the first round, seconds.
+    /// Shortest window of the first round, seconds.
     pub shortest_s: f64,
-    /// The longest of them.
+    /// Longest window of the first round, seconds.
     pub longest_s: f64,
     /// Warm-up of each run, seconds.
     #[serde(skip)]
@@ -46,18 +46,18 @@ pub struct TuneRuns {
     pub seed: u64,
 }
 
-/// Why a tuning started no more runs.
+/// Reason why a tuning started no more runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TuneStopped {
-    /// It was over.
+    /// Tuning that was over.
     Finished,
-    /// It had as many runs as it may have.
+    /// Tuning that had as many runs as it may have.
     OutOfRuns,
-    /// This machine cannot be trusted with more runs.
+    /// Machine that cannot be trusted with more runs.
     Refused,
-    /// The user stopped it; or what was stored of it ends there.
+    /// Interruption by the user; or the end of what was stored of the tuning.
     Interrupted,
 }
 
@@ -68,19 +68,19 @@ pub enum TuneStopped {
 pub struct NamedAxis {
     /// The flag.
     pub axis: String,
-    /// What held the best variant back.
+    /// Obstacle that held the best variant back.
     pub because: String,
     /// Its value in that variant.
     pub from: String,
     /// Its value in the variant that ran next, which differs in nothing else.
     pub to: String,
-    /// That variant.
+    /// Variant that ran next.
     pub variant: String,
     /// Whether it then was the best; absent before it has run.
     pub helped: Option<bool>,
 }
 
-/// All that is known of a tuning.
+/// Knowledge of a whole tuning.
 #[derive(Clone, Debug)]
 pub(super) struct TuneState {
     pub(super) spec: TuneSpec,
@@ -88,12 +88,12 @@ pub(super) struct TuneState {
     pub(super) runs: TuneRuns,
     pub(super) invalid: InvalidRuns,
     pub(super) courses: Vec<TrialHistory>,
-    /// What was predicted of each before it ran.
+    /// Forecast of each variant before it ran.
     pub(super) forecasts: Vec<Option<Forecast>>,
-    /// What the forecaster could not say.
+    /// Note on what the forecaster could not say.
     pub(super) note: Option<String>,
     pub(super) named: Vec<NamedAxis>,
-    /// How often a server was started.
+    /// Number of starts of a server.
     pub(super) starts: u64,
     pub(super) ending: Option<TuneStopped>,
 }
@@ -161,7 +161,7 @@ impl TuneState {
         self.courses[best].met(round)
     }
 
-    /// The variant that surely does better than this one, this one's run, and the run of that one.
+    /// Returns the variant that surely does better than this one. With it come this one's run, and the run of that one.
     pub(super) fn beaten_by(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         self.courses[place].trials.iter().rev().find_map(|own| {
             let others = (0..self.courses.len()).filter(|other| *other != place);
@@ -171,8 +171,8 @@ impl TuneState {
         })
     }
 
-    /// The best variant, where it met the load of a run that this one missed, or a higher one, in the same
-    /// round; both runs.
+    /// Returns the best variant where it met at least a load that this one missed. Both runs come with it, and are of
+    /// the same round.
     pub(super) fn behind(&self, place: usize) -> Option<(usize, &TuneTrial, &TuneTrial)> {
         let (best, round) = (self.best().filter(|best| *best != place)?, self.courses[place].last_round());
         let met = self.courses[best].met(round)?;
@@ -188,7 +188,7 @@ impl TuneState {
         (0..self.candidates.len()).filter(runs).filter(|place| self.beaten_by(*place).is_none()).collect()
     }
 
-    /// The runs of a variant at the end, as a sweep that begins where the rounds before saw its limit. Their
+    /// Returns the runs of a variant at the end, as a sweep. It begins where the rounds before saw its limit. Their
     /// seeds are their own, and no variant is chosen by them, so that their interval is honest.
     pub(super) fn search(&self, place: usize) -> Option<Search> {
         let course = &self.courses[place];
@@ -224,7 +224,8 @@ impl TuneState {
         search.interval().map(|(low, high)| (low / gpus, high / gpus))
     }
 
-    /// The next run of the winner at the end, its load for each accelerator and its seed; `None` where enough is known.
+    /// Returns the next run of the winner at the end, its load for each accelerator and its seed. `None` where enough
+    /// is known.
     pub(super) fn last_run(&self, place: usize) -> Option<(f64, u64)> {
         if self.courses[place].failed.is_some() {
             return None;

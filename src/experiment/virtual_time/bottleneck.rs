@@ -7,20 +7,20 @@ use crate::record::{Outcome, PlanFacts};
 use crate::simulator::WorkTotals;
 use crate::units::{count, percent, three_digits};
 
-/// What holds a deployment back.
+/// Limit that holds a deployment back, with what would help.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bottleneck {
-    /// What there is too little of.
+    /// Resource that there is too little of.
     pub limit: Limit,
     /// The reason in a sentence.
     pub sentence: String,
-    /// What would help.
+    /// Advice on what would help.
     pub cure: String,
-    /// What it is concluded from.
+    /// Evidence from which it is concluded.
     pub evidence: EngineEvidence,
 }
 
-/// What there is too little of.
+/// Resource that there is too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -48,7 +48,7 @@ pub enum Limit {
     Refused,
 }
 
-/// From this share of TTFT on, queueing is what a request waits for.
+/// Share of TTFT from which on queueing is what a request waits for.
 const QUEUEING: f64 = 0.5;
 /// The cure for a shortage of KV blocks in compute-bound steps.
 const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more memory alone would move the queue and \
@@ -131,8 +131,8 @@ impl Limit {
     }
 }
 
-/// What the conclusion rests on: the steps of all engines during the window, and the requests of the window. Shares lie
-/// between 0 and 1; figures that a server without steps does not have are absent.
+/// Figures that the conclusion rests on. They are those of the steps of all engines during the window, and of the
+/// requests of the window. Shares lie between 0 and 1; figures that a server without steps does not have are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EngineEvidence {
     /// Forward passes.
@@ -143,7 +143,7 @@ pub struct EngineEvidence {
     pub busy_share: Option<f64>,
     /// Share of the passes that took longer to compute than to read from memory.
     pub compute_bound_steps_share: Option<f64>,
-    /// Share of the passes' time that computing decided; absent for measured step times, like the next three.
+    /// Share of the passes' time that computing decided. Absent for measured step times, like the next three.
     pub compute_share: Option<f64>,
     /// Share of it that reading memory decided.
     pub memory_share: Option<f64>,
@@ -155,11 +155,11 @@ pub struct EngineEvidence {
     pub kv_usage: Option<f64>,
     /// Share of the passes' time in which a request waited for KV blocks.
     pub short_of_blocks_share: Option<f64>,
-    /// The same for a slot in the batch.
+    /// Share of the passes' time in which a request waited for a batch slot.
     pub short_of_slots_share: Option<f64>,
-    /// The same for room in the step.
+    /// Share of the passes' time in which a request waited for room in the step.
     pub short_of_tokens_share: Option<f64>,
-    /// Share of the decode pool's passes' time in which a request waited there; absent without pools.
+    /// Share of the decode pool's passes' time in which a request waited there. Absent without pools.
     pub decode_waiting_share: Option<f64>,
     /// Share of the time to first token that was spent in the server's queue, summed over the window's requests that
     /// got one.
@@ -170,7 +170,7 @@ pub struct EngineEvidence {
     pub prefix_hit_rate: Option<f64>,
 }
 
-/// From this share of a step's time on, something decides it.
+/// Share of a step's time from which on something decides it.
 const MOSTLY: f64 = 0.5;
 
 impl EngineEvidence {
@@ -206,7 +206,7 @@ impl EngineEvidence {
         }
     }
 
-    /// The resource that requests waited for most; `None` when they only waited for the end of a step.
+    /// Returns the resource that requests waited for most. It is `None` when they only waited for the end of a step.
     fn shortage(&self) -> Option<Limit> {
         let shares = [
             (self.short_of_blocks_share, Limit::KvCache),

@@ -22,9 +22,9 @@ pub(super) struct VirtualClients<'a, S: ?Sized> {
     pub(super) waits: Waits,
     /// The caps on requests in flight, and what waits under them.
     slots: Slots<Dispatched>,
-    /// By index.
+    /// Requests in flight by index.
     in_flight: HashMap<u64, RequestCourse<'a>>,
-    /// When clients give up an attempt and try again; absent: they send each request once, and wait.
+    /// Rules of when clients give up an attempt and try again; absent: they send each request once, and wait.
     rules: Option<ClientRules<'a>>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The requests of jobs that are not their first: those have the request's index.
@@ -42,7 +42,7 @@ struct Dispatched {
 struct RequestCourse<'a> {
     request: PlannedRequest,
     dispatched: Timestamp,
-    /// When it got a slot under the concurrency cap; absent without a cap.
+    /// Moment when it got a slot under the concurrency cap; absent without a cap.
     admitted: Option<Timestamp>,
     /// Its attempts; absent where clients send each request once, and wait.
     life: Option<Box<ClientLife<'a>>>,
@@ -53,7 +53,7 @@ struct ClientLife<'a> {
     life: RequestLife<'a, JobId>,
     /// The job that each attempt sends.
     job: Job,
-    /// When it was first sent.
+    /// Moment when it was first sent.
     sent: Timestamp,
     /// The timer that is set for it.
     armed: Option<(Timestamp, Timer)>,
@@ -105,7 +105,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         self.driver.server()
     }
 
-    /// When they must be advanced next.
+    /// Returns when they must be advanced next.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         let timer = self.timers.first().map(|(at, _)| *at);
         [timer, self.driver.next_event()].into_iter().flatten().min()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summary};
 use crate::record::PartKind;
 
-/// The same traffic on two layouts of the same hardware.
+/// Comparison of two layouts of the same hardware under the same traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayoutComparison {
     /// The requested layout.

@@ -19,7 +19,7 @@ pub(super) fn job(request: &PlannedRequest, prefix: PrefixHashes) -> Job {
     }
 }
 
-/// What requests waited in the server, and how often clients sent one again.
+/// Waits of requests in the server, and how often clients sent one again.
 #[derive(Default)]
 pub(super) struct Waits {
     /// Seconds that the window's requests waited in the server, of those that got a token.
@@ -104,12 +104,12 @@ pub(in crate::experiment) fn declared(model: Option<u16>, class: u16, prefix: Sh
     PrefixHashes::of_group(group, prefix.tokens / BLOCK_SIZE)
 }
 
-/// What begins like `begins` and goes on with `tokens` tokens in all of a conversation.
+/// Returns a prefix that begins like `begins` and goes on with a conversation. It has `tokens` tokens in all.
 pub(in crate::experiment) fn with_turns(begins: &PrefixHashes, turn: Turn, tokens: u32) -> PrefixHashes {
     begins.continued(tokens / BLOCK_SIZE, Turn::index_of(turn.session, turn.begun))
 }
 
-/// What the blocks of a trace tell.
+/// Returns the prefix that the blocks of a trace tell.
 fn traced(request: &PlannedRequest, blocks: &Blocks) -> PrefixHashes {
     let model = u64::from(request.model.unwrap_or(0));
     let tokens = (blocks.ids.len() as u64).saturating_mul(u64::from(blocks.tokens));

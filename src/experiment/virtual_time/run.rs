@@ -23,7 +23,7 @@ pub struct VirtualRun {
     pub schedule: Schedule,
     /// The facts of the plan.
     pub plan: PlanFacts,
-    /// How long after the window's end to wait for answers.
+    /// Time after the window's end for which to wait for answers.
     pub drain: Duration,
     /// Most requests in flight; the others wait, which counts in their latency.
     pub caps: ConcurrencyCaps,
@@ -38,7 +38,7 @@ pub struct SimulatedRun {
     pub footer: RunFooter,
     /// First moment after the time in which answers count.
     pub answers_end: Timestamp,
-    /// What the server did during the window; where answers count for longer, until the last of them.
+    /// Work of the server during the window. Where answers count for longer, it goes on until the last of them.
     pub effort: WorkTotals,
     /// The part of the decode pool.
     pub decode_effort: WorkTotals,
@@ -141,7 +141,7 @@ impl LaterTurns {
         Self { sessions: sessions.map(|planner| SessionTurns::new(planner, never)), due: DueQueue::default() }
     }
 
-    /// When the next one leaves.
+    /// Returns when the next one leaves.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.due.moment()
     }

@@ -189,7 +189,7 @@ mod tests {
         })
     }
 
-    /// Why a name of a table is no answer: it has no option, no sentence, and no rule speaks of it.
+    /// Says why a name of a table is no answer: it has no option, no sentence, and no rule speaks of it.
     fn unanswered(tool: ForeignTool, name: &str, rules: &str) -> Option<String> {
         let table = table(tool);
         let Some((first, FlagGroup { option, says, .. })) = table.flag(name) else {

@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read at these paths, and the problem that was found.
+    /// Returns what is read at these paths, and the problem that was found.
     fn read(value: &Value, form: ValueForm, paths: &str) -> (Vec<Value>, Option<String>) {
         let problem = FirstProblem::default();
         let read = ResultDocument { file: value, root: value, problem: &problem }.read(form, paths);

@@ -14,7 +14,7 @@ use crate::foreign::run::{
 };
 use crate::foreign::tool::ForeignTool;
 
-/// The runs in the values of a file of `tool`, whose requests may stand in a file beside it.
+/// The runs in the values of a file of `tool`. Their requests may stand in a file beside it.
 pub(in crate::foreign) fn runs(
     tool: ForeignTool,
     values: &[Value],

@@ -16,7 +16,7 @@ use crate::foreign::tool::ForeignTool;
 pub(super) struct ResultTable {
     /// Description of a result, for the message about a wrong file.
     looks_like: String,
-    /// Where the runs of a file are.
+    /// Place of the runs of a file.
     #[serde(default)]
     pub(super) runs: RunsIn,
     /// Values of a run: our name, its form, and its paths.
@@ -31,7 +31,7 @@ pub(super) struct ResultTable {
     pub(super) notes: Vec<TableRule>,
     /// The object whose keys are the names of figures. The whole run where there is none.
     pub(super) figures: Option<String>,
-    /// Figures without an equivalent here, `*` standing for any ending, each with the reason or the word of one.
+    /// Figures without an equivalent here, each with the reason or the word of one. A `*` stands for any ending.
     refused: Vec<[String; 2]>,
     /// Sentences, by one word.
     pub(super) sentences: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub(super) struct ResultTable {
     cures: HashMap<ChecklistRule, String>,
 }
 
-/// Where the runs of a file are.
+/// Place of the runs in a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RunsIn {
@@ -77,7 +77,7 @@ pub(super) enum StoredForm {
     },
 }
 
-/// Where the tool's own statistics of a latency are; `{}` is its name.
+/// Place of the tool's own statistics of a latency; `{}` is its name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReportedForm {

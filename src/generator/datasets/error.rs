@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why prompts cannot be taken from a file or a folder: what happened, where, and the cure.
+/// Reason why prompts cannot be taken from a file or a folder: what happened, where, and the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     #[error("cannot read the dataset {}: {cause}", path.display())]
@@ -55,12 +55,12 @@ pub enum DatasetError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("row {row}, line {line}{column}: {cause}")]
 pub struct BadRow {
-    /// Its number in the file, from 1; lines without a row do not count.
+    /// Number of the row in the file, from 1; lines without a row do not count.
     pub(super) row: u64,
     /// Line of the file, from 1.
     pub(super) line: u64,
-    /// Where in the line, after a comma: `, column 3`; empty for the whole line.
+    /// Place in the line, after a comma: `, column 3`; empty for the whole line.
     pub(super) column: String,
-    /// What is wrong, with a cure where it is not obvious.
+    /// Fault of the row, with a cure where it is not obvious.
     pub(super) cause: String,
 }

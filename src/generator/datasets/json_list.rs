@@ -5,16 +5,16 @@ use std::io::{self, BufRead};
 /// Longest item, bytes: a longer one was not meant as a row.
 pub(super) const LONGEST_ROW: usize = 64 << 20;
 
-/// Where an item begins.
+/// Position at which an item begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ItemPosition {
     /// Bytes before it in the file.
     pub(super) offset: u64,
-    /// Its line, from 1.
+    /// Line of the item, from 1.
     pub(super) line: u64,
-    /// Its byte in the line, from 1.
+    /// Byte in the line, from 1.
     pub(super) column: u64,
-    /// Its number among the items, from 1.
+    /// Number among the items, from 1.
     pub(super) row: u64,
 }
 
@@ -23,14 +23,14 @@ impl ItemPosition {
     pub(super) const FIRST: Self = Self { offset: 0, line: 1, column: 1, row: 1 };
 }
 
-/// Why a text is not a list of items.
+/// Reason why a text is not a list of items.
 #[derive(Debug)]
 pub(super) enum ListError {
     Read(io::Error),
     Shape { line: u64, cause: &'static str },
 }
 
-/// What may come next.
+/// Part of the list that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// `[`
@@ -43,7 +43,7 @@ enum State {
     Inside,
     /// `,` or `]`
     Comma,
-    /// Only white space.
+    /// White space alone.
     End,
 }
 
@@ -100,7 +100,7 @@ enum Text {
 /// State of the scan.
 struct Scan {
     at: ItemPosition,
-    /// Where the item begins.
+    /// Position at which the item begins.
     begin: ItemPosition,
     state: State,
     /// Open brackets of the item.

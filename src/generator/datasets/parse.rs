@@ -15,7 +15,7 @@ use crate::generator::rows::{Object, cause_of};
 use crate::units::{count, cut};
 use crate::workload::{DatasetFormat, TOKEN_LIMIT, tag_value};
 
-/// One row, read.
+/// A row that has been read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DatasetRow {
     pub(super) prompt: Prompt,
@@ -24,20 +24,20 @@ pub(super) struct DatasetRow {
     pub(super) tags: Vec<String>,
 }
 
-/// What a row says about the length of its answer.
+/// Statement of a row about the length of its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AnswerLength {
     /// Nothing.
     Unknown,
     /// Nothing under the name that is read, and something under this one.
     Called(String),
-    /// So many tokens.
+    /// Number of tokens.
     Tokens(u32),
-    /// As long as this text.
+    /// Text that is as long as the answer.
     Of(String),
 }
 
-/// How the rows of a file are parsed.
+/// Way in which the rows of a file are parsed.
 #[derive(Clone, Debug)]
 pub(super) struct RowParser {
     pub(super) format: DatasetFormat,
@@ -53,9 +53,9 @@ pub(super) struct CsvColumns {
     pub(super) prompt_name: String,
     pub(super) answer: Option<usize>,
     pub(super) answer_name: String,
-    /// A column of another name that may hold the length of the answer, where none has the right one.
+    /// A column of another name that may hold the length of the answer. It is there where no column has the right name.
     pub(super) called: Option<String>,
-    /// Where the tags are.
+    /// Places of the tags.
     pub(super) tags: Vec<usize>,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn over(
 
 type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>;
 
-/// How one JSON format is mistaken for the other.
+/// Cure where one JSON format is mistaken for the other.
 const SHAREGPT_CURE: &str =
     "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
 const JSONL_CURE: &str = "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";

@@ -83,7 +83,7 @@ struct Shuffle {
 /// A drawn row and its lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DrawnRow {
-    /// Its number among the rows that are sent, from 0.
+    /// Number among the rows that are sent, from 0.
     pub(crate) row: u64,
     /// Tokens of its prompt.
     pub(crate) input_tokens: u32,
@@ -114,7 +114,7 @@ impl RowDraws {
         }
     }
 
-    /// The same with the first shuffle fixed.
+    /// Returns the draws with the first shuffle fixed.
     pub(crate) fn in_order(mut self) -> Self {
         self.shuffle();
         self

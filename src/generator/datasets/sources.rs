@@ -23,10 +23,10 @@ struct ClassSource {
     has_messages: bool,
 }
 
-/// Where the prompts of one class come from.
+/// Origin of the prompts of one class.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum PromptOrigin {
-    /// They are written for the run.
+    /// Prompts that are written for the run.
     #[default]
     Written,
     /// Rows of a file; `salted` ones get unique leading words.

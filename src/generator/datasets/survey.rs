@@ -124,7 +124,7 @@ impl Tags {
     }
 }
 
-/// What rows are checked against.
+/// Rule that rows are checked against.
 struct RowRule<'a> {
     dataset: &'a Dataset,
     class: &'a RequestClass,

@@ -32,7 +32,7 @@ fn workload(class: &str) -> WorkloadSpec {
     WorkloadSpec::from_toml(&text, "a test").unwrap()
 }
 
-/// The same with a dataset and further fields of it.
+/// Returns a workload of one class with a dataset and further fields of it.
 fn with_dataset(path: &Path, fields: &str) -> WorkloadSpec {
     workload(&format!("prompt = {{ kind = \"dataset\", path = {:?}{fields} }}", path.to_str().unwrap()))
 }

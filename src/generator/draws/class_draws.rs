@@ -15,11 +15,11 @@ use crate::workload::{
 /// Longest think time, seconds: a year, longer than any run.
 const LONGEST_S: f64 = 366.0 * 86_400.0;
 
-/// What draws the classes and models of a workload's requests, and for each class what its requests have.
+/// Draws of the classes and models of a workload's requests. For each class they hold what its requests have.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkloadDraws {
     class: NamedChoice,
-    /// Absent where the workload does not mix several models.
+    /// Choice of the model; absent where the workload does not mix several.
     model: Option<NamedChoice>,
     pub(crate) classes: Vec<ClassDraws>,
 }
@@ -66,7 +66,7 @@ impl WorkloadDraws {
     }
 }
 
-/// What is drawn for the requests of one class: a distribution and a stream for every purpose.
+/// Draws for the requests of one class: a distribution and a stream for every purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassDraws {
     laws: Arc<Laws>,
@@ -92,7 +92,7 @@ struct Laws {
     conversation: Option<Turns>,
 }
 
-/// How requests continue as conversations.
+/// Way in which requests continue as conversations.
 #[derive(Debug)]
 pub(crate) struct Turns {
     count: (LengthSampler, RandomStream),
@@ -169,8 +169,8 @@ impl ClassDraws {
         }
     }
 
-    /// A request of class number `class` that opens a conversation or stands alone, without its position in
-    /// the plan; the lengths of a dataset row are not drawn.
+    /// A request of this class that opens a conversation or stands alone. It is without its position in the plan; the
+    /// lengths of a dataset row are not drawn.
     pub(crate) fn opening(
         &mut self,
         workload: &WorkloadSpec,
@@ -221,7 +221,7 @@ impl ClassDraws {
         self.laws.tenants.as_ref().map(|law| law.draw(&mut self.tenants) as u16)
     }
 
-    /// How requests of the class continue; `None` where each stands alone.
+    /// Returns how requests of the class continue; `None` where each stands alone.
     pub(crate) fn turns(&self) -> Option<&Turns> {
         self.laws.conversation.as_ref()
     }

@@ -81,8 +81,8 @@ struct TruncatedNormal {
     std: f64,
     low: f64,
     high: f64,
-    /// Probabilities below each bound (mirrored when both bounds lie above the mean, since only the lower tail keeps
-    /// its digits).
+    /// Probabilities below each bound. They are mirrored when both bounds lie above the mean, since only the lower tail
+    /// keeps its digits.
     p_low: f64,
     p_high: f64,
     side: f64,

@@ -18,9 +18,9 @@ use crate::random::RandomStream;
 use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
 
-/// How often a prompt is rewritten until its token count is right.
+/// Number of times that a prompt is rewritten until its token count is right.
 const ATTEMPTS: u64 = 8;
-/// How many words are tried at the end of a prompt whose count is still wrong.
+/// Number of words tried at the end of a prompt whose count is still wrong.
 const CORRECTIONS: u32 = 64;
 
 /// The branch that says where the walk over first token ids begins.
@@ -40,7 +40,7 @@ pub struct PromptBuilder {
     leads: Leads,
     /// Leads that follow a shared text.
     following: Leads,
-    /// Of the blocks that prompts of a trace share.
+    /// Stream of the blocks that prompts of a trace share.
     blocks: RandomStream,
     stream: RandomStream,
     pub(super) salt: u64,
@@ -113,7 +113,7 @@ impl PromptBuilder {
         }
     }
 
-    /// The same builder, with prompts or images from `datasets`.
+    /// Returns the builder with prompts or images from `datasets`.
     #[must_use]
     pub fn with_datasets(self, datasets: Arc<Datasets>) -> Self {
         let method = match self.method {
@@ -123,7 +123,7 @@ impl PromptBuilder {
         Self { method, datasets, ..self }
     }
 
-    /// The same builder with another salt.
+    /// Returns the builder with another salt.
     #[must_use]
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
@@ -235,8 +235,8 @@ impl PromptBuilder {
         }
     }
 
-    /// Removes words from the end, but none of the first `kept` bytes, until the text is short enough, then adds
-    /// words that fit until it is exact.
+    /// Cuts the text until it is short enough, then adds words that fit. Words are removed from the end, but none of
+    /// the first `kept` bytes, and added until the text is exact.
     fn correct(&self, tokenizer: &Tokenizer, mut text: String, kept: usize, tokens: u32, number: u64) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
         while text.len() > kept && count(&text) > tokens {
@@ -255,7 +255,7 @@ impl PromptBuilder {
         text
     }
 
-    /// How these prompts are made, for the run log.
+    /// Returns how these prompts are made, for the run log.
     pub fn facts(&self) -> PromptFacts {
         PromptFacts { method: self.method.clone(), salt: self.salt, template_tokens: None }
     }
@@ -288,7 +288,7 @@ impl PromptBuilder {
     }
 }
 
-/// What precedes the class's own text.
+/// Text that precedes the class's own text.
 #[derive(Clone, Copy)]
 enum Opening<'a> {
     /// The request's lead, at the very beginning.

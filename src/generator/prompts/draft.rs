@@ -7,7 +7,7 @@ use super::vocabulary::{PromptVocabulary, TextPiece};
 use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
 
-/// No new paragraph begins with fewer tokens left.
+/// Tokens that must be left for a new paragraph to begin.
 const ROOM_FOR_PARAGRAPH: u32 = 8;
 /// A lead distinguishes at least this many requests, if the vocabulary allows.
 const ENOUGH_LEADS: u64 = 1 << 36;

@@ -17,7 +17,7 @@ const TURNS: [&str; 6] = [".\n\nThe", ".\n\nIn", ".\n\nSome", ".\n\nWhen", ".\n\
 
 const STOP: &str = ".";
 
-/// With fewer words of the lowest cost than this, more expensive ones are used too.
+/// Words of the lowest cost below which more expensive ones are used too.
 const ENOUGH: usize = 16;
 
 /// A piece of text with its cost.

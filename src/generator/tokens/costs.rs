@@ -11,12 +11,12 @@ const DIGITS_PER_TOKEN: usize = 3;
 /// before every text cancel out, and a leading space counts as inside a text.
 pub(in crate::generator) const ANCHOR: &str = "the";
 
-/// Where costs come from.
+/// Source of costs.
 #[derive(Clone, Debug)]
 pub(in crate::generator) enum TokenCosts {
-    /// From [`estimate_tokens`].
+    /// Costs from [`estimate_tokens`].
     Estimated,
-    /// From counts of the texts to measure.
+    /// Costs from counts of the texts to measure.
     Counted { counts: HashMap<String, u32> },
 }
 

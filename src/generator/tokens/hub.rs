@@ -18,7 +18,7 @@ const REDIRECTS: usize = 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Where tokenizers are looked for and fetched from.
+/// Place where tokenizers are looked for and fetched from.
 #[derive(Debug)]
 pub(super) struct Hub {
     endpoint: String,
@@ -194,7 +194,7 @@ fn names(answer: &Response) -> Option<(String, String)> {
     (plain(&commit) && plain(&etag)).then_some((commit, etag))
 }
 
-/// What went wrong beneath the layers of the client.
+/// Returns what went wrong beneath the layers of the client.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -10,7 +10,7 @@ use super::costs::estimate_tokens;
 use super::hub::Hub;
 use crate::random::RandomStream;
 
-/// Why prompts cannot be made as requested.
+/// Reason why prompts cannot be made as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     #[error("the folder `{folder}` holds no tokenizer.json; name the folder of a model, or the file itself")]
@@ -43,8 +43,8 @@ pub enum TokenCounter {
 }
 
 impl TokenCounter {
-    /// The tokenizer at `source` (a `tokenizer.json`, a folder that holds one, or a Hugging Face id), or the estimate
-    /// without one.
+    /// The tokenizer at `source`, or the estimate without one. A source is a `tokenizer.json`, a folder that holds one,
+    /// or a Hugging Face id.
     pub fn open(source: Option<&str>) -> Result<Self, PromptError> {
         source.map_or(Ok(Self::Estimate), |source| Ok(Self::Tokenizer(Arc::new(open(source)?))))
     }
@@ -54,7 +54,7 @@ impl TokenCounter {
         self.encoded(text, |tokenizer| tokenizer.encode_fast(text, false))
     }
 
-    /// The same including the special tokens that the tokenizer adds.
+    /// Counts the tokens of `text` including the special ones that the tokenizer adds.
     pub(crate) fn count_with_special(&self, text: &str) -> u32 {
         self.encoded(text, |tokenizer| tokenizer.encode_fast(text, true))
     }
@@ -100,9 +100,9 @@ impl TokenCounter {
 /// Ids to draw from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenIdVocabulary {
-    /// From 0 to one less than this.
+    /// Ids from 0 to one less than this.
     Below(u32),
-    /// These; at least one.
+    /// Ids of this list; at least one.
     Listed(Vec<u32>),
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use super::requests::BadLine;
 
-/// Why a trace cannot be read.
+/// Reason why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error("{path} cannot be read: {cause}")]
@@ -61,10 +61,10 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// What helps against a bad line of a trace.
+    /// Cure of a bad line of a trace.
     pub(super) const LINE_CURE: &'static str = "; correct the line, or leave out what cannot be read with \
         bad_lines = \"skip\" (--skip-bad), which is counted";
-    /// What helps against a bad line of an access log.
+    /// Cure of a bad line of an access log.
     pub(super) const LOG_CURE: &'static str = "\nhint: a line is a JSON object with the named fields; correct it, or \
         leave out what cannot be used with --skip-bad, which is counted";
 }

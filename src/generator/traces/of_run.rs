@@ -8,9 +8,9 @@ use crate::workload::TraceFindings;
 const BLOCK_TOKENS: u32 = 16;
 
 impl RequestTrace {
-    /// What a run planned to send: moments, lengths, classes, priorities, tenants, models and shared prefixes,
-    /// including warm-up and load after the window, and the window itself. Requests that were never due have no
-    /// record and are not in it.
+    /// Returns what a run planned to send: moments, lengths, classes, priorities, tenants, models and shared prefixes,
+    /// including warm-up and load after the window, and the window itself. Requests that were never due have no record
+    /// and are not in it.
     ///
     /// A prefix becomes blocks whose size divides the length of every prefix of the run; if that is less than 16
     /// tokens, blocks of 16, and the rest is no longer shared. Blocks of a trace that the run itself replayed are not
@@ -28,7 +28,7 @@ impl RequestTrace {
         Self { requests: requests.collect(), block_tokens, window: Some(window) }
     }
 
-    /// What the trace of a run cannot contain, in sentences: other shards' requests, that turns follow answers, and
+    /// Says in sentences what the trace of a run cannot contain: other shards' requests, that turns follow answers, and
     /// the blocks of a trace.
     pub fn given_up_of(log: &RunLog) -> Vec<String> {
         let shard = log.header.shard.map(|shard| {
@@ -47,7 +47,7 @@ impl RequestTrace {
         [log.damage.warning(), shard, turns, Self::unstored_blocks(log)].into_iter().flatten().collect()
     }
 
-    /// That a run does not record the blocks of the trace it replayed; `None` if there were none.
+    /// Says that a run does not record the blocks of the trace it replayed. `None` if there were none.
     fn unstored_blocks(log: &RunLog) -> Option<String> {
         let replayed = log.header.workload.arrival.trace();
         let trace = replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))?;

@@ -15,7 +15,7 @@ use crate::workload::{Trace, WorkloadSpec};
 /// names that the workload lacks, are drawn as for every plan, and so are priorities.
 #[derive(Debug)]
 pub(in crate::generator) struct ReplayedRequests {
-    /// Absent once nothing more can be read.
+    /// Replay of the trace; absent once nothing more can be read.
     replay: Option<Replay>,
     block_tokens: u32,
     class_of_kind: ClassOfKind,

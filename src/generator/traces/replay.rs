@@ -18,8 +18,8 @@ pub(in crate::generator) struct Replayed {
 }
 
 impl RequestTrace {
-    /// The slice of a trace as a run with this seed replays it, scaled, thinned or multiplied, with moments of the
-    /// run. All of it is held in memory.
+    /// The slice of a trace as a run with this seed replays it. It is scaled, thinned or multiplied, with moments of
+    /// the run. All of it is held in memory.
     pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
         let end = Timestamp::from_secs_f64(found.ends_s);
         let replay = Replay::of_found(trace, found, seed)?;
@@ -137,7 +137,7 @@ struct CopyRotation {
     seed: u64,
     length_ns: u64,
     from_ns: u64,
-    /// How often it has wrapped around.
+    /// Number of times that it has wrapped around.
     rounds: u64,
     /// Requests since the last wrap.
     met: u64,

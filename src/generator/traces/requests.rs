@@ -9,20 +9,20 @@ use crate::workload::{Priority, TOKEN_LIMIT, TraceFormat};
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TracedRequest {
-    /// When it arrived: nanoseconds on the trace's clock.
+    /// Moment at which it arrived: nanoseconds on the trace's clock.
     pub at_ns: i64,
     /// Tokens of its prompt.
     pub input_tokens: u32,
     /// Tokens of its answer.
     pub output_tokens: u32,
-    /// Its kind in the trace.
+    /// Kind of the request in the trace.
     #[serde(rename = "class")]
     pub kind: Option<Box<str>>,
-    /// Its priority; only Skyline's own traces have it.
+    /// Priority of the request; only Skyline's own traces have it.
     pub priority: Option<Priority>,
-    /// Its tenant; only Skyline's own traces have it.
+    /// Tenant of the request; only Skyline's own traces have it.
     pub tenant: Option<Box<str>>,
-    /// Its model; only Skyline's own traces have it.
+    /// Model of the request; only Skyline's own traces have it.
     pub model: Option<Box<str>>,
     /// The blocks that its prompt begins with; empty where the trace has none.
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
@@ -44,9 +44,9 @@ pub struct RequestTrace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracedWindow {
-    /// Where the warm-up ended.
+    /// Moment at which the warm-up ended.
     pub from_ns: u64,
-    /// Where the run ended; later requests only kept the load up.
+    /// Moment at which the run ended; later requests only kept the load up.
     pub to_ns: u64,
 }
 
@@ -71,7 +71,7 @@ impl Blocks {
     }
 }
 
-/// What a trace says of all its requests, as far as it has been read.
+/// Facts that a trace says of all its requests. They are known as far as it has been read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TraceFacts {
     pub(super) format: TraceFormat,
@@ -96,7 +96,7 @@ impl TraceFacts {
     }
 }
 
-/// What is wrong with a line, and where in it.
+/// Fault of a line, and where in it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {cause}")]
 pub struct BadLine {

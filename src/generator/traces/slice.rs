@@ -7,7 +7,7 @@ use crate::generator::traces::files::reader::TraceReader;
 use crate::generator::traces::serve_gen::pool::ClientPool;
 use crate::workload::{Trace, TraceZero};
 
-/// The requests of a trace from `from_s` on, each with its distance from there in nanoseconds of the trace.
+/// The requests of a trace from `from_s` on. Each has its distance from there in nanoseconds of the trace.
 #[derive(Debug)]
 pub(super) struct TraceSlice {
     source: SliceSource,
@@ -16,11 +16,11 @@ pub(super) struct TraceSlice {
     from_ns: i64,
     /// The latest moment so far, including before the slice: nanoseconds after the trace's zero.
     last_ns: Option<i64>,
-    /// Where the trace ends, nanoseconds after its zero, if that is known without reading it.
+    /// End of the trace, nanoseconds after its zero, if that is known without reading it.
     ends_ns: Option<u64>,
 }
 
-/// Where requests come from.
+/// Source of the requests.
 #[derive(Debug)]
 enum SliceSource {
     /// The lines of a file.
@@ -58,8 +58,8 @@ impl TraceSlice {
         self.ends_ns.map(|ends| ends as f64).or(last).map(|ns| ns / 1e9)
     }
 
-    /// Length of the trace after the beginning of the slice, nanoseconds, where it is known without reading to the
-    /// end.
+    /// Length of the trace after the beginning of the slice, nanoseconds. It is there where it is known without reading
+    /// to the end.
     pub(super) fn declared_ns(&self) -> Option<u64> {
         self.ends_ns.map(|ends_ns| ends_ns.saturating_sub(u64::try_from(self.from_ns).unwrap_or(0)))
     }

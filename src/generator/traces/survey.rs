@@ -23,7 +23,7 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
     surveyed(trace, seed).map(Tally::findings)
 }
 
-/// The same with the lengths of its prompts and answers, which no plan stores.
+/// Reads a slice as `survey` does, with the lengths of its prompts and answers. No plan stores them.
 pub fn survey_with_lengths(trace: &Trace, seed: u64) -> Result<(TraceFindings, Option<TraceLengths>), TraceError> {
     let tally = surveyed(trace, seed)?;
     let lengths = tally.prompts.spread().zip(tally.answers.spread());
@@ -103,7 +103,7 @@ fn past_the_end(trace: &Trace, slice: &TraceSlice, length_ns: u64) -> TraceError
     }
 }
 
-/// Why nothing is in the slice, after reading to the end of the trace.
+/// Says why nothing is in the slice, after reading to the end of the trace.
 fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
     let path = trace.path.clone();
     let Some(last_s) = slice.last_s() else {
@@ -197,7 +197,7 @@ struct PrefixReuse {
 }
 
 impl PrefixReuse {
-    /// For blocks of this many tokens, 0 where the trace has none.
+    /// Returns a tally for blocks of this many tokens, 0 where the trace has none.
     fn new(block_tokens: u32, most: usize) -> Self {
         Self { block_tokens, most, met: Some(HashMap::new()), tokens: 0 }
     }

@@ -67,7 +67,7 @@ fn heights(rows: u16, charts: u16) -> Vec<u16> {
     (0..number).map(|place| rows / number + u16::from(place < rows % number)).collect()
 }
 
-/// All charts from the top on, each with its rank: the lowest matters most.
+/// Returns all charts from the top on, each with its rank: the lowest matters most.
 fn all(state: &ViewState<'_>, axis: TimeAxis) -> Vec<(u8, TimeChart)> {
     let (charts, snapshot) = (Charts { state, axis }, &state.snapshot);
     let ttft = charts.latency("TTFT ms", Metric::Ttft, |second| second.ttft, &snapshot.ttft);
@@ -114,7 +114,7 @@ impl Charts<'_> {
         self.state.snapshot.server.gauges.get(&gauge).copied()
     }
 
-    /// From the median to the 99th percentile.
+    /// Returns a chart of a latency from the median to the 99th percentile.
     fn latency(
         self,
         name: &'static str,
@@ -198,7 +198,7 @@ impl Charts<'_> {
 }
 
 impl TimeAxis {
-    /// To the end of the load, and on while answers are awaited.
+    /// Returns the axis to the end of the load, and on while answers are awaited.
     fn new(state: &ViewState<'_>, columns: u16) -> Self {
         let end = state.watched.load_end(state.now, &state.snapshot).max(state.now).as_secs_f64();
         // An estimate moves: the axis follows it in round steps.
@@ -214,7 +214,7 @@ impl TimeAxis {
         self.column_of(moment.as_secs_f64())
     }
 
-    /// A column for each part of the run so far, of what `of` makes of the counts of that part and of its seconds.
+    /// A column for each part of the run so far. It is what `of` makes of the counts of that part and of its seconds.
     fn columns_of(
         self,
         state: &ViewState<'_>,

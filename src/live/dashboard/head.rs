@@ -14,7 +14,7 @@ use crate::live::wrap::wrapped;
 use crate::record::PlanFacts;
 use crate::units::{count, counted, spoken};
 
-/// From this many columns on, the time of day at which the load ends is shown.
+/// Columns from which on the time of day of the load's end is shown.
 const WIDE: u16 = 72;
 /// Longer runs are counted in minutes.
 const LONG_S: f64 = 600.0;
@@ -103,7 +103,7 @@ fn left(time: Duration) -> String {
     past(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }
 
-/// The elapsed time of a run that so many requests end, and what remains if it goes on as before.
+/// The elapsed time of a run that so many requests end, and the rest. The rest is what remains if it goes on as before.
 fn counted_out(now: Timestamp, end: Timestamp, ended: u64, requests: u64) -> String {
     let so_far = format!("{} of {} requests in {}", count(ended), count(requests), past(now.since(Timestamp::ZERO)));
     if ended == 0 { so_far } else { format!("{so_far} · about {} left", left(end.since(now))) }

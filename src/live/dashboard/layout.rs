@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use super::view_state::{ViewState, is_roomy};
 use super::{charts, head, latency, load, server};
 
-/// Columns of the load on a narrow and on a wide terminal, where the planned rate fits too.
+/// Columns of the load on a narrow and on a wide terminal. On the wide one the planned rate fits too.
 const NARROW: u16 = 22;
 const WIDE: u16 = 40;
 /// A terminal is wide from this number of columns on.

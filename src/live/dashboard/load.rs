@@ -9,7 +9,7 @@ use crate::live::watched::Paced;
 use crate::runner::{LiveRates, RECENT_S};
 use crate::units::{count, percent, three_digits};
 
-/// From this many columns on, details fit beside a figure.
+/// Columns from which on details fit beside a figure.
 const WIDE: u16 = 36;
 
 /// A figure and its details.

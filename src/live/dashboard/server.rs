@@ -55,7 +55,7 @@ fn joined(words: &[String]) -> String {
     words.join(" · ")
 }
 
-/// As many of the words, from the first on, as fit.
+/// Joins as many of the words as fit, from the first on.
 fn fitting(words: &[String], columns: usize) -> String {
     let fits = |&most: &usize| joined(&words[..most]).chars().count() <= columns;
     let most = (0..=words.len()).rev().find(fits).unwrap_or_default();

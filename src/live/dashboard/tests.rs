@@ -192,7 +192,7 @@ fn a_server_that_falls_behind_at_120_by_40() {
     insta::assert_snapshot!(picture(120, 40, &watched, 41.2, snapshot, &[]));
 }
 
-/// What exceeds its SLO is red, and nothing is where there are no colours.
+/// A figure that exceeds its SLO is red. Nothing is where there are no colours.
 #[test]
 fn a_breach_is_red() {
     let (watched, snapshot) = falling_behind();

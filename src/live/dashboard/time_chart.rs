@@ -14,8 +14,9 @@ pub(super) const MARGIN: u16 = LEGEND + SCALE + 2;
 const LEGEND: u16 = 15;
 const SCALE: u16 = 9;
 
-/// What is below, in eighths of a row, and what is above it, in quarters.
+/// Signs of the lower part of a column, in eighths of a row.
 const LOWER: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Signs of the upper part of a column, in quarters of a row.
 const UPPER: [&str; 5] = [" ", "⣀", "⣤", "⣶", "⣿"];
 const BOUND: &str = "╌";
 
@@ -26,11 +27,12 @@ const NEAR: f64 = 5.0;
 /// They are absent where nothing is known.
 pub(super) struct TimeChart {
     pub(super) name: &'static str,
-    /// What the lower and the upper part of a column are, now.
+    /// Legend of the lower part of a column, as it is now.
     pub(super) lower: Option<String>,
+    /// Legend of the upper part of a column, as it is now.
     pub(super) upper: Option<String>,
     pub(super) columns: Vec<Option<[f64; 2]>>,
-    /// What the figures should not exceed, smallest first.
+    /// Bounds that the figures should not exceed, smallest first.
     pub(super) bounds: Vec<f64>,
     /// The top of the scale, where it is always the same.
     pub(super) top: Option<f64>,
@@ -105,7 +107,7 @@ impl TimeChart {
             .collect()
     }
 
-    /// What is in one cell of a column, the lowest row being row 0.
+    /// Returns the sign and style of a cell of a column, the lowest row being 0.
     fn cell(&self, scale: &Scale, row: u16, heights: Option<[f64; 2]>, theme: Theme) -> (&'static str, Style) {
         let [lower, upper] = heights.unwrap_or_default();
         let lower_part = LOWER[scale.filled(lower, row, 8)];
@@ -122,7 +124,7 @@ impl TimeChart {
         (" ", Style::new())
     }
 
-    /// Red over the largest bound, yellow over the smallest.
+    /// Returns the style of a value: red over the largest bound, yellow over the smallest.
     fn style(&self, value: f64, colour: Color, theme: Theme) -> Style {
         match (self.bounds.first(), self.bounds.last()) {
             (_, Some(&largest)) if value > largest => theme.coloured(Color::Red),
@@ -157,8 +159,7 @@ impl Scale {
         }
     }
 
-    /// How many of the `parts` of a cell of this row are filled by a column of this height. A figure that is
-    /// not zero is seen.
+    /// Returns how many of the `parts` of a cell a column of this height fills. A figure that is not zero is seen.
     fn filled(&self, value: f64, row: u16, parts: usize) -> usize {
         if value <= 0.0 {
             return 0;
@@ -167,7 +168,7 @@ impl Scale {
         height.saturating_sub(usize::from(row) * parts).min(parts)
     }
 
-    /// What is written beside a row, and the sign of the axis there.
+    /// Returns what is written beside a row, and the sign of the axis there.
     fn label(&self, row: u16) -> (String, &'static str) {
         let line = self.lines.iter().rev().find(|(line, _)| *line == row);
         match line {

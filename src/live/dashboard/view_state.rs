@@ -13,7 +13,7 @@ use crate::live::watched::WatchedRun;
 use crate::runner::Snapshot;
 use crate::units::steers;
 
-/// From this many rows on, parts have headings and all latencies are shown.
+/// Rows from which on parts have headings and all latencies are shown.
 const ROOMY: u16 = 18;
 
 /// Everything that one frame of the dashboard shows.

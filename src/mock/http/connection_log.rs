@@ -28,7 +28,7 @@ struct Notes {
     record: Option<Record>,
     /// Writes from this index on are not done.
     undone: usize,
-    /// When the socket last took bytes.
+    /// Moment when the socket last took bytes.
     taken: Timestamp,
     /// The socket must end with a reset.
     cut: bool,

@@ -9,13 +9,13 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::clock::Timestamp;
 use crate::simulator::TokenEvent;
 
-/// Why an answer ended, as vLLM's `finished_reason`.
+/// Reason why an answer ended, as vLLM's `finished_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Finish {
-    /// By itself.
+    /// Answer that ended by itself.
     Stop,
-    /// At the request's limit.
+    /// Answer that ended at the request's limit.
     Length,
     /// Its client went away.
     Abort,

@@ -19,7 +19,7 @@ pub(crate) struct ReplyChoice {
     pub(crate) text: Text,
     /// Its tokens when it is complete.
     pub(crate) planned: u32,
-    /// Why it then ends.
+    /// Reason why it then ends.
     pub(crate) finish: Finish,
     /// The stop text that ended it.
     pub(crate) stop_reason: Option<String>,

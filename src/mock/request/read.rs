@@ -8,7 +8,7 @@ use super::shape::AnswerFormat;
 use crate::engine::{AnswerForm, Endpoint, PromptForm};
 use crate::mock::refusal::Refusal;
 
-/// Which events of an answer carry token counts.
+/// Events of an answer that carry token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UsageIn {
     None,
@@ -123,7 +123,7 @@ fn prompts(fields: &mut BodyFields<'_>, form: PromptForm) -> Vec<PromptTokens> {
     }
 }
 
-/// How the answer is sent, and its usage.
+/// Reads how the answer is sent, and its usage.
 fn form(fields: &mut BodyFields<'_>) -> (AnswerForm, UsageIn) {
     if !fields.flag("stream") {
         return (AnswerForm::Whole, UsageIn::Last);
@@ -159,7 +159,7 @@ const MOST_CHOICES: u32 = 128;
 const MOST_OF_REQUEST: usize = 4_096;
 
 impl ServedModels<'_> {
-    /// Index of the adapter that is asked for; `None` for the model itself or without a name.
+    /// Index of the adapter that is asked for. It is `None` for the model itself or without a name.
     pub(crate) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
         match asked {
             Some(asked) if asked != self.model => match self.adapters.iter().position(|name| name == asked) {

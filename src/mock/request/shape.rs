@@ -9,7 +9,7 @@ use crate::workload::JsonSchema;
 /// The format that a request asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AnswerFormat {
-    /// The schema of the text, or of the arguments of a call; `None` for free text.
+    /// The schema of the text, or of the arguments of a call. It is `None` for free text.
     pub(super) schema: Option<Value>,
     /// The tool that is called.
     pub(crate) tool: Option<String>,

@@ -45,7 +45,7 @@ impl TruthLog {
         Self { clock, model, kept: Mutex::default(), file: Mutex::default() }
     }
 
-    /// From now on writes to the file at `path` too, replacing what is there.
+    /// Writes to the file at `path` too from now on, replacing what is there.
     pub(crate) fn write_to(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         writeln!(file, "{}", self.header(0))?;

@@ -19,11 +19,11 @@ pub(crate) struct Record {
     pub(crate) path: &'static str,
     /// HTTP status of the answer; `None` when none was sent.
     pub(crate) status: Option<u16>,
-    /// When its body had been read.
+    /// Moment when its body had been read.
     pub(crate) read_ns: Timestamp,
-    /// When it entered the server's queue.
+    /// Moment when it entered the server's queue.
     pub(crate) queued_ns: Option<Timestamp>,
-    /// When its first choice left the queue.
+    /// Moment when its first choice left the queue.
     pub(crate) scheduled_ns: Option<Timestamp>,
     /// Tokens of all its prompts.
     pub(crate) prompt_tokens: u64,
@@ -33,9 +33,9 @@ pub(crate) struct Record {
     pub(crate) answer_tokens: u64,
     /// Writes in order.
     pub(crate) writes: Vec<Write>,
-    /// When the last byte was written or the connection was gone.
+    /// Moment when the last byte was written or the connection was gone.
     pub(crate) ended_ns: Timestamp,
-    /// How it ended; `None` before that.
+    /// End that it came to; `None` before that.
     pub(crate) end: Option<End>,
     /// Injected faults.
     pub(crate) faults: Vec<String>,
@@ -44,16 +44,16 @@ pub(crate) struct Record {
 /// Tokens written to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Write {
-    /// When the tokens were due.
+    /// Moment when the tokens were due.
     pub(crate) due_ns: Timestamp,
-    /// When the operating system had taken their bytes; `None` when it never did.
+    /// Moment when the operating system had taken their bytes; `None` when it never did.
     pub(crate) done_ns: Option<Timestamp>,
     pub(crate) tokens: u32,
     /// Choice index.
     pub(crate) choice: usize,
 }
 
-/// How a request ended.
+/// End that a request came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum End {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::units::count;
 
-/// What a run log has lost since it was written, or has beside it. Nothing, for nearly all.
+/// Losses of a run log since it was written, and what it has beside. Nearly all logs have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LogDamage {

@@ -44,7 +44,7 @@ pub(super) enum StoredLine {
 }
 
 impl StoredLine {
-    /// The same as it would be written.
+    /// Returns the line as it would be written.
     pub(super) fn as_line(&self) -> LogLine<'_> {
         match self {
             Self::Header(header) => LogLine::Header(header),

@@ -120,7 +120,7 @@ fn shard_of(part: &NamedLog) -> Result<Shard, String> {
     Err(format!("{name} {ended}, so the load was not the planned one\nhint: run all shards again, together"))
 }
 
-/// The same log on a clock whose zero is `by` earlier, but for its records.
+/// Returns the log on a clock whose zero is `by` earlier, but for its records.
 fn later(mut log: RunLog, by: Duration) -> RunLog {
     if by.is_zero() {
         return log;

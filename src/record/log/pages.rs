@@ -25,10 +25,10 @@ const WIDEST: usize = 1 << 20;
 /// Pages that stay in memory, about 100 MB: what is near one another in the schedule, or in sessions of the
 /// same time, ends near one another.
 const CACHED: usize = 256;
-/// Bytes of a full disk that are given back, so that the files of the run's figures have room.
+/// Bytes of a full disk that are given back. They are room for the files of the run's figures.
 const GIVEN_BACK: u64 = 16 << 20;
 
-/// What the records of a log take of [`ROOM`].
+/// The part of [`ROOM`] that the records of a log take.
 #[derive(Debug)]
 pub(super) struct Room {
     /// Bytes of memory that all logs may take before this one packs its records.

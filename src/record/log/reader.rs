@@ -30,7 +30,7 @@ impl RunLog {
         Self::read_with(path, ROOM)
     }
 
-    /// The same with `room` for the records of all logs that are in use.
+    /// Reads a log as [`Self::read`], with `room` for the records of all logs in use.
     pub(crate) fn read_with(path: &Path, room: u64) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
         let file = File::open(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;

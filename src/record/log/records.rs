@@ -143,7 +143,7 @@ impl Records {
         keys.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// Those at `places`.
+    /// Returns the records at `places`.
     pub(crate) fn in_places<'a>(&'a self, places: &'a [u32]) -> impl ExactSizeIterator<Item = RecordRef<'a>> + Clone {
         places.iter().map(|&place| self.at(place as usize))
     }

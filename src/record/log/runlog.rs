@@ -32,9 +32,9 @@ pub struct RunLog {
     pub unended: Vec<UnendedRequest>,
     /// How the run ended; absent when it was cut off.
     pub footer: Option<RunFooter>,
-    /// What the log has lost since it was written; never stored.
+    /// Losses of the log since it was written; never stored.
     pub damage: LogDamage,
-    /// What came of holding the records to their plan; absent until somebody has done so, and never stored.
+    /// The result of holding the records to their plan. Absent until somebody has done so, and never stored.
     pub plan_check: Option<PlanCheck>,
 }
 
@@ -46,7 +46,7 @@ pub enum RunLogError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A line is invalid.
@@ -56,7 +56,7 @@ pub enum RunLogError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault of the line.
         message: String,
     },
     /// The header says what no run can have.
@@ -67,7 +67,7 @@ pub enum RunLogError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the header.
         message: String,
     },
     /// A line that is to be written says what no run can have, and is not written.
@@ -75,7 +75,7 @@ pub enum RunLogError {
     Impossible {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the line.
         message: String,
     },
     /// A newer program wrote the file.

@@ -38,7 +38,7 @@ fn checksum(text: &[u8], run: u32) -> u32 {
     sum.finalize()
 }
 
-/// What the end of a line says.
+/// The state of the seal at the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seal {
     /// Nothing: the line has no number and no checksum, as before schema 6.

@@ -16,7 +16,8 @@ const PARAMETERS: &str = "the parameters of requests";
 /// Reads a fact as JSON.
 type ReadFact = fn(&RunHeader) -> Value;
 
-/// What the shards of one run have in common: plan, server and rules, each with the cure where it differs.
+/// Facts that the shards of one run have in common. They are plan, server and rules, each with the cure where it
+/// differs.
 ///
 /// The salt may differ unless prompts share prefixes: it makes no prompt warmer. So may calibrations, objectives,
 /// hosts and stamp sources: merging keeps the worst of them, or all.

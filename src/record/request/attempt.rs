@@ -34,7 +34,7 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptKind {
-    /// It is the request itself.
+    /// The attempt is the request itself.
     First,
     /// The attempt before it failed.
     Retry,
@@ -48,14 +48,14 @@ pub enum AttemptKind {
 pub enum AttemptEnd {
     /// Its answer came whole: it is that of the request.
     Answered,
-    /// It failed.
+    /// The attempt failed.
     Failed(FailureKind),
     /// The client stopped waiting for it, because another attempt gave a token first or the run ended.
     Cancelled,
 }
 
 impl FailureKind {
-    /// The name by which a client retries it, if it is of a kind that a client may retry.
+    /// Returns the name by which a client retries it, if a client may retry its kind.
     pub const fn retry_cause(self) -> Option<RetryCause> {
         match self {
             Self::HttpStatus(status) => Some(RetryCause::Status(status)),

@@ -30,7 +30,7 @@ pub struct CheckRecord {
 pub enum CheckResult {
     /// The answer meets every expectation.
     Passed,
-    /// It does not.
+    /// The answer does not meet every expectation.
     Unmet {
         /// The first unmet expectation, to follow "the answer".
         why: String,

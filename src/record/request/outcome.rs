@@ -87,10 +87,10 @@ pub enum FailureKind {
     TimeoutBetweenTokens,
     /// The whole answer took longer than the limit.
     TimeoutTotal,
-    /// This machine had no free file descriptor or local port left for another connection, or the answers in
-    /// flight took more memory than they may.
+    /// Lack of file descriptors, local ports or memory on this machine. No descriptor or port was free for another
+    /// connection, or the answers in flight took more memory than they may.
     ClientLimit,
-    /// This program itself failed; please report it.
+    /// A failure of this program itself; please report it.
     Internal,
 }
 
@@ -132,16 +132,16 @@ impl fmt::Display for FailureKind {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Validity {
-    /// It is.
+    /// The answer is in the format.
     Valid,
-    /// It is complete and is not.
+    /// The answer is complete and not in the format.
     Invalid {
         /// Why not.
         fault: ShapeFault,
     },
-    /// It was cut at its length limit, which says nothing about the format.
+    /// The answer was cut at its length limit, which says nothing about the format.
     CutAtLimit,
-    /// It is incomplete.
+    /// The answer is incomplete.
     NotCompleted,
 }
 

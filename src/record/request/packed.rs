@@ -40,7 +40,7 @@ impl PackedRecords {
         self.len += 1;
     }
 
-    /// The same as bytes.
+    /// Returns the records as bytes.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let forms = serde_json::to_vec(&self.forms).unwrap_or_default();
         let mut all = Vec::with_capacity(forms.len() + self.bytes.len() + 8);

@@ -23,7 +23,7 @@ use crate::workload::Priority;
 pub struct RequestRecord {
     /// Position in the schedule, from 0; for a later turn of a session see [`Turn::index_of`].
     pub index: u64,
-    /// Which part of the run it belongs to.
+    /// The part of the run that it belongs to.
     pub phase: Phase,
     /// Index of its class in the workload's list.
     pub class: u16,
@@ -45,7 +45,7 @@ pub struct RequestRecord {
     /// Its server: the place in [`RunHeader::engines`](crate::record::RunHeader::engines).
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub target: u16,
-    /// What its answer counts as.
+    /// The kind of work that its answer counts as.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub work: WorkKind,
     /// Requested prompt tokens, including a shared prefix and previous turns.
@@ -125,9 +125,10 @@ pub struct RequestRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostConnection {
-    /// Before the request was due.
+    /// The time before the request was due.
     Idle,
-    /// As the request was sent, before a byte of an answer: it was sent again. Its stamps count from the first sending.
+    /// The moment at which the request was sent, before a byte of an answer. The request was sent again; its stamps
+    /// count from the first sending.
     AsSent,
 }
 
@@ -137,9 +138,9 @@ pub enum LostConnection {
 pub struct UnendedRequest {
     /// Its index.
     pub index: u64,
-    /// Which part of the run it belongs to.
+    /// The part of the run that it belongs to.
     pub phase: Phase,
-    /// When it was dispatched.
+    /// The moment when it was dispatched.
     #[serde(rename = "dispatched_ns")]
     pub dispatched: Timestamp,
 }
@@ -297,7 +298,7 @@ impl RequestRecord {
     }
 }
 
-/// What an answer counts as.
+/// The kind of work that an answer counts as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkKind {

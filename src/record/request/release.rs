@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
-/// What releases a request.
+/// The event that releases a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Release {
@@ -14,7 +14,7 @@ pub enum Release {
     At(Timestamp),
     /// The ends of other requests.
     After {
-        /// Those that it waits for.
+        /// The requests that it waits for.
         of: Join,
         /// The delay after the end that releases it, nanoseconds.
         delay_ns: u64,

@@ -113,8 +113,8 @@ pub struct ServerCounters {
     pub cache_hits: Option<u64>,
 }
 
-/// What this machine can measure: calibrated shortly before a run against a server of known streams inside the same
-/// process.
+/// The capacity of this machine to measure. It is calibrated shortly before a run against a server of known streams
+/// inside the same process.
 ///
 /// Costs are CPU time of the one thread that writes requests and reads answers, so its capacity is one second divided
 /// by them.
@@ -162,7 +162,7 @@ fn per_second(cpu_ns: u64) -> f64 {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
-    /// Which of them, from 1.
+    /// The number of this share, from 1.
     pub number: u64,
     /// How many there are.
     pub of: u64,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::engine_kind::EngineKind;
 use super::fact::Fact;
 
-/// What the operator says about the measured server. Nothing here changes what is sent.
+/// The operator's facts about the measured server. Nothing here changes what is sent.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -50,7 +50,7 @@ impl DeploymentFacts {
         *self == Self::default()
     }
 
-    /// What an hour of all accelerators costs, where their price and their number are given.
+    /// Returns the cost of an hour of all accelerators, where their price and their number are given.
     pub fn cost_per_hour(&self) -> Option<f64> {
         Some(self.gpu_hour? * f64::from(self.gpus.filter(|&gpus| gpus > 0)?))
     }

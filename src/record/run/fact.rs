@@ -51,11 +51,11 @@ pub enum Fact {
     Cuda,
     /// The version of the accelerator's driver.
     Driver,
-    /// What joins the accelerators.
+    /// The interconnect of the accelerators.
     Interconnect,
-    /// What lies between client and server.
+    /// The network between client and server.
     Network,
-    /// Where the weights are loaded from.
+    /// The place where the weights are loaded from.
     Storage,
     /// The version of the server.
     EngineVersion,

@@ -44,7 +44,7 @@ pub struct RunHeader {
     /// requests are routed.
     #[serde(alias = "engine", deserialize_with = "engine::one_or_more")]
     pub engines: Vec<EngineFacts>,
-    /// What the operator says about the deployment.
+    /// The operator's facts about the deployment.
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
     pub deployment: DeploymentFacts,
     /// Limits of the client.
@@ -103,7 +103,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// So many runs at most replace others that were spoiled.
+    /// Most runs that replace others which were spoiled.
     pub const MOST_SPARE: u64 = 2;
 }
 
@@ -140,7 +140,7 @@ impl PlanFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptFacts {
-    /// What counted their tokens.
+    /// The method that counted their tokens.
     pub method: PromptMethod,
     /// Changes every prompt from run to run, so that no prefix cache is warm by accident.
     pub salt: u64,
@@ -188,7 +188,7 @@ pub enum PromptMethod {
 pub struct ClientLimits {
     /// Most requests in flight; the others wait, and their wait counts in latency.
     pub max_concurrency: Option<u64>,
-    /// The same of classes, by their names.
+    /// Most requests in flight of classes, by their names. The others wait, and their wait counts in latency.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class_concurrency: BTreeMap<String, u64>,
     /// Seconds to the first token, from dispatch or from admission under the cap.
@@ -305,11 +305,11 @@ pub struct RunFooter {
 pub struct BreakerTrip {
     /// Its condition, as typed.
     pub breaker: String,
-    /// When it ended the run.
+    /// The moment when it ended the run.
     #[serde(rename = "at_ns")]
     #[cfg_attr(test, schemars(with = "u64"))]
     pub at: Timestamp,
-    /// What it found, in words.
+    /// The finding of the breaker, in words.
     pub found: String,
 }
 

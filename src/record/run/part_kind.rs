@@ -10,7 +10,7 @@ pub enum PartKind {
     Class,
     /// Their priority.
     Priority,
-    /// Whose they are.
+    /// Their tenant.
     Tenant,
     /// The model that they ask for.
     Model,

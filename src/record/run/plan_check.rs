@@ -1,16 +1,16 @@
 //! What came of holding the records of a run to its plan.
 
-/// What came of holding the records of a run to its plan, drawn again from the header.
+/// The result of holding the records of a run to its plan. The plan is drawn again from the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanCheck {
-    /// They are the plan's.
+    /// The records are the plan's.
     Held {
         /// Records that were compared.
         records: u64,
-        /// What could not be compared, and why; empty where all was.
+        /// Parts that could not be compared, and why. Empty where all was.
         unchecked: Vec<String>,
     },
-    /// They are not.
+    /// The records are not the plan's.
     Differs {
         /// Records, and facts of the header, that differ.
         number: u64,

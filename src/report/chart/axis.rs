@@ -6,13 +6,14 @@ use crate::units::count;
 const TICKS: usize = 6;
 /// Fewer ticks than these leave an axis unreadable.
 const FEWEST: usize = 3;
-/// Beyond this a figure is none, and below its inverse it is nothing: what a damaged file may hold.
+/// Largest figure: what lies beyond it is none, and below its inverse is nothing. A damaged file may hold such.
 const LARGEST: f64 = 1e300;
 /// The shortest axis as a share of its larger end: on a shorter one ticks would fall together.
 const SHORTEST: f64 = 1e-9;
-/// The largest value divided by the smallest from which on a linear axis hides the small ones.
+/// Ratio of largest to smallest value from which on a linear axis hides small ones.
 const WIDE: f64 = 12.0;
-/// The same up to which a logarithmic axis is as good as a linear one, and has hardly a tick.
+/// Ratio of largest to smallest value up to which a linear axis is as good. A logarithmic one is no better there, and
+/// has hardly a tick.
 const NARROW: f64 = 1.8;
 
 /// An axis with its title.
@@ -32,7 +33,7 @@ enum Scale {
 }
 
 impl Axis {
-    /// From 0 to beyond the largest of `values`.
+    /// Returns an axis from 0 to beyond the largest of `values`.
     pub(crate) fn from_zero(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let high = finite(values).fold(0.0, f64::max);
         Self::linear(title, 0.0, if high > 0.0 { high * 1.06 } else { 1.0 })
@@ -45,7 +46,8 @@ impl Axis {
         Self::linear(title, low - room, high + room)
     }
 
-    /// From 0, or logarithmic where the values above 0 lie so far apart that a linear axis would hide the small ones.
+    /// Returns an axis from 0, or a logarithmic one. It is logarithmic where the values above 0 lie so far apart that a
+    /// linear axis would hide the small ones.
     pub(crate) fn fitting(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = finite(values).collect();
         let above = ends(values.iter().copied().filter(|value| *value > 1.0 / LARGEST));
@@ -69,12 +71,12 @@ impl Axis {
         Self { title: format!("{title} (log)"), scale: Scale::Logarithmic, low, high }
     }
 
-    /// From `low` to `high` and no further.
+    /// Returns an axis from `low` to `high` and no further.
     pub(crate) fn between(title: &str, low: f64, high: f64) -> Self {
         Self::linear(title, low, if high > low { high } else { low + 1.0 })
     }
 
-    /// Of things that are counted, from 1 to `last`.
+    /// Returns an axis of things that are counted, from 1 to `last`.
     pub(crate) fn counted(title: &str, last: u64) -> Self {
         let (low, high) = (0.6, last.max(1) as f64 + 0.4);
         Self { title: title.to_owned(), scale: Scale::Counted, low, high }
@@ -95,7 +97,7 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Where a value lies between the ends, 0 to 1; beyond them at the nearer one.
+    /// Returns where a value lies between the ends, 0 to 1; beyond them at the nearer one.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.high };
         match self.scale {
@@ -104,8 +106,8 @@ impl Axis {
         }
     }
 
-    /// What turns places between `from` and `to` into values, for a script: both, the values there, and the
-    /// kind of scale.
+    /// Returns the text by which a script turns places between `from` and `to` into values. It holds both, the values
+    /// there, and the kind of scale.
     pub(super) fn scale(&self, from: f64, to: f64) -> String {
         let kind = if self.scale == Scale::Logarithmic { "log" } else { "linear" };
         format!("{from:.1} {to:.1} {:e} {:e} {kind}", self.low, self.high)
@@ -128,9 +130,9 @@ impl Axis {
     }
 }
 
-/// Multiples of the smallest step of 1, 2 or 5 times a power of ten, no smaller than `least_step`, that has
-/// at most `most` of them from `low` to `high` (after Heckbert, *Nice Numbers for Graph Labels*, Graphics
-/// Gems, 1990).
+/// Multiples of a round step from `low` to `high`, at most `most` of them. The step is the smallest of 1, 2 or 5 times
+/// a power of ten, no smaller than `least_step`, that has no more (after Heckbert, *Nice Numbers for Graph Labels*,
+/// Graphics Gems, 1990).
 fn nice_numbers(low: f64, high: f64, most: usize, least_step: f64) -> Vec<f64> {
     let power = ((high - low) / most as f64).log10().floor();
     let steps = (0..3).flat_map(|more| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powf(power + f64::from(more))));
@@ -158,7 +160,7 @@ fn round_figures(low: f64, high: f64) -> Vec<f64> {
     (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
 }
 
-/// A tick with as many decimals as tell it from the others, which are `step` away or further.
+/// A tick with as many decimals as tell it from the others. These are `step` away or further.
 fn tick_label(value: f64, step: f64) -> String {
     let exact = step.abs() * 1e-3;
     let size = value.abs();
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(decades, ["0.1", "1", "10"]);
     }
 
-    /// What only a damaged file holds.
+    /// Figures that only a damaged file holds.
     #[test]
     fn figures_beyond_all_measure_have_an_axis() {
         let wild = [f64::MAX, f64::MIN_POSITIVE, -f64::MAX, 5e-324];

@@ -20,10 +20,10 @@ pub(super) const BOTTOM: f64 = 44.0;
 const LINE: f64 = 16.0;
 /// Approximate width of a character.
 pub(super) const CHARACTER: f64 = 7.0;
-/// The same of a legend on a narrow page, whose letters are larger.
+/// Approximate width of a character of a legend on a narrow page. Its letters are larger.
 const LEGEND_CHARACTER: f64 = 8.0;
 
-/// Where values lie on a panel.
+/// Places of values on a panel.
 pub(super) struct Frame<'a> {
     pub(super) x: &'a Axis,
     /// `None` where the panel has rows.
@@ -89,7 +89,7 @@ impl Frame<'_> {
     }
 }
 
-/// Names of series beside their shapes from the line at `top` down, and the height of these lines; one series
+/// Names of series beside their shapes from the line at `top` down. It comes with the height of these lines; one series
 /// needs no name.
 pub(super) fn legend(names: &[(Sign, &str)], top: f64, width: f64) -> (Markup, f64) {
     if names.len() < 2 {
@@ -120,7 +120,7 @@ pub(super) fn n(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// Of `ticks`, ascending, those whose labels do not run into the one before them on an axis so wide.
+/// Returns the ticks whose labels do not run into the one before them. `ticks` ascend, and the axis is so wide.
 fn apart(ticks: Vec<(f64, String)>, width: f64) -> Vec<(f64, String)> {
     let mut taken = f64::NEG_INFINITY;
     let clear = |(place, label): &(f64, String)| {

@@ -8,14 +8,14 @@ pub(crate) struct Levels {
     pub(crate) values: Vec<Value>,
 }
 
-/// How values over time are drawn.
+/// Form in which values over time are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LevelStyle {
-    /// Each as a level over its stretch.
+    /// Levels, each over its stretch.
     Steps,
-    /// The same, filled down to the axis.
+    /// Levels over their stretches, filled down to the axis.
     Area,
-    /// Joined by a line from the middle of each stretch to that of the next.
+    /// Line from the middle of each stretch to that of the next.
     Line,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Value {
 }
 
 impl Levels {
-    /// Its values in groups of stretches that touch.
+    /// Returns the values in groups of stretches that touch.
     fn groups(&self) -> impl Iterator<Item = &[Value]> {
         let touch = |a: &Value, b: &Value| b.from - a.to < self.across + 1e-6;
         self.values.chunk_by(touch)

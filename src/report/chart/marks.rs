@@ -8,7 +8,7 @@ use super::palette::{Palette, Sign};
 use super::plot::{Bar, LineStyle, Point, RowSpan, Series, SeriesForm};
 
 impl Series {
-    /// Its shape in the legend; nothing where it has no name.
+    /// Returns the shape in the legend; nothing where the series has no name.
     pub(super) fn sign(&self) -> Option<Sign> {
         let sign = match &self.form {
             SeriesForm::Points { .. } | SeriesForm::Curve { .. } | SeriesForm::Dots(_) => Sign::Mark,

@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-/// A colour of the palette of Okabe and Ito (*Color Universal Design*, 2008), which colour-blind readers
-/// distinguish, with a shape of its own.
+/// A colour that colour-blind readers distinguish, with a shape of its own. The palette is that of Okabe and Ito
+/// (*Color Universal Design*, 2008).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Palette {
     First,
     Second,
     Third,
     Fourth,
-    /// For comparison, in the background.
+    /// Faint colour of what is drawn for comparison, in the background.
     Faint,
     /// Failures.
     Failure,
@@ -50,10 +50,10 @@ impl Sign {
 }
 
 impl Palette {
-    /// Those of series, in their order.
+    /// Colours of series, in their order.
     pub(crate) const SERIES: [Self; 4] = [Self::First, Self::Second, Self::Third, Self::Fourth];
 
-    /// Its class in the page's style.
+    /// Returns the colour's class in the page's style.
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::First => "i0",
@@ -84,7 +84,7 @@ impl Palette {
         html! { path class={ "mark hollow " (self.class()) } d=(arrow) {} }
     }
 
-    /// Its shape around a point.
+    /// Draws the colour's shape around a point.
     pub(super) fn mark(self, (x, y): (f64, f64)) -> Markup {
         let (form, path) = match self {
             Self::First | Self::Faint => {

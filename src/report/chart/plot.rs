@@ -6,7 +6,7 @@ use super::palette::Palette;
 
 /// A chart: one x axis with one or more panels above it.
 pub(crate) struct Plot {
-    /// What it shows, for a reader who has it read out.
+    /// Description of what it shows, for a reader who has it read out.
     pub(crate) description: String,
     pub(crate) width: Width,
     pub(crate) x: Axis,
@@ -17,7 +17,7 @@ pub(crate) struct Plot {
     pub(crate) slots: Vec<Slot>,
 }
 
-/// How much of the page a chart takes.
+/// Share of the page that a chart takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     Column,
@@ -31,7 +31,7 @@ pub(crate) struct Panel {
     pub(crate) rules: Vec<ReferenceLine>,
 }
 
-/// What lies along the height of a panel.
+/// Scale or rows along the height of a panel.
 pub(crate) enum Vertical {
     Scale(Axis),
     /// One row for each name; a point's `y` is the number of its row, and its interval lies along the x axis.
@@ -41,9 +41,9 @@ pub(crate) enum Vertical {
 /// A row of a panel.
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Its figures in words.
+    /// Figures of the row in words.
     pub(crate) words: String,
-    /// Moments within it for a script to list and to draw, milliseconds after `zero` on an x axis of seconds.
+    /// Moments within it for a script to list and to draw. They are milliseconds after `zero` on an x axis of seconds.
     pub(crate) moments_ms: Vec<f64>,
     pub(crate) zero: f64,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Series {
     pub(crate) form: SeriesForm,
 }
 
-/// How a series is drawn.
+/// Form in which a series is drawn.
 pub(crate) enum SeriesForm {
     /// Points with their intervals, joined in their order.
     Points { points: Vec<Point>, line: LineStyle },
@@ -71,7 +71,7 @@ pub(crate) enum SeriesForm {
     Levels(Levels),
 }
 
-/// How points are joined.
+/// Way in which points are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineStyle {
     Solid,
@@ -125,7 +125,7 @@ pub(crate) struct Zone {
     pub(crate) label: String,
 }
 
-/// Why a stretch stands out.
+/// Reason why a stretch stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ZoneKind {
     /// The reader should look at it.
@@ -134,9 +134,9 @@ pub(crate) enum ZoneKind {
     Met,
     /// Demands are missed there.
     Missed,
-    /// Nothing in it counts.
+    /// Stretch in which nothing counts.
     Uncounted,
-    /// Its figures are not trusted.
+    /// Stretch whose figures are not trusted.
     Doubtful,
 }
 
@@ -230,8 +230,8 @@ impl Series {
         points.flat_map(|point| [Some(along(point)), point.low, point.high]).flatten().collect()
     }
 
-    /// Makes arrows at the top, at `most` or else at the highest point, of what lies above it and of what is
-    /// known only from below, which might else seem to fall; says whether there is any.
+    /// Makes arrows at the top of points above it or known only from below. The top is `most`, or else the highest
+    /// point; points known only from below might else seem to fall. Says whether there is any.
     pub(crate) fn raise(series: &mut [Self], most: Option<f64>) -> bool {
         let drawn = || series.iter().flat_map(Self::marked).map(|point| point.y);
         let (highest, mut any) = (most.unwrap_or_else(|| drawn().fold(0.0, f64::max)), false);

@@ -19,7 +19,7 @@ const ROOM: f64 = 4.0;
 /// The furthest that a label stands from where it would stand alone, in lines.
 const FURTHEST: u8 = 12;
 
-/// Where on the chart a line is.
+/// Course of a line on the chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Course {
     Across { y: f64 },
@@ -68,7 +68,7 @@ pub(super) fn draw(rules: &[ReferenceLine], drawn: &[Vec<(f64, f64)>], frame: &F
 }
 
 impl Course {
-    /// From where to where it is drawn.
+    /// Returns the ends between which it is drawn.
     fn ends(self, within: Patch) -> (f64, f64, f64, f64) {
         match self {
             Self::Across { y } => (within.left, within.right, y, y),
@@ -182,7 +182,7 @@ fn lay_out(courses: &[Course], texts: &[String], within: Patch, drawn: &[(f64, f
 mod tests {
     use super::*;
 
-    /// As large as the ground of a chart in a column.
+    /// Patch as large as the ground of a chart in a column.
     const WITHIN: Patch = Patch { left: 60.0, right: 424.0, top: 40.0, bottom: 256.0 };
 
     fn placed(courses: &[Course], labels: &[&str]) -> Vec<Patch> {
@@ -201,7 +201,7 @@ mod tests {
         placed
     }
 
-    /// Bounds of one latency that lie within three units, as 95, 97 and 100 ms do on a wide axis.
+    /// Bounds of one latency that lie within three units on a wide axis. Such are 95, 97 and 100 ms.
     #[test]
     fn bounds_near_one_another_have_labels_beside_one_another() {
         let courses = [100.0, 101.5, 103.0].map(|y| Course::Across { y });

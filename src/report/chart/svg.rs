@@ -16,7 +16,7 @@ const PANEL: f64 = 74.0;
 /// Height of a row in a column, and in a chart as wide as the page.
 const ROW: f64 = 26.0;
 const NARROW_ROW: f64 = 13.0;
-/// Room above a panel for the title of its axis, or for the label of a zone over rows.
+/// Room above a panel for the title of its axis. Over rows it is for the label of a zone.
 const TITLE: f64 = 30.0;
 const ROWS_TITLE: f64 = 20.0;
 /// Room between panels.
@@ -123,7 +123,7 @@ impl Plot {
 }
 
 impl Zone {
-    /// From the top of a panel to its bottom; over rows with its label above it.
+    /// Draws it from the top of a panel to its bottom; over rows with its label above it.
     fn draw(&self, frame: &Frame<'_>) -> Markup {
         let (from, to) = (frame.across(self.from), frame.across(self.to));
         html! {

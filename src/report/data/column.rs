@@ -8,15 +8,15 @@ use crate::clock::Timestamp;
 
 /// A column of a table whose rows are `R`. Every format of the table has the same columns under the same names.
 pub(super) struct DataColumn<R> {
-    /// Its name, which ends in its unit where it has one.
+    /// Name of the column, which ends in its unit where it has one.
     pub(super) name: Words,
     pub(super) unit: Unit,
     pub(super) meaning: Words,
-    /// How it is read, and so its type.
+    /// Way in which it is read, and so its type.
     pub(super) read: ReadAs<R>,
 }
 
-/// How a column is read from a row. What is not known is `None`, never 0.
+/// Way in which a column is read from a row. What is not known is `None`, never 0.
 pub(super) enum ReadAs<R> {
     Text(ReadText<R>),
     /// A count or a place.

@@ -69,7 +69,8 @@ pub(super) fn write<R>(
     writer.close().map(drop)
 }
 
-/// What a reader finds beside the rows: which program wrote them of which run, and what the columns mean.
+/// Returns the metadata that a reader finds beside the rows. It says which program wrote the rows of which run, and
+/// what the columns mean.
 fn about<R>(columns: &[DataColumn<R>], log: &RunLog) -> Vec<KeyValue> {
     let column =
         |column: &DataColumn<R>| json!({ "name": column.name, "unit": column.unit.sign, "meaning": column.meaning });

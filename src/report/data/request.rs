@@ -97,14 +97,14 @@ impl RequestRow<'_> {
         all.number(format!("{metric}_ms"), Unit::MILLISECONDS, formula, read)
     }
 
-    /// The least that a latency can be which is not known, because the request was cut off.
+    /// Adds the least that an unknown latency can be: the request was cut off.
     fn at_least(all: DataColumns<Self>, metric: Metric) -> DataColumns<Self> {
         let meaning = format!("Of one that was cut off: the least that {metric} can be");
         let read = move |row: &Self| row.latency.get(metric)?.bounds().0;
         all.number(format!("{metric}_at_least_ms"), Unit::MILLISECONDS, meaning, read)
     }
 
-    /// What was asked of it, and when what happened.
+    /// Returns the columns that say what was asked of a request, and when what happened.
     fn first_columns() -> DataColumns<Self> {
         DataColumns::<Self>::new()
             .whole("index", "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session", |row| {
@@ -153,7 +153,7 @@ impl RequestRow<'_> {
             .at("ended_s", "The stream closed, was cancelled or failed", |row| Some(row.ended))
     }
 
-    /// How many tokens it had, and how it ended.
+    /// Returns the columns that say how many tokens a request had, and how it ended.
     fn last_columns(before: DataColumns<Self>) -> DataColumns<Self> {
         before
             .tokens("input_tokens_asked", "Prompt tokens requested", |row| Some(row.input_tokens_asked.into()))
@@ -207,7 +207,7 @@ impl RequestRow<'_> {
     }
 }
 
-/// Why a request failed.
+/// Returns why a request failed.
 fn failure(record: &RequestRecord) -> Option<&Failure> {
     match &record.outcome {
         Outcome::Failed(failure) => Some(failure),

@@ -8,13 +8,13 @@ use crate::report::chart::Plot;
 /// A chart with its title, what to look for in it, and the figures behind it.
 pub(crate) struct Chart {
     pub(crate) title: String,
-    /// What to look for.
+    /// Hint at what to look for.
     pub(crate) hint: String,
     /// The picture, which only a page draws.
     pub(crate) plot: Plot,
     /// The figures behind the picture, which a page folds.
     pub(crate) behind: Option<Table>,
-    /// What a terminal draws in its place.
+    /// Bars that a terminal draws in its place.
     pub(crate) bars: Option<BarChart>,
 }
 
@@ -51,7 +51,7 @@ impl Chart {
 /// A chart of characters: a bar for each row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct BarChart {
-    /// What the bars show.
+    /// Heading that says what the bars show.
     pub(crate) heading: String,
     /// The bound that is drawn across the bars.
     pub(crate) bound: Option<f64>,

@@ -17,10 +17,10 @@ impl Tone {
     }
 }
 
-/// How much of a report must be asked for before a section, a row or a column is shown.
+/// Amount of a report that must be asked for before a section is shown. The same goes for a row or a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// Only a screen has it: the short form of what every fuller report says at length.
+    /// Short form for a screen of what every fuller report says at length.
     Brief,
     /// Always shown: a terminal has it within a screen, a page has it unfolded.
     Summary,
@@ -28,7 +28,7 @@ pub(crate) enum Level {
     Page,
     /// A terminal shows it with `--full`, a page and Markdown fold it.
     Detail,
-    /// To look something up: explanations and copies of files, which only a page holds.
+    /// Explanations and copies of files to look something up in; only a page holds them.
     Reference,
 }
 
@@ -37,17 +37,17 @@ pub(crate) enum Level {
 pub(crate) struct Note {
     pub(crate) kind: NoteKind,
     pub(crate) sentence: String,
-    /// What probably caused it.
+    /// Probable cause of what the sentence says.
     pub(crate) cause: Option<String>,
-    /// What counters say of the cause.
+    /// Statement of counters about the cause.
     pub(crate) counters: Option<String>,
-    /// What would confirm the cause.
+    /// Evidence that would confirm the cause.
     pub(crate) confirm: Option<String>,
-    /// What to do.
+    /// Advice on what to do.
     pub(crate) cure: Option<String>,
 }
 
-/// What a note is.
+/// Kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoteKind {
     /// A demand was met, was missed, or cannot be decided.
@@ -56,9 +56,9 @@ pub(crate) enum NoteKind {
     Error,
     /// The result is to be read with care.
     Warning,
-    /// Something could be better.
+    /// A thing that could be better.
     Advice,
-    /// For information.
+    /// Information.
     Info,
 }
 
@@ -136,7 +136,7 @@ impl Note {
         self
     }
 
-    /// What follows the sentence, each line with its label; the cure's label is an arrow.
+    /// Returns the lines that follow the sentence, each with its label. The cure's label is an arrow.
     pub(crate) fn follow_ups(&self) -> impl Iterator<Item = (&'static str, String)> {
         let lines = [
             ("likely:", self.cause.clone()),

@@ -8,10 +8,10 @@ use super::table::Table;
 use crate::guide::TOPICS;
 use crate::units::listed;
 
-/// What a result says.
+/// Content of a reported result.
 #[derive(Debug)]
 pub struct Document {
-    /// What the document is about: the heading of a page.
+    /// Subject of the document: the heading of a page.
     pub(crate) title: String,
     /// Whether all is well; absent where a result judges nothing.
     pub(crate) verdict: Option<VerdictLine>,
@@ -19,7 +19,7 @@ pub struct Document {
     pub(crate) headline: Option<KeyFigure>,
     /// One line that says what was measured.
     pub(crate) about: Option<String>,
-    /// When that was; a screen has no room for it.
+    /// Time of the measurement; a screen has no room for it.
     pub(crate) dated: Option<String>,
     pub(crate) sections: Vec<Section>,
 }
@@ -49,7 +49,7 @@ impl Document {
         self
     }
 
-    /// What was measured, and when.
+    /// Returns what was measured, and when.
     pub(crate) fn about_and_when(&self) -> impl Iterator<Item = &str> {
         self.about.as_deref().into_iter().chain(self.dated.as_deref())
     }
@@ -68,7 +68,7 @@ pub(crate) struct VerdictLine {
     pub(crate) tone: Tone,
     /// The verdict itself, such as `VALID`: the first word of every rendering.
     pub(crate) word: String,
-    /// What it rests on, without a full stop.
+    /// Grounds of the verdict, without a full stop.
     pub(crate) sentence: String,
 }
 
@@ -87,7 +87,7 @@ impl VerdictLine {
 /// Blocks under one heading.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// Absent: the section continues the one before it.
+    /// Heading of the section; absent where it continues the one before it.
     pub(crate) heading: Option<String>,
     pub(crate) level: Level,
     pub(crate) blocks: Vec<Block>,
@@ -110,7 +110,7 @@ impl Section {
         Self { level: Level::Reference, ..Self::summary(heading) }
     }
 
-    /// More under the heading before it, or, at the top of a document, under none.
+    /// Returns a section that continues the one before it. At the top of a document it is under no heading.
     pub(crate) const fn continued(level: Level) -> Self {
         Self { heading: None, level, blocks: Vec::new() }
     }
@@ -253,9 +253,9 @@ pub(crate) struct KeyFigure {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) unit: String,
-    /// What belongs to it: its interval, its mark, what it is compared with.
+    /// Lines that belong to the figure: its interval, its mark, what it is compared with.
     pub(crate) below: Vec<String>,
-    /// Only pages have it: elsewhere a table of the same level already holds it.
+    /// Whether only pages have it: elsewhere a table of the same level already holds it.
     pub(crate) card_only: bool,
 }
 
@@ -274,7 +274,7 @@ impl KeyFigure {
         self
     }
 
-    /// What stands between the value and its unit: nothing before `/s`.
+    /// Returns what stands between the value and its unit: nothing before `/s`.
     pub(crate) fn space(&self) -> &'static str {
         if self.unit.is_empty() || self.unit.starts_with('/') { "" } else { " " }
     }

@@ -19,13 +19,13 @@ pub(crate) const FIRST_COLUMN: usize = 24;
 /// Rows under titles; the first column names its row.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// What the table shows, for readers who have it read out.
+    /// Caption that says what the table shows, for readers who have it read out.
     pub(crate) caption: String,
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
-    /// What the marks in the cells mean: each mark with its meaning.
+    /// Marks in the cells, each with its meaning.
     pub(crate) notes: Vec<(String, String)>,
-    /// What a row is called where a screen says how many it leaves out; absent: it does not say so.
+    /// Name of a row where a screen says how many it leaves out; absent: it does not say so.
     pub(crate) row_name: Option<&'static str>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct Table {
 pub(crate) struct TableColumn {
     pub(crate) title: String,
     pub(crate) align: Align,
-    /// Where there is too little room, columns of the least worth are left out.
+    /// Worth of the column: where there is too little room, those of the least are left out.
     pub(crate) worth: u8,
     pub(crate) level: Level,
 }
 
-/// On which side the cells of a column begin.
+/// Side on which the cells of a column begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     /// Names and sentences; the last such column wraps.
@@ -58,7 +58,7 @@ impl TableColumn {
         self
     }
 
-    /// Only full reports and pages have it.
+    /// Leaves the column to full reports and pages.
     pub(crate) const fn detail(mut self) -> Self {
         self.level = Level::Detail;
         self
@@ -245,7 +245,7 @@ impl<R: Copy> TableOf<R> {
     }
 }
 
-/// What stands in a table's cell.
+/// Content of a table's cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TableCell {
     pub(crate) text: String,
@@ -295,7 +295,7 @@ impl From<&AcrossRuns> for TableCell {
     }
 }
 
-/// What is known; else a sign that nothing is.
+/// Cell of what is known, else a sign that nothing is.
 impl<C: Into<Self>> From<Option<C>> for TableCell {
     fn from(known: Option<C>) -> Self {
         known.map_or_else(|| NOTHING.into(), Into::into)
@@ -324,7 +324,7 @@ pub(crate) fn cell(value: f64) -> String {
     }
 }
 
-/// The same, if there is one.
+/// Returns a figure for a table, or a sign that nothing is known.
 pub(crate) fn known(value: Option<f64>) -> String {
     value.map_or(NOTHING.to_owned(), cell)
 }
@@ -334,7 +334,7 @@ pub(crate) fn figure(figure: Figure) -> String {
     figure_as(figure, cell)
 }
 
-/// The same, each number in words.
+/// Returns a figure as `figure` does, each number in these words.
 pub(crate) fn figure_as(figure: Figure, words: impl Fn(f64) -> String) -> String {
     match figure {
         Figure::Exact(value) => words(value),
@@ -372,7 +372,7 @@ pub(crate) fn range(percentile: &Percentile) -> Option<String> {
     }
 }
 
-/// A name no longer than a first column keeps, so that what stands behind it there has room.
+/// A name no longer than a first column keeps. So what stands behind it there has room.
 pub(crate) fn shortened(name: &str) -> String {
     fitted(name, FIRST_COLUMN)
 }

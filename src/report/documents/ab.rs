@@ -13,7 +13,7 @@ use crate::units::{count, counted, joined, percent, span};
 /// Metrics that a screen has room for.
 const MOST: usize = 10;
 
-/// What the intervals and p-values are.
+/// Explanation of the intervals and p-values.
 const METHOD: &str = "intervals and p are those of the exact signed-rank test over rounds (Hodges and Lehmann, \
     Wilcoxon); Holm's p accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
 
@@ -45,7 +45,7 @@ pub fn document(test: &AbTest) -> Document {
         .with([explored(test), power(test)])
 }
 
-/// The change of the first metric that shows a difference, or else of the one that was chosen first.
+/// The change of the first metric that shows a difference. If none does, it is that of the one that was chosen first.
 fn headline(test: &AbTest) -> Option<KeyFigure> {
     let differs = |metric: &&AbMetric| matches!(metric.verdict, Some(AbVerdict::Better | AbVerdict::Worse));
     let metric = test.metrics.iter().find(differs).or(test.metrics.first())?;
@@ -231,7 +231,7 @@ fn rounds(test: &AbTest) -> Section {
     Section::detail("Rounds").table(table)
 }
 
-/// Why a round does not count: the first reason, and how many more there are.
+/// Says why a round does not count: the first reason, and how many more there are.
 fn why_not(reasons: &[String]) -> String {
     match reasons {
         [] => String::new(),
@@ -242,7 +242,7 @@ fn why_not(reasons: &[String]) -> String {
     }
 }
 
-/// Which differences such rounds can detect, given their spread.
+/// Lists the differences that such rounds can detect, given their spread.
 fn power(test: &AbTest) -> Section {
     let section = Section::detail(format!("Detectable differences ({:.0} % power)", test.power * 100.0));
     let spreading: Vec<_> =

@@ -12,7 +12,7 @@ use crate::units::{count, counted, seconds, three_digits};
 /// Lengths of answers for which a trusted rate is shown, tokens.
 const LENGTHS: [u32; 3] = [10, 100, 1_000];
 
-/// What `skyline calibrate --json` prints.
+/// Calibration as `skyline calibrate --json` prints it.
 #[derive(Debug, Serialize)]
 struct Printed<'a> {
     /// Version of this format.
@@ -46,7 +46,7 @@ pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Re
     json(&printed)
 }
 
-/// What the calibration says.
+/// Returns the document of a calibration.
 pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let summary = CalibrationSummary::from(*found);
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));

@@ -15,9 +15,9 @@ use crate::units::{count, counted, joined, listed};
 pub struct CheckedServer<'a> {
     /// The server, as a run stores it.
     pub facts: &'a EngineFacts,
-    /// Its answer to the test request.
+    /// Answer of the server to the test request.
     pub smoke: &'a SmokeReport,
-    /// What it lets itself be asked.
+    /// Abilities of the server: what it lets itself be asked.
     pub abilities: &'a ServerAbilities,
     /// The golden prompts; none where no workload was named.
     pub checks: &'a [(String, Option<String>)],
@@ -94,7 +94,7 @@ pub fn document(found: CheckedServer<'_>) -> Document {
         .with([facts])
 }
 
-/// How the test request ended, and what the server counted of it.
+/// Says how the test request ended, and what the server counted of it.
 fn test_request(smoke: &SmokeReport) -> String {
     if smoke.cut_off {
         return format!("cut off after {} chunks", smoke.chunks);

@@ -2,7 +2,7 @@
 
 use crate::report::document::{Document, Section, Tone, VerdictLine};
 
-/// What `--dry-run` shows of `what`: its facts, in their order.
+/// Returns the document that `--dry-run` shows of `what`: its facts, in their order.
 pub fn document(what: &str, facts: &[(&'static str, String)]) -> Document {
     let verdict = VerdictLine::new(Tone::Neutral, "DRY RUN", "nothing is sent");
     Document::new(format!("Plan of {what}")).verdict(verdict).with([section("Plan", facts)])

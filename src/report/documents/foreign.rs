@@ -33,7 +33,7 @@ pub fn document(runs: &[ForeignRun]) -> Document {
 /// Runs of a file that a screen has room for.
 const RUNS: usize = 2;
 
-/// What a run says below its heading; its details have a level of their own.
+/// Returns what a run says below its heading. Its details have a level of their own.
 fn one(run: &ForeignRun, head: Section, details: Level) -> Vec<Section> {
     let whole_run = whole_run(run);
     let (in_head, below) = if details == Level::Summary { (Some(whole_run), None) } else { (None, Some(whole_run)) };
@@ -45,7 +45,7 @@ fn one(run: &ForeignRun, head: Section, details: Level) -> Vec<Section> {
     vec![head, more, latencies, intervals, reservations, refused(run)]
 }
 
-/// What a screen says below several runs: what is reserved about the tool is so of each of them.
+/// Returns what a screen says below several runs. What is reserved about the tool is so of each of them.
 fn besides(runs: &[ForeignRun]) -> Section {
     let more = |more: usize, what: &str| (more > 0).then(|| format!("… and {} (--full)", counted(more as u64, what)));
     let reservations = runs.first().map_or(&[][..], |run| &run.reservations);
@@ -75,7 +75,7 @@ fn title(run: &ForeignRun) -> String {
     format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 
-/// Why nothing is said about whether the figures can be trusted.
+/// Says why nothing is said about whether the figures can be trusted.
 fn no_verdict(run: &ForeignRun) -> String {
     format!("{} stores nothing that would check the load against a plan", run.tool)
 }
@@ -150,7 +150,7 @@ fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<SampleWarning>
     quantile.mark(latency.figures.n()?)
 }
 
-/// How sure the percentiles of a latency are, where they could be computed.
+/// Says how sure the percentiles of a latency are, where they could be computed.
 fn intervals(latency: &ForeignLatency) -> Option<String> {
     let row = latency.figures.computed()?;
     let known = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().filter_map(|quantile| {

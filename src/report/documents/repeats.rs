@@ -25,7 +25,7 @@ static FLOWS: [(FigureKey, &str); 7] = [
 /// Runs from which on an interval is worth having.
 const ADVISED: u64 = 5;
 
-/// What the runs say together.
+/// Returns the document of what the runs say together.
 pub fn document(repeats: &Repeats) -> Document {
     let runs = counted(repeats.planned_runs, "run");
     let title = format!("{} on {}, {runs}", repeats.workload, repeats.engine.model);
@@ -183,7 +183,7 @@ fn explain<R: Copy>(table: TableOf<R>, repeats: &Repeats) -> TableOf<R> {
         .explain(open(false).then_some((">", least)))
 }
 
-/// How long windows must be for the next percentile that the runs' requests are too few for.
+/// Says how long windows must be for the next percentile. It is the one that the runs' requests are too few for.
 fn longer(repeats: &Repeats) -> String {
     let counted = repeats.runs.iter().filter(|run| run.counted);
     let fewest = counted.map(|run| run.planned).min().filter(|&requests| requests > 0);
@@ -192,7 +192,7 @@ fn longer(repeats: &Repeats) -> String {
     next.map_or(String::new(), |need| format!(": in a run {need}"))
 }
 
-/// What it would take to know the figures that matter most within a tenth.
+/// Says what it would take to know the figures that matter most within a tenth.
 fn precision(repeats: &Repeats) -> impl Iterator<Item = String> {
     let headline = [
         (FigureKey::percentile(Quantile::P50, Metric::Ttft), "TTFT p50"),
@@ -231,7 +231,7 @@ mod tests {
         asking(&[], ttfts_ms, objective)
     }
 
-    /// The same, run to show these percentiles.
+    /// Returns runs like those of `joined`, run to show these percentiles.
     fn asking(percentiles: &[f64], ttfts_ms: &[u64], objective: &str) -> Repeats {
         Repeats::new(&summaries(percentiles, ttfts_ms), &[objective.parse().unwrap()]).unwrap()
     }

@@ -12,15 +12,15 @@ use crate::units::counted;
 pub(crate) struct ListedResult {
     /// Name of its folder.
     pub(crate) name: String,
-    /// What it is: `run`, `repeats`, `sweep`, `ab`, `matrix` or `tune`; empty where nothing says it yet.
+    /// Kind of the result: `run`, `repeats`, `sweep`, `ab`, `matrix` or `tune`; empty where nothing says it yet.
     pub(crate) kind: &'static str,
-    /// When it began; absent where neither its files nor its name say it.
+    /// Time at which it began; absent where neither its files nor its name say it.
     pub(crate) started_at: Option<jiff::Timestamp>,
-    /// Its verdict in capitals; absent where it did not come to an end.
+    /// Verdict in capitals; absent where it did not come to an end.
     pub(crate) verdict: Option<String>,
-    /// What was run.
+    /// Workload that was run.
     pub(crate) workload: Option<String>,
-    /// Against which engine.
+    /// Engine that it was run against.
     pub(crate) engine: Option<String>,
     /// Completed requests per second; of a sweep the highest rate that met its objectives, of a tuning that
     /// of the best variant for each GPU.

@@ -39,7 +39,7 @@ fn spread(lengths: &LengthSpread) -> String {
     format!("p50 {p50}, p90 {p90}, p95 {p95}, p99 {p99}, max {} tokens", count(max))
 }
 
-/// What was replayed, and all that was done to it.
+/// Describes what was replayed, and all that was done to it.
 pub(super) fn what(trace: &Trace, found: &TraceFindings) -> String {
     format!("{}, {}", trace.path, slice(trace, found).join("; "))
 }
@@ -68,12 +68,12 @@ fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
 
 const NEAREST: &str = "of shapes or lengths that cannot be drawn taken as the nearest";
 
-/// What is in the slice, in one sentence.
+/// Describes in one sentence what is in the slice.
 pub(super) fn contents(found: &TraceFindings) -> String {
     findings(found).join("; ")
 }
 
-/// What is in the slice: counts, lengths, and what its clock and its blocks are like.
+/// Describes what is in the slice: counts, lengths, and what its clock and its blocks are like.
 fn findings(found: &TraceFindings) -> Vec<String> {
     let mut parts = vec![
         format!(

@@ -15,7 +15,7 @@ use crate::units::{counted, joined, listed, percent, span, spoken, three_digits}
 const MOST: usize = 8;
 /// Variants that a chart has room for.
 const MOST_DRAWN: usize = 40;
-/// What the figures are.
+/// Unit of the figures.
 const UNIT: &str = "requests/s per GPU";
 
 /// The tuning as a document; `again` is the command that runs it again.
@@ -61,7 +61,7 @@ fn best(tune: &Tune) -> Option<&TuneVariant> {
     tune.variants.iter().find(|variant| variant.standing == TuneStanding::Best)
 }
 
-/// Up to which load it probably meets them: an interval, or loads that ran.
+/// Says up to which load it probably meets them: an interval, or loads that ran.
 fn limit(tune: &Tune, decision: &TuneDecision) -> Option<String> {
     let best = best(tune)?;
     let estimate = three_digits(decision.per_gpu);
@@ -168,7 +168,7 @@ fn chart(tune: &Tune) -> Option<Chart> {
     })
 }
 
-/// Where the decision comes from.
+/// Says where the decision comes from.
 fn reasons(tune: &Tune) -> Section {
     let dropped = tune.variants.iter().filter(|variant| variant.standing == TuneStanding::Dropped).count();
     let ran = tune.variants.iter().filter(|variant| !variant.trials.is_empty()).count();
@@ -229,7 +229,7 @@ fn end(tune: &Tune, again: Option<&str>) -> Section {
     run_again(Section::detail("End").text([why]), again, &tune.skyline_version).more(["matrix"])
 }
 
-/// What a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the
+/// Describes what a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the
 /// length of the first run, and `most` the most runs.
 pub fn plan(
     spec: &TuneSpec,

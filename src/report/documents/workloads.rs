@@ -6,7 +6,7 @@ use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table};
 use crate::workload::WorkloadSpec;
 
-/// What can be done with a workload.
+/// Commands for what can be done with a workload.
 const COMMANDS: [(&str, &str); 3] = [
     ("Run one", "skyline bench short_chat 60"),
     ("Start your own", "skyline workloads show short_chat > my.toml"),

@@ -9,26 +9,26 @@ use crate::analysis::{Figure, Part, Quantile, SampleWarning, Unit, Unresolvable}
 pub(in crate::report) struct RunFigure<'a> {
     /// Part of the run whose figure it is; absent: the whole run's.
     pub(in crate::report) part: Option<&'a Part>,
-    /// What was measured: a name of the catalogue, or one such as `server_ttft`.
+    /// Quantity that was measured: a name of the catalogue, or one such as `server_ttft`.
     pub(in crate::report) metric: &'static str,
-    /// What it is, in a few words without a full stop.
+    /// Meaning of the metric, in a few words without a full stop.
     pub(in crate::report) meaning: &'static str,
     /// Statistic of it, such as `p99`; what is counted, such as `completed`; empty where there is one value.
     pub(in crate::report) statistic: Cow<'a, str>,
-    /// What `statistic` names, where it is no statistic: `outcome`, `kind` or `objective`.
+    /// Kind of thing that `statistic` names, where it is no statistic: `outcome`, `kind` or `objective`.
     pub(in crate::report) of: Option<&'static str>,
     pub(in crate::report) unit: Unit,
-    /// Absent where it is not known.
+    /// Value of the figure; absent where it is not known.
     pub(in crate::report) value: Option<Figure>,
     /// Samples that it rests on, where they are counted.
     pub(in crate::report) n: Option<u64>,
     /// Ends of its 95 % interval.
     pub(in crate::report) interval: (Option<f64>, Option<f64>),
-    /// How many independent samples tell as much as its own.
+    /// Number of independent samples that tell as much as its own.
     pub(in crate::report) effective_samples: Option<f64>,
-    /// Why an end of the interval is missing.
+    /// Reason why an end of the interval is missing.
     pub(in crate::report) unresolvable: Option<Unresolvable>,
-    /// Its reservation.
+    /// Reservation about the figure.
     pub(in crate::report) mark: Option<SampleWarning>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> RunFigure<'a> {
         Some(Quantile::from_percent(percent).fraction())
     }
 
-    /// How many there are of one of several things, such as an outcome.
+    /// Returns the figure as the number of one of several things, such as an outcome.
     pub(super) fn counted(self, of: &'static str, one: impl Into<Cow<'a, str>>) -> Self {
         Self { of: Some(of), ..self.statistic(one) }
     }

@@ -45,7 +45,7 @@ fn yes<'a>(metric: &'static str, meaning: &'static str, is_so: bool) -> RunFigur
     exactly(metric, meaning, Unit::YES, f64::from(u8::from(is_so)))
 }
 
-/// What is said of the run as a whole.
+/// Returns the figures that describe the run as a whole.
 fn state(summary: &Summary) -> Vec<RunFigure<'_>> {
     let (verdict, started) = (&summary.verdict, summary.run.started_at.as_nanosecond() as f64 / 1e9);
     vec![
@@ -92,14 +92,14 @@ fn latencies(table: &LatencyTable) -> impl Iterator<Item = RunFigure<'_>> {
     })
 }
 
-/// How many requests had an outcome, or were planned, which is none.
+/// Returns how many requests had an outcome, or were planned, which is none.
 fn requests<'a>(outcome: &'static str, count: u64) -> RunFigure<'a> {
     let meaning = "Planned requests of the window by outcome";
     let figure = exactly("requests", meaning, Unit::REQUESTS, count as f64);
     if outcome == "planned" { figure.statistic(outcome) } else { figure.counted("outcome", outcome) }
 }
 
-/// What became of the requests, and the kinds of failures.
+/// Returns counts of what became of the requests, and of the kinds of failures.
 fn outcomes(summary: &Summary) -> Vec<RunFigure<'_>> {
     let counts = &summary.requests;
     let outcomes = [

@@ -10,13 +10,13 @@ use crate::record::{Counter, Gauge, ServerTime};
 /// A figure of one of the two sides, where it is reported.
 type SideFigure = Option<RunFigure<'static>>;
 
-/// All that is known of both sides; what nobody reports is not there.
+/// Returns all that is known of both sides; what nobody reports is not there.
 pub(super) fn sides(summary: &Summary) -> Vec<RunFigure<'static>> {
     let server = summary.server.iter().flat_map(server);
     server.chain(summary.client.iter().flat_map(client)).flatten().collect()
 }
 
-/// What is measured, what it is, and its unit.
+/// Name, meaning and unit of what is measured.
 type Measured = (&'static str, &'static str, Unit);
 
 fn exactly(of: Measured, statistic: &'static str, value: Option<f64>) -> SideFigure {
@@ -77,7 +77,7 @@ fn server(server: &ServerSide) -> Vec<SideFigure> {
     figures
 }
 
-/// Mean, median and p99 of one of the server's times, the percentiles as far as its buckets tell.
+/// Mean, median and p99 of one of the server's times. The percentiles are known as far as its buckets tell.
 fn times(server: &ServerSide, time: ServerTime, metric: &'static str, meaning: &'static str) -> [SideFigure; 3] {
     let times = server.times.get(&time);
     let n = times.map(|times| times.count.round() as u64);
@@ -95,7 +95,7 @@ fn times(server: &ServerSide, time: ServerTime, metric: &'static str, meaning: &
     })
 }
 
-/// What of the client's times lies outside of the server: the network, proxies, both kernels.
+/// Returns the part of the client's times outside of the server: the network, proxies, both kernels.
 fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>) -> [SideFigure; 2] {
     [
         exactly((metric, meaning, Unit::MILLISECONDS), "mean", time.map(|time| time.outside_ms)),

@@ -3,7 +3,8 @@
 use crate::analysis::Summary;
 use crate::record::Fact;
 
-/// The server, its hardware, the plan and this program, as far as they are known, under the names that labels have.
+/// The server, its hardware, the plan and this program, as far as they are known. They are under the names that labels
+/// have.
 pub(super) fn facts(summary: &Summary) -> impl Iterator<Item = (&'static str, String)> {
     let run = &summary.run;
     let reported = |fact| summary.reproduction.value(fact).map(str::to_owned);

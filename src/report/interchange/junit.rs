@@ -35,7 +35,7 @@ pub(crate) fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
     report.to_string()
 }
 
-/// What tells the run from others, and how its requests ended.
+/// Returns what tells the run from others, and how its requests ended.
 fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
     let (run, requests) = (&summary.run, &summary.requests);
     let own = [

@@ -31,7 +31,7 @@ fn bar(share: f64) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// The bar with the bound drawn where it does not cover it, filled up with blanks as far as that.
+/// The bar with the bound drawn where it does not cover it. It is filled up with blanks as far as that.
 fn with_bound(bar: &str, bound: Option<usize>) -> String {
     let length = bar.chars().count();
     match bound {

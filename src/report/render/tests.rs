@@ -7,7 +7,7 @@ use crate::report::document::{
     VerdictLine,
 };
 
-/// What a server might call itself.
+/// Name that a server might give itself.
 pub(super) const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}\u{1b}[2J|`@all`";
 
 pub(super) fn everything() -> Document {

@@ -40,7 +40,7 @@ pub struct Progress {
     stopped: OnceLock<Timestamp>,
 }
 
-/// What a thread has counted stays valid when another thread panics.
+/// Locks counts, which stay valid when another thread panics.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -94,7 +94,7 @@ impl LiveHistogram {
         spread(&all).map(|spread| (spread.p50, spread.p99))
     }
 
-    /// What was seen up to `second`.
+    /// Returns the latencies that were seen up to `second`.
     pub(super) fn seen_in(&self, second: u64) -> LiveLatency {
         let (mut recent, mut window) = (Sampled::default(), Sampled::default());
         window.add(&self.window);

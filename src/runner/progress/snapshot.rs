@@ -162,9 +162,10 @@ pub struct SecondCounts {
     pub queued: u64,
     /// Median and 99th percentile of the times to first token seen in it; `None` without samples.
     pub ttft: Option<(Duration, Duration)>,
-    /// The same of the times per output token of the requests that completed in it.
+    /// Median and 99th percentile of the times per output token; `None` without samples. They are those of the requests
+    /// that completed in it.
     pub tpot: Option<(Duration, Duration)>,
-    /// The same of the end-to-end latencies of these requests.
+    /// Median and 99th percentile of the end-to-end latencies of these requests; `None` without samples.
     pub e2e: Option<(Duration, Duration)>,
     /// Requests that wait in the server, as it reports; `None` where it does not. Of several seconds, the mean.
     pub waiting: Option<u64>,

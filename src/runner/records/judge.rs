@@ -6,7 +6,7 @@ use crate::runner::checks::FinishedCheck;
 use crate::units::cut;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
-/// What the answers of a run must contain.
+/// Contents that the answers of a run must have.
 #[derive(Clone, Debug)]
 pub struct AnswerJudge {
     shapes: Vec<Option<AnswerShape>>,

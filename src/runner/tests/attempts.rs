@@ -16,7 +16,7 @@ use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, Outc
 use crate::runner::options::{RunOptions, Timeouts};
 use crate::workload::{ClientBehaviour, Jitter, RetryCause, RetryPolicy};
 
-/// What one attempt meets, each time from its sending.
+/// The treatment that one attempt meets, each time from its sending.
 #[derive(Clone, Copy)]
 enum Play {
     /// A status, after so many milliseconds, with this `Retry-After`.

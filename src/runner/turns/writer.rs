@@ -7,7 +7,7 @@ use crate::engine::{CapturedText, Engine};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionPlanner};
 use crate::runner::pacer::{ReadyRequest, carried};
 
-/// What happened to a turn.
+/// An event of a turn.
 pub(super) enum TurnEvent {
     /// The first request of a session was dispatched, with its prompt where later turns repeat it.
     Began(PlannedRequest, Option<Prompt>),

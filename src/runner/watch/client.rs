@@ -29,7 +29,7 @@ impl ClientWatch {
         Some(Self { watcher, loop_delay, before, overruns: overruns(), asleep: asleep() })
     }
 
-    /// What was seen. Must be called on the thread that called `start`.
+    /// Ends the watch and returns what was seen. Must be called on the thread that called `start`.
     pub(crate) async fn finish(self) -> Option<ClientFacts> {
         let after = CpuTime::now()?;
         Some(ClientFacts {
@@ -67,7 +67,7 @@ impl SampleSink {
     }
 }
 
-/// What takes the samples.
+/// A meter that takes the samples.
 struct Meter {
     loop_thread: Thread,
     before: CpuTime,

@@ -3,9 +3,9 @@
 /// CPU time at one moment, user and system, nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuTime {
-    /// Of the whole process.
+    /// CPU time of the whole process.
     pub(super) process_ns: u64,
-    /// Of the calling thread.
+    /// CPU time of the calling thread.
     pub(super) thread_ns: u64,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct AbManifest {
     pub(crate) reset_cmd_sha256: Option<String>,
 }
 
-/// What is to be found out, and of what.
+/// The question of an A/B test: what is to be found out, and of what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AbQuestion {
     /// Distinguishes the manifest from those of other experiments.
@@ -48,10 +48,10 @@ pub(crate) struct AbQuestion {
     /// The order of the two runs within rounds; left out where rounds alternate, as in older experiments.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub(crate) order: AbOrder,
-    /// What a script requires of B; left out where that is the usual.
+    /// The demand of a script on B; left out where that is the usual.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub(crate) require: Require,
-    /// What varies the texts of the first round.
+    /// The salt that varies the texts of the first round.
     pub(crate) salt: u64,
 }
 
@@ -68,12 +68,12 @@ impl AbQuestion {
         Self { kind: Kind::Ab, workload, rounds, metrics, margin, order: design.order(), require, salt }
     }
 
-    /// That of the experiment in `folder`; `None` where there is none of this kind.
+    /// Reads the question of the experiment in `folder`. `None` where there is none of this kind.
     pub(crate) fn read(folder: &Path) -> Option<Self> {
         serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()
     }
 
-    /// What was decided before the first round.
+    /// Returns the design that was decided before the first round.
     pub(crate) fn design(&self) -> Result<AbDesign, Stop> {
         let metrics = self.metrics.iter().map(|metric| metric.parse()).collect::<Result<_, _>>();
         let design = AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin);
@@ -116,9 +116,9 @@ pub(crate) struct AbTargets<'a> {
     printer: Printer,
     output: Option<Output>,
     ready: Vec<(AbSide, RunContext)>,
-    /// What both sides have in common, once one is connected.
+    /// Conditions that both sides have in common, once one is connected.
     conditions: Option<Conditions>,
-    /// Where it is said what the rounds can find; absent once it was, or nowhere.
+    /// The printer that says what the rounds can find. Absent once that was said, or where it is said nowhere.
     announce: Option<Printer>,
     design: AbDesign,
 }

@@ -66,7 +66,7 @@ pub(crate) trait Campaign<E: Conducted> {
     /// Draws the plan of the requested run.
     fn plan(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>;
 
-    /// What a stored run is judged by.
+    /// Returns the objectives that a stored run is judged by.
     fn objectives(&self, request: &RunRequest<E::Part>) -> &[Objective];
 
     /// Why this machine cannot be trusted with the run, if it cannot.
@@ -100,7 +100,7 @@ pub(crate) trait Campaign<E: Conducted> {
         Ok(())
     }
 
-    /// What a run that could not be carried out means: by default the end of the experiment.
+    /// Decides what a run that could not be carried out means. By default it is the end of the experiment.
     fn failed(&mut self, _request: &RunRequest<E::Part>, stop: Stop) -> Result<RunOutcome, Stop> {
         Err(stop)
     }

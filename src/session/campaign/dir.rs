@@ -69,19 +69,20 @@ impl ExperimentDir {
         Ok(manifest)
     }
 
-    /// That of an experiment that was interrupted, if its manifest is the same now.
+    /// Opens the folder of an experiment that was interrupted, if its manifest is the same now.
     pub(crate) fn resume(folder: &Path, manifest: &impl Serialize) -> Result<Self, Stop> {
         Self::locked(folder)?.with_manifest(manifest)
     }
 
-    /// That of an experiment that was interrupted, locked: what follows cannot disturb another process that runs it.
+    /// Opens and locks the folder of an experiment that was interrupted. What follows cannot disturb another process
+    /// that runs it.
     pub(crate) fn locked(folder: &Path) -> Result<Self, Stop> {
         // Nothing is written to a folder that is no experiment's.
         Self::manifest_in(folder)?;
         Ok(Self { folder: folder.to_path_buf(), _lock: Some(lock(folder)?) })
     }
 
-    /// The same, if the experiment has this manifest.
+    /// Returns the folder, if the experiment has this manifest.
     pub(crate) fn with_manifest(self, manifest: &impl Serialize) -> Result<Self, Stop> {
         let before = stored(&Self::manifest_in(&self.folder)?)?;
         let now = stored(manifest)?;
@@ -239,7 +240,7 @@ pub(crate) struct ServerManifest {
     /// Their names: of a short value even a hash would say what it is.
     headers: Vec<String>,
     tokenizer: Option<String>,
-    /// What varies the texts, where that was said.
+    /// The salt that varies the texts, where that was said.
     salt: Option<u64>,
     limits: ClientLimits,
     reset_cache: bool,

@@ -42,7 +42,7 @@ pub(crate) struct MatrixManifest {
     cells: BTreeMap<String, CellManifest>,
 }
 
-/// What is asked of a row under a variant, beyond what the file says.
+/// The demands on a row under a variant, beyond what the file says.
 #[derive(Serialize)]
 struct CellManifest {
     plans: Vec<String>,
@@ -60,7 +60,7 @@ impl MatrixManifest {
     }
 }
 
-/// What a named page of metrics would count for.
+/// The variants that a named page of metrics would count for, in words.
 pub(crate) const EVERY_VARIANT: &str = "every variant";
 
 /// The runs of a table.

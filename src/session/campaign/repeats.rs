@@ -13,7 +13,7 @@ pub(crate) struct RepeatsCampaign<'a, F> {
     pub(crate) runs: Vec<PlannedRun>,
     pub(crate) objectives: &'a [Objective],
     pub(crate) export: F,
-    /// What went wrong with that, until the run is recorded.
+    /// The failure of the export, until the run is recorded.
     pub(crate) failure: Option<Stop>,
 }
 

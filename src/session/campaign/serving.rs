@@ -26,11 +26,11 @@ pub(crate) struct Serving<'a> {
     variables: Variables,
     output: Output,
     process: Option<ServerProcess>,
-    /// Where it is about to serve, if it is started for this table.
+    /// The host and port at which it is about to serve, if it is started for this table.
     place: Option<(String, u16)>,
     interrupts: &'a Interrupts,
     screen: Screen,
-    /// It has been found ready.
+    /// Whether the server has been found ready.
     served: bool,
 }
 
@@ -208,8 +208,8 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
         }
     }
 
-    /// What it means that a run of `key` could not be carried out, called `what`: where that is its own failure, or its
-    /// server's, the experiment goes on.
+    /// Decides what it means that a run of `key`, called `what`, could not be carried out. Where that is its own
+    /// failure, or its server's, the experiment goes on.
     pub(crate) fn failed(&mut self, key: K, what: &str, stop: Stop) -> Result<RunOutcome, Stop> {
         // Once connected, what is refused is this run alone: its prompts are too long for the server, say.
         let is_own = self.is_connected(key);

@@ -20,7 +20,7 @@ use crate::session::run::RunContext;
 use crate::units::{counted, cut, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
-/// What gives a run of a sweep more to measure.
+/// Advice on how to give a run of a sweep more to measure.
 pub(crate) const MORE: &str =
     "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
 
@@ -41,7 +41,7 @@ pub(crate) struct SweepManifest {
     pub(crate) sustain_s: Option<f64>,
 }
 
-/// What was measured before the first run of a stored sweep, and decides its course.
+/// Measurements from before the first run of a stored sweep, which decide its course.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SweepStart {
@@ -61,7 +61,7 @@ pub(crate) struct SweepStart {
 }
 
 impl SweepStart {
-    /// That of the sweep in `folder`.
+    /// Reads the start of the sweep in `folder`.
     pub(crate) fn read(folder: &Path) -> Result<Self, Stop> {
         let manifest = ExperimentDir::manifest_in(folder)?;
         let plan = manifest.get("plan").cloned().unwrap_or_default();
@@ -119,7 +119,8 @@ pub(crate) fn measure_capacity(
     Ok(Some(found))
 }
 
-/// So many requests, one of each of as many users; `None` where the workload is a trace, whose own are to be taken.
+/// Plans so many requests, one of each of as many users. `None` where the workload is a trace, whose own are to be
+/// taken.
 fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Option<PlannedRun>, Stop> {
     if spec.arrival.trace().is_some() {
         return Ok(None);
@@ -241,7 +242,7 @@ pub(super) fn with_warm_up(window_s: f64, warmup_s: f64) -> String {
     seconds(window_s) + &after
 }
 
-/// What a run found: figures, because one run by itself decides nothing.
+/// Returns in words what a run found: figures, because one run by itself decides nothing.
 fn finding(trial: &Trial) -> String {
     let found = match &trial.saturated {
         Some(_) => "the server did not keep up".to_owned(),

@@ -18,7 +18,7 @@ use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun};
 use crate::units::{counted, percent, spoken, three_digits};
 use crate::workload::WorkloadSpec;
 
-/// What gives a run of a tuning more to measure.
+/// Advice on how to give a run of a tuning more to measure.
 pub(crate) const MORE: &str = "give its runs more time (--seconds), or begin at a higher `rate_per_s`";
 /// A tuning that can be run, as far as can be known before a server is asked.
 pub(crate) struct TunePlan {
@@ -57,7 +57,7 @@ pub(crate) struct TuneManifest {
 }
 
 impl TuneManifest {
-    /// What the manifest of a tuning says it is.
+    /// The kind that the manifest of a tuning says it is.
     pub(crate) const KIND: &'static str = "tune";
 
     pub(crate) fn from_plan(plan: &TunePlan) -> Self {

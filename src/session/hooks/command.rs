@@ -21,9 +21,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// One line for the shell, by where it comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line<'a> {
-    /// From a file, where it is there to be read.
+    /// A line from a file, where it is there to be read.
     Filed(&'a str),
-    /// It was typed: it may hold a secret, and is not repeated.
+    /// A line that was typed: it may hold a secret, and is not repeated.
     Typed(&'a str),
 }
 
@@ -36,7 +36,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What it adds to a sentence about it.
+    /// Returns what the line adds to a sentence about it.
     fn quoted(self) -> String {
         self.shown().map_or_else(String::new, |line| format!(": `{line}`"))
     }
@@ -45,12 +45,12 @@ impl<'a> Line<'a> {
 /// A command with a time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook<'a> {
-    /// What it is called where something is said of it: `reset`, say.
+    /// The name of the command where something is said of it: `reset`, say.
     pub(crate) name: &'a str,
     pub(crate) line: Line<'a>,
-    /// It may take so long.
+    /// The time that it may take.
     pub(crate) limit: Duration,
-    /// Where it is shown that it runs.
+    /// The screen on which it is shown that it runs.
     pub(crate) screen: Screen,
 }
 
@@ -212,14 +212,14 @@ pub(crate) enum Variable {
 pub(crate) struct Variables(BTreeMap<Variable, String>);
 
 impl Variables {
-    /// With `value` for `variable`.
+    /// Returns the variables with `value` for `variable`.
     #[must_use]
     pub(crate) fn with(mut self, variable: Variable, value: impl Into<String>) -> Self {
         self.0.insert(variable, value.into());
         self
     }
 
-    /// As the environment has them.
+    /// Returns the variables as the environment has them.
     fn named(&self) -> impl Iterator<Item = (String, &str)> {
         self.0.iter().map(|(variable, value)| (format!("SKYLINE_{}", <&str>::from(variable)), value.as_str()))
     }

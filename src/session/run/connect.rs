@@ -31,7 +31,7 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Says why to stop waiting for the server, once there is a reason: the process that was to serve has ended, say.
 type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
 
-/// What requests of a run ask for one by one. The default asks for nothing but the one model.
+/// Needs of the requests of a run, one by one. The default asks for nothing but the one model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestNeeds {
     /// Models, where requests are drawn one of their own.
@@ -47,7 +47,7 @@ pub(crate) struct ServerConnection {
     /// Runs everything that is measured on one thread, so that no stamp waits for another.
     pub(crate) runtime: Runtime,
     pub(crate) engine: OpenAiEngine,
-    /// What the one test request showed.
+    /// Findings of the one test request.
     pub(crate) smoke: SmokeReport,
     /// The embedded mock, where that is the server; it ends with the connection.
     mock: Option<MockServer>,
@@ -69,7 +69,8 @@ impl ServerConnection {
         Self::open_unless(&|| None, server, Pacing::Precise, needs, screen, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready. An embedded mock has this pacing.
+    /// Opens the connection, unless `give_up` knows a reason why the server will never be ready. An embedded mock has
+    /// this pacing.
     pub(super) fn open_unless(
         give_up: GiveUp<'_>,
         server: &ServerSettings,
@@ -152,7 +153,7 @@ struct WaitNotice {
 }
 
 impl WaitNotice {
-    /// It is not ready for this reason, and is awaited up to `limit`.
+    /// Reports that the server is not ready for this reason, and is awaited up to `limit`.
     fn waiting(&mut self, reason: &str, elapsed: Duration, limit: Duration) {
         if elapsed < PATIENCE {
             return;
@@ -176,7 +177,7 @@ impl WaitNotice {
     }
 }
 
-/// What comes of test requests, each of which may take up to the limit.
+/// Returns what comes of test requests. Each of them may take up to the limit.
 async fn test_answer<T>(printer: Printer, answer: impl Future<Output = T>) -> T {
     let mut answer = std::pin::pin!(answer);
     if let Ok(answer) = tokio::time::timeout(ANSWER_PATIENCE, &mut answer).await {
@@ -202,17 +203,17 @@ async fn reason_of(give_up: GiveUp<'_>) -> Stop {
 /// Connections opened ahead of a run for each request per second that is planned.
 const AHEAD_PER_RATE: f64 = 0.5;
 
-/// What this process sends by itself.
+/// The load that this process sends by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sending {
     /// Requests per second, whatever the server does.
     Rate { mean_per_s: f64, peak_per_s: f64 },
-    /// So many users who each wait for their answers.
+    /// A number of users who each wait for their answers.
     Users(u64),
 }
 
 impl Sending {
-    /// Of a workload, or of one generator's share of it.
+    /// Returns what is sent of a workload, or of one generator's share of it.
     pub(super) fn new(workload: &WorkloadSpec, shard: Option<Shard>) -> Self {
         if let Some(users) = workload.arrival.users() {
             return Self::Users(shard.map_or(users, |shard| shard.among_first(users)));
@@ -322,8 +323,8 @@ mod tests {
     use crate::generator::ConcurrencyCaps;
     use crate::runner::Timeouts;
 
-    /// What is said of 100 requests/s, each limited to `timeout`, over 50 s and a drain of 10 s, where there are 4,096
-    /// files and 3,000 ports.
+    /// Returns what is said of 100 requests/s, each limited to `timeout_s`, over 50 s. The drain is 10 s, and there are
+    /// 4,096 files and 3,000 ports.
     fn said(timeout_s: u64, cap: Option<u64>, files_each: u64) -> Option<String> {
         let limits = ConnectionLimits { files: Some(4_096), ports: Some(3_000) };
         let options = RunOptions {

@@ -11,7 +11,7 @@ use crate::session::folder;
 use crate::session::settings::{RunSettings, ServerAddress};
 use crate::units::count;
 
-/// What any server gets unasked.
+/// The load that any server gets unasked.
 const FEW_REQUESTS: f64 = 1_000.0;
 const SLOW_PER_S: f64 = 10.0;
 const FEW_TOKENS: f64 = 1e6;

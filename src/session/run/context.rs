@@ -50,10 +50,10 @@ pub(crate) struct RunContext {
     pub(crate) printer: Printer,
 }
 
-/// What runs against two servers have in common, so that both are asked the same.
+/// Conditions that runs against two servers have in common, so that both are asked the same.
 #[derive(Clone)]
 pub(crate) struct Conditions {
-    /// What this machine can measure.
+    /// The capacity of this machine to measure.
     pub(super) calibration: Option<Calibration>,
     /// Makes the prompts of the first run.
     pub(super) prompts: PromptBuilder,
@@ -79,7 +79,7 @@ struct PreparedRun<'a> {
     repeat: Option<Repeat>,
     workload: WorkloadSpec,
     plan: PlanFacts,
-    /// What the run is part of, in words.
+    /// The whole that the run is part of, in words.
     part: Option<String>,
     options: RunOptions,
     sending: Sending,
@@ -92,7 +92,7 @@ struct PreparedRun<'a> {
     golden: Option<Golden<'a>>,
     /// Golden prompts that were sent before the load.
     checked: Vec<FinishedCheck>,
-    /// What the server had counted before the run.
+    /// The reading of the server's counters before the run.
     counted: Option<CounterReading>,
     pages: Vec<FoundPage>,
 }

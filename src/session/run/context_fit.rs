@@ -22,7 +22,7 @@ pub(super) fn report_length(smoke: &SmokeReport, printer: Printer) {
     }
 }
 
-/// What requests have to fit in.
+/// The context that requests have to fit in.
 pub(super) struct Context {
     /// The server's, of prompt and answer together.
     pub(super) tokens: Option<u64>,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::workload::WorkloadSpec;
 
-    /// What is said of a loop of which a quarter of the prompts is too long for 512 tokens.
+    /// Returns what is said of a loop. A quarter of its prompts is too long for 512 tokens.
     fn said(seed: u64, users: u64, long: u32) -> Result<Option<String>, Stop> {
         let class = |name, weight, tokens| {
             format!(

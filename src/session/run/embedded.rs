@@ -21,8 +21,8 @@ pub(crate) fn hardware_for(spec: Option<&WorkloadSpec>) -> Result<Hardware, Stop
     }
 }
 
-/// What the embedded mock models: what the user says of the deployment, else the hardware that the workload recommends,
-/// else the defaults; all of it filled in.
+/// Returns the facts of what the embedded mock models, all of it filled in. They are what the user says of the
+/// deployment, else the hardware that the workload recommends, else the defaults.
 pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<DeploymentFacts, Stop> {
     let usual = || hardware_for(Some(spec)).map(|hardware| hardware.name.to_owned());
     let hardware = Some(typed.hardware.clone().map_or_else(usual, Ok)?);
@@ -66,7 +66,7 @@ pub(super) fn deployment(facts: &DeploymentFacts) -> Result<Deployment, Stop> {
     )))
 }
 
-/// What `name` stands for among the presets of the simulator.
+/// Returns the preset of the simulator that `name` stands for.
 fn known<T: std::str::FromStr<Err: std::fmt::Display>>(option: &str, name: &str) -> Result<T, Stop> {
     name.parse().map_err(|error| {
         Stop::usage(format!(

@@ -32,7 +32,7 @@ pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     )))
 }
 
-/// What the requests of a workload ask for one by one, checked against the server's settings.
+/// Returns the needs of a workload's requests, one by one, checked against the server's settings.
 pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<RequestNeeds, Stop> {
     if spec.lacks_texts() {
         return Err(Stop::usage(format!(
@@ -97,9 +97,9 @@ pub(crate) struct Golden<'a> {
 }
 
 impl<'a> Golden<'a> {
-    /// Those of a workload, each with `limit` for its answer, and whether what is expected and what came may
-    /// be shown; `None` where there are none, and on all generators but the first, so that they are as many
-    /// however many run the plan.
+    /// Returns the golden prompts of a workload, each with `limit` for its answer. `shows_texts` is whether what is
+    /// expected and what came may be shown. `None` where there are none, and on all generators but the first, so that
+    /// they are as many however many run the plan.
     pub(crate) fn new(
         server: &'a ServerConnection,
         engine: &OpenAiEngine,
@@ -166,14 +166,14 @@ impl<'a> Golden<'a> {
         ended
     }
 
-    /// When they are asked under load.
+    /// Returns the times at which they are asked under load.
     pub(crate) fn times(spec: &WorkloadSpec, plan: &PlanFacts) -> CheckTimes {
         let every = spec.check_every_s.unwrap_or(GoldenCheck::DEFAULT_EVERY_S);
         CheckTimes { from: plan.window_start, until: plan.window_end, every: Duration::from_secs_f64(every) }
     }
 }
 
-/// What became of a check that did not pass.
+/// Returns in words what became of a check that did not pass.
 pub(crate) fn in_words(checks: &[GoldenCheck], record: &CheckRecord) -> Option<String> {
     let name = checks.get(usize::from(record.check)).map_or("?", |check| check.name.as_str());
     let excerpt = record.excerpt.as_ref().map(|excerpt| format!(": {excerpt:?}")).unwrap_or_default();

@@ -27,7 +27,7 @@ pub(crate) struct PlannedLoad {
     generators: u64,
     /// Requests, those of closed loops apart; infinite where what is found decides.
     requests: f64,
-    /// Those of them that are warm-up.
+    /// Requests among them that are warm-up.
     warm_up: f64,
     /// Whether more load follows, until the last of them is answered.
     goes_on: bool,
@@ -39,7 +39,7 @@ pub(crate) struct PlannedLoad {
     per_s: f64,
     /// Most requests that leave together, of loads that end with their requests.
     at_once: u64,
-    /// Those of closed loops, as if each user sent one a second.
+    /// Requests per second of closed loops, as if each user sent one a second.
     of_users_per_s: f64,
     /// Infinite where a load ends with its requests.
     seconds: f64,
@@ -54,14 +54,14 @@ pub(crate) struct PlannedLoad {
 }
 
 impl PlannedLoad {
-    /// That of these runs.
+    /// Returns the load of these runs.
     pub(crate) fn of_all<'a>(runs: impl IntoIterator<Item = &'a PlannedRun>, settings: &RunSettings) -> Self {
         let (cap, shard) = (settings.requests.caps().max_concurrency, settings.share.shard);
         let loads = runs.into_iter().map(|run| Self::new(run, cap, shard));
         loads.reduce(Self::and).unwrap_or_default()
     }
 
-    /// That of a run, or of one generator's share of it.
+    /// Returns the load of a run, or of one generator's share of it.
     pub(super) fn new(run: &PlannedRun, cap: Option<u64>, shard: Option<Shard>) -> Self {
         let PlannedRun { workload, plan, .. } = run;
         let exact = workload.requests.is_some() && shard.is_none();
@@ -84,7 +84,7 @@ impl PlannedLoad {
         }
     }
 
-    /// The same with the lengths of the requests that are planned, where a file has them.
+    /// Returns the load with the lengths of the planned requests, where a file has them.
     pub(crate) fn with_lengths_of(self, run: &PlannedRun) -> Self {
         if self.tokens.iter().all(|tokens| tokens.is_finite()) {
             return self;
@@ -99,7 +99,7 @@ impl PlannedLoad {
         Self { tokens, history: history(tokens, &run.workload), ..self }
     }
 
-    /// That of a run of `workload` under `load` for so many seconds.
+    /// Returns the load of a run of `workload` under `load` for so many seconds.
     pub(crate) fn lasting(seconds: f64, load: Load, workload: &WorkloadSpec, cap: Option<u64>) -> Self {
         let (rate, users) = match load {
             Load::Rate(per_s) => (per_s, None),
@@ -126,7 +126,7 @@ impl PlannedLoad {
         }
     }
 
-    /// So many runs of it.
+    /// Returns the load of so many runs of it.
     pub(crate) fn times(self, runs: u64) -> Self {
         self.in_runs(self.runs * runs)
     }
@@ -163,7 +163,7 @@ impl PlannedLoad {
         }
     }
 
-    /// The same with so many requests before the first run.
+    /// Returns the load with so many requests before the first run.
     pub(crate) fn warmed_with(self, requests: u64) -> Self {
         if self.of_users > 0.0 {
             return Self { of_users: self.of_users + requests as f64, ..self };
@@ -172,7 +172,7 @@ impl PlannedLoad {
         Self { requests: self.requests + more, warm_up: self.warm_up + more, ..self }
     }
 
-    /// The same, with rates and requests that a search finds.
+    /// Returns the load with rates and requests that a search finds.
     pub(crate) fn searched(self) -> Self {
         Self { requests: f64::INFINITY, per_s: f64::INFINITY, ..self }
     }
@@ -213,8 +213,8 @@ impl PlannedLoad {
         }
     }
 
-    /// What of it does not count, and why it is sent: `; 547 count, 30 for warm-up; uncounted load follows until the
-    /// last answer`.
+    /// Returns in words what of it does not count, and why it is sent. For example: `; 547 count, 30 for warm-up;
+    /// uncounted load follows until the last answer`.
     fn beside(&self) -> String {
         let mut said = String::new();
         if self.warm_up > 0.0 && self.requests.is_finite() {
@@ -248,7 +248,7 @@ impl PlannedLoad {
         (self.generators * self.most_sent.max(1)) as f64
     }
 
-    /// What it is called before a colon.
+    /// Returns the name of the load before a colon.
     pub(crate) fn label(&self) -> &'static str {
         match (self.at_most, self.resumed) {
             (false, false) => "load",

@@ -20,8 +20,8 @@ const TO_START: Duration = Duration::from_secs(2 * 60);
 /// Calibrations before a machine is called not fit: one stall of half a second does not make it so.
 const TRIES: usize = 3;
 
-/// What this machine can measure, unless that is skipped or fails, after a line on how fit it is for this
-/// load. A series of runs on a machine that is not fit is refused.
+/// Returns what this machine can measure, unless that is skipped or fails. A line on how fit it is for this load comes
+/// first. A series of runs on a machine that is not fit is refused.
 pub(super) fn calibrated(
     settings: &RunSettings,
     spec: &WorkloadSpec,
@@ -80,7 +80,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
     best
 }
 
-/// What a plan demands of this client.
+/// Returns the demand of a plan on this client.
 pub(super) fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
     let whole = match settings.server.form {
         AnswerForm::Streamed => ClientDemand::from_workload(spec),

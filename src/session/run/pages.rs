@@ -77,7 +77,7 @@ fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Res
     }
 }
 
-/// What helps where they cannot be read.
+/// The hint where the GPUs of this machine cannot be read.
 const ELSEWHERE: &str = "hint: leave it out, or give the page of an exporter on the server's machine, such as \
                          --metrics-url http://host:9400";
 

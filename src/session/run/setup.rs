@@ -134,12 +134,12 @@ impl RunSettings {
 }
 
 impl CheckedWorkload {
-    /// Calibrates this machine, waits for the server and sends it a test request, so that runs can begin.
+    /// Calibrates this machine, waits for the server and sends it a test request. Runs can begin then.
     pub(crate) fn connect(&self, interrupts: &Interrupts, printer: Printer) -> Result<RunContext, Stop> {
         self.connect_unless(&|| interrupts.in_vain(), interrupts, printer)
     }
 
-    /// The same, until `give_up` knows a reason not to wait for the server.
+    /// Connects as [`Self::connect`], until `give_up` knows a reason not to wait for the server.
     pub(crate) fn connect_unless(
         &self,
         give_up: &dyn Fn() -> Option<Stop>,
@@ -153,8 +153,8 @@ impl CheckedWorkload {
         self.open(give_up, calibration, interrupts, printer)
     }
 
-    /// The same under the conditions of other runs: this machine is not calibrated again, and prompts are those of the
-    /// others.
+    /// Connects as [`Self::connect`], under the conditions of other runs. This machine is not calibrated again, and
+    /// prompts are those of the others.
     pub(crate) fn connect_under(
         &self,
         conditions: Conditions,

@@ -77,8 +77,8 @@ pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder
     reported.checked_sub(own)
 }
 
-/// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
-/// something here can.
+/// Returns what is to be kept of answers, by how the server answered the test request. It is their words, where the
+/// server counts nothing and something here can.
 pub(super) fn capture(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
     let is_counted_here = smoke.token_source == TokenSource::Chunks && counter.is_some();
     if is_counted_here { CaptureText::Yes } else { CaptureText::No }

@@ -146,7 +146,7 @@ impl RunContext {
         self.unless_stopped(at_rest);
     }
 
-    /// What `answer` comes to; `None` where an interrupt ends the wait.
+    /// Returns what `answer` comes to; `None` where an interrupt ends the wait.
     fn unless_stopped<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
         self.server.runtime.block_on(async {
             tokio::select! {
@@ -156,7 +156,7 @@ impl RunContext {
         })
     }
 
-    /// So many requests of `schedule`.
+    /// Returns so many requests of `schedule`, from its first on.
     fn first<'s>(&'s self, schedule: &Schedule, requests: usize) -> impl Iterator<Item = RequestSpec> + use<'s> {
         let prompts = self.conditions.prompts.clone().with_salt(seed_of_run(self.conditions.salt, TEXTS));
         schedule.generate_stream(prompts.into()).take(requests)

@@ -134,7 +134,8 @@ impl RequestSettings {
         if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent }
     }
 
-    /// What ends a run early: what was typed, and the default unless something of its kind takes its place.
+    /// Returns the breakers that end a run early. They are what was typed, and the default unless something of its kind
+    /// takes its place.
     pub(crate) fn breakers(&self) -> Vec<Breaker> {
         let typed: Vec<Breaker> = self.abort_on.iter().flatten().cloned().collect();
         let is_replaced = self.abort_on.contains(&None) || typed.iter().any(Breaker::is_about_error_rate);

@@ -41,14 +41,14 @@ pub(super) fn is_result(folder: &Path) -> bool {
     files.iter().any(|file| folder.join(file).is_file()) || !repeats_in(folder).is_empty()
 }
 
-/// When a result began: by the name of its folder, else when the folder was last changed.
+/// Returns when a result began. That is by the name of its folder, else when the folder was last changed.
 fn begun(path: &Path) -> SystemTime {
     let by_name = path.file_name().and_then(|name| folder::stamp(&name.to_string_lossy()));
     let changed = || path.metadata().and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     by_name.map_or_else(changed, SystemTime::from)
 }
 
-/// What is stored in these folders, by their own files.
+/// Lists what is stored in these folders, by their own files.
 pub(crate) fn listed(folders: &[PathBuf]) -> Vec<ListedResult> {
     folders.iter().map(|folder| result(folder)).collect()
 }
@@ -174,14 +174,15 @@ impl Fields<'_> {
         self.0.pointer(path)?.as_f64()
     }
 
-    /// What the object at `path` says of validity: its outcome in words, else whether it is valid.
+    /// Returns what the object at `path` says of validity. That is its outcome in words, else whether it is valid.
     fn verdict(&self, path: &str) -> Option<String> {
         let outcome = self.text(&format!("{path}/outcome")).map(|outcome| outcome.to_uppercase());
         let valid = || self.0.pointer(&format!("{path}/valid"))?.as_bool();
         outcome.or_else(|| valid().map(|valid| if valid { "VALID" } else { "INVALID" }.to_owned()))
     }
 
-    /// When what is at `path` began, and the engine that is named there or at the top.
+    /// Returns a result with the beginning and the engine of what is at `path`. The engine is the one that is named
+    /// there or at the top.
     fn common(&self, path: &str) -> ListedResult {
         let engine = self.text(&format!("{path}/engine/engine")).or_else(|| self.text("/engine/engine"));
         let started_at = self.text(&format!("{path}/started_at")).and_then(|at| at.parse().ok());

@@ -18,7 +18,7 @@ use crate::session::console::Stop;
 use crate::session::stored_run::repeats_in;
 use crate::units::count;
 
-/// What is stored at a path.
+/// The result that is stored at a path.
 #[derive(strum::Display)]
 pub(crate) enum Stored {
     /// Results of another tool.

@@ -105,7 +105,7 @@ mod tests {
         name.parse().unwrap()
     }
 
-    /// What of a configuration the preset does not keep.
+    /// Figures of a configuration that the preset does not keep.
     struct Rest {
         vocabulary: f64,
         /// Width of the feed-forward layer, or of one expert.

@@ -25,7 +25,7 @@ pub struct Deployment {
     pub reserve: f64,
 }
 
-/// Why a deployment cannot start.
+/// Reason why a deployment cannot start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "{model} does not fit on {accelerators} × {hardware}: {needed_gb:.1} GB of weights and buffers on each, \

@@ -19,7 +19,7 @@ pub const BLOCK_SIZE: u32 = 16;
 /// The parameters of a [`BatchingEngine`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchingConfig {
-    /// How long a step takes.
+    /// Time that a step takes.
     pub step_time: StepTime,
     /// Bounds of a step.
     pub limits: SchedulerLimits,
@@ -69,9 +69,9 @@ pub struct BatchingEngine<S = VllmScheduler<BlockPool>> {
     step: Option<EngineStep>,
     /// The place of the current step in the scheduler.
     place: usize,
-    /// With asynchronous scheduling, the step that follows the current one.
+    /// Step that follows the current one, with asynchronous scheduling.
     queued: Option<PlannedStep>,
-    /// When a job last came to an idle engine.
+    /// Moment when a job last came to an idle engine.
     woken: Timestamp,
     counts: ServerGauges,
     effort: WorkTotals,
@@ -80,9 +80,9 @@ pub struct BatchingEngine<S = VllmScheduler<BlockPool>> {
 /// A step in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineStep {
-    /// When it began.
+    /// Moment when it began.
     pub began: Timestamp,
-    /// When its tokens come out.
+    /// Moment when its tokens come out.
     pub ends_at: Timestamp,
     /// Its work.
     pub work: StepWork,

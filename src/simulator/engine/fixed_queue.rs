@@ -174,7 +174,7 @@ impl Delay {
     }
 }
 
-/// In command-line notation: `80ms`, `log-normal:80ms:0.45`, …
+/// Delay in command-line notation: `80ms`, `log-normal:80ms:0.45`, …
 impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Microseconds, so that no binary fraction shows.

@@ -65,7 +65,7 @@ pub struct BlockPool {
 #[derive(Clone, Copy, Debug)]
 struct Findable {
     users: u32,
-    /// Which queue entry is this block's, while it has no user.
+    /// Turn of the queue entry that is this block's, while it has no user.
     turn: u64,
 }
 
@@ -160,7 +160,7 @@ impl PrefixCache for BlockPool {
 }
 
 impl BlockPool {
-    /// So many blocks, all of them free.
+    /// Returns a pool of so many blocks, all of them free.
     pub fn new(total: u64) -> Self {
         let queue = VecDeque::from([Free::Unnamed(total)]);
         Self { total, free: total, findable: HashMap::new(), queue, turns: 0 }

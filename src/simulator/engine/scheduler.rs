@@ -38,7 +38,7 @@ pub struct VllmScheduler<C> {
     arrivals: u64,
     /// Prompt tokens looked up in the prefix cache, those found there, and preemptions.
     counts: ServerGauges,
-    /// Which of the two steps that can be planned at a time is the next to be planned.
+    /// Number, 0 or 1, of the step to be planned next. Two steps can be planned at a time.
     next: usize,
     /// Preempted sequences that the running step may bring tokens to.
     preempted: Vec<(i32, u64)>,

@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// When each of two jobs of two tokens that come at once is answered, milliseconds.
+    /// Returns when each of two jobs of two tokens is answered, milliseconds. Both come at once.
     fn ends<S: StepScheduler>(mut engine: BatchingEngine<S>) -> Vec<u64> {
         for id in [1, 2] {
             engine.submit(Timestamp::ZERO, Job::new(JobId(id), 40, 2)).unwrap();

@@ -21,7 +21,8 @@ pub struct Admission {
     /// Most requests that wait for their first step (SGLang's `--max-queued-requests`); absent: no limit. One that
     /// arrives waits, if only for the next step.
     pub max_queued: Option<u32>,
-    /// When a refused client may come again, as the refusal says it (`Retry-After`); absent: it says nothing.
+    /// Time after which a refused client may come again, as the refusal says it (`Retry-After`); absent: it says
+    /// nothing.
     pub retry_after: Option<Duration>,
     /// Work of a client that has gone.
     pub abandoned: AbandonedWork,
@@ -62,9 +63,9 @@ impl AdmissionGroup {
 pub(crate) struct AdmissionControl {
     inner: Box<dyn SimulatedServer + Send>,
     admission: Admission,
-    /// For each job in the server, the limits that it counts under.
+    /// Limits that each job in the server counts under.
     inside: HashMap<JobId, Vec<usize>>,
-    /// For each limit, the jobs in the server that count under it.
+    /// Jobs in the server that count under each limit.
     held: Vec<u32>,
 }
 

@@ -21,7 +21,7 @@ pub struct Cluster<S> {
     rule: RoutingRule,
     /// Jobs that were routed so far.
     turn: usize,
-    /// When each replica must be advanced next: a large cluster must not be searched at every step of one.
+    /// Moments when each replica must be advanced next: a large cluster must not be searched at every step of one.
     due: BTreeSet<(Timestamp, usize)>,
 }
 

@@ -15,7 +15,7 @@ use crate::simulator::server::SimulatedServer;
 pub struct Fleet {
     /// The engine.
     pub engine: EngineModel,
-    /// How many, and which requests each gets.
+    /// Number of servers, and which requests each gets.
     pub layout: FleetLayout,
     /// Seed; each server draws from its own streams.
     pub seed: u64,
@@ -34,19 +34,19 @@ pub enum EngineModel {
     Plain {
         /// Requests served at a time; others wait.
         slots: usize,
-        /// From the start of service to the first token.
+        /// Delay from the start of service to the first token.
         ttft: Delay,
-        /// From each token to the next.
+        /// Delay from each token to the next.
         itl: Delay,
     },
 }
 
-/// How many servers, and which requests each gets.
+/// Number of servers, and which requests each gets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetLayout {
     /// Identical servers.
     Replicas {
-        /// How many.
+        /// Number of them.
         count: u32,
         /// Routing rule.
         rule: RoutingRule,
@@ -59,7 +59,7 @@ pub enum FleetLayout {
         decode: u32,
         /// Routing rule of the prefill servers.
         rule: RoutingRule,
-        /// How the KV moves from one pool to the other.
+        /// Transfer of the KV from one pool to the other.
         transfer: KvTransfer,
     },
 }

@@ -12,7 +12,7 @@ use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::work_totals::WorkTotals;
 
-/// How a prompt's KV moves from a prefill to a decode engine.
+/// Transfer of a prompt's KV from a prefill to a decode engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KvTransfer {
     /// KV bytes of one token, over all ranks and layers.
@@ -85,7 +85,7 @@ impl Pools {
         })
     }
 
-    /// After the first token: transfers the rest of the job.
+    /// Transfers the rest of the job after the first token.
     fn send(&mut self, now: Timestamp, job: Job) {
         self.sent += 1;
         self.link_free = self.link_free.max(now).after(self.transfer.time(job.input_tokens));

@@ -24,7 +24,7 @@ pub struct BandwidthMath {
     pub kv_capacity_tokens: u64,
     /// Sequences of `context` tokens that the KV cache holds.
     pub kv_capacity_sequences: u64,
-    /// The smallest batch whose decode step is compute-bound; absent when reading KV keeps it memory-bound at every
+    /// The smallest batch whose decode step is compute-bound. Absent when reading KV keeps it memory-bound at every
     /// batch.
     pub compute_bound_batch: Option<u32>,
 }

@@ -8,11 +8,11 @@ use super::roofline::{Roofline, StepWork};
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // there is one for each engine, not one for each step
 pub enum StepTime {
-    /// From the figures of hardware and model.
+    /// Step times from the figures of hardware and model.
     Roofline(Roofline),
-    /// From a measured table.
+    /// Step times from a measured table.
     Table(StepTable),
-    /// From costs fitted to runs.
+    /// Step times from costs fitted to runs.
     Linear(LinearStep),
 }
 

@@ -2,7 +2,7 @@
 
 use crate::simulator::deployment::placement::Deployment;
 
-/// How much of the datasheet real kernels reach, and the overhead of a step.
+/// Shares of the datasheet that real kernels reach, and the overhead of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Efficiency {
     /// Share of the peak FLOP/s. Default 0.6 (an estimate): bf16 matrix products reach about 0.73 of the datasheet on

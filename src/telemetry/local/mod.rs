@@ -36,7 +36,7 @@ pub(super) trait DeviceLibrary: Debug + Send + Sync {
     fn devices(&self) -> Result<Vec<LocalDevice>, String>;
 }
 
-/// Which devices of this machine are read.
+/// Devices of this machine that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalChoice {
     /// All.

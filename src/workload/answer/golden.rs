@@ -96,7 +96,7 @@ fn texts(value: SpecValue<'_>) -> Option<Vec<String>> {
 }
 
 impl RegexPattern {
-    /// The same with its hash in place of it, as it is stored.
+    /// Returns the pattern with its hash in place of it, as it is stored.
     pub(crate) fn without_text(&self) -> Self {
         // The letters and digits of a hash are a pattern of themselves.
         Regex::new(&hashed(self.0.as_str())).map_or_else(|_| self.clone(), Self)

@@ -45,7 +45,8 @@ impl JsonSchema {
         &self.schema
     }
 
-    /// The same with the hash of its JSON in place of it, as it is stored. Of no use to check an answer.
+    /// Returns the schema with the hash of its JSON in place of it, as it is stored. It is of no use to check an
+    /// answer.
     pub(crate) fn without_text(&self) -> Self {
         let comment = self.schema.get("$comment").and_then(Value::as_str);
         let hash = hashed(comment.filter(|text| hashed(text) == **text).unwrap_or(&self.schema.to_string()));

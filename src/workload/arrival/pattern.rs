@@ -198,7 +198,7 @@ impl ArrivalPattern {
         }
     }
 
-    /// What was found in the replayed trace, if any.
+    /// Returns the findings of the replayed trace, if any.
     pub fn found(&self) -> Option<&TraceFindings> {
         self.trace()?.found.as_ref()
     }

@@ -156,8 +156,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// The same pattern with every rate multiplied by one factor, so that the mean rate becomes `rate_per_s`. A trace
-    /// and closed-loop users stay unchanged.
+    /// Returns the pattern with every rate multiplied by one factor. The mean rate becomes `rate_per_s`. A trace and
+    /// closed-loop users stay unchanged.
     #[must_use]
     pub fn with_mean_rate(mut self, rate_per_s: f64) -> Self {
         let factor = rate_per_s / self.mean_rate_per_s();

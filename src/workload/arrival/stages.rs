@@ -92,12 +92,12 @@ impl RateStage {
 }
 
 impl Spike {
-    /// When the rate is back at the base rate, seconds since the start of the run.
+    /// Returns when the rate is back at the base rate, in seconds since the start of the run.
     pub fn end_s(&self) -> f64 {
         self.at_s + self.rise_s + self.hold_s + self.fall_s
     }
 
-    /// These spikes over a base rate as stages, the last of which never ends.
+    /// Returns these spikes over a base rate as stages. The last of them never ends.
     pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<RateStage> {
         let base = base_rate_per_s;
         let mut stages = Vec::new();

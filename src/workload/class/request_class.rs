@@ -117,7 +117,7 @@ impl RequestClass {
 /// A field, when it is out of place in a class, and a sentence that says so.
 type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
 
-/// What does not go together in a class.
+/// Fields that do not go together in a class.
 const MISFITS: [Misfit; 7] = [
     (
         "shared_prefix",

@@ -38,7 +38,7 @@ impl RequestClass {
 }
 
 impl WorkloadSpec {
-    /// The same without tags of requests and slices of checks: all that decides what is sent.
+    /// Returns the workload without tags of requests and slices of checks. It has all that decides what is sent.
     #[must_use]
     pub fn without_groups(mut self) -> Self {
         for class in &mut self.classes {

@@ -9,7 +9,7 @@ use crate::workload::reading::{Fields, spec_table};
 
 /// Retries of one request.
 pub(in crate::workload) const RETRIES: Allowed = Allowed::from(0.0, 1_000.0);
-/// What a wait is multiplied by from one retry to the next.
+/// The factor of a wait from one retry to the next.
 const FACTOR: Allowed = Allowed::from(1.0, 100.0);
 
 spec_table! {

@@ -24,7 +24,8 @@ pub enum RetryCause {
 }
 
 impl RetryCause {
-    /// What is retried by default: 429 Too Many Requests and 503 Service Unavailable, by which servers refuse a load.
+    /// Causes that are retried by default. They are 429 Too Many Requests and 503 Service Unavailable, by which servers
+    /// refuse a load.
     pub const DEFAULT: [Self; 2] = [Self::Status(429), Self::Status(503)];
 
     /// Reads a status as a number, or a cause by its name.

@@ -81,7 +81,7 @@ pub enum DatasetFormat {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RowOrder {
-    /// As in the file, then from the first row again.
+    /// The order of the file, then from the first row again.
     #[default]
     File,
     /// Shuffled by the seed: every row once, then every row again in another order.
@@ -94,13 +94,13 @@ pub enum RowOrder {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RowFilter {
-    /// What `vllm bench serve` keeps of `ShareGPT`: conversations of at least two turns, prompts of 4 to 1,024
-    /// tokens, answers of at least 4 (unless the answer length is given), together at most 2,048 (vLLM,
+    /// Rows that `vllm bench serve` keeps of `ShareGPT`. They are conversations of at least two turns, prompts of 4 to
+    /// 1,024 tokens, answers of at least 4 (unless the answer length is given), together at most 2,048 (vLLM,
     /// `vllm/benchmarks/datasets/utils.py`, `is_valid_sequence`).
     Vllm,
 }
 
-/// What a file of prompts was found to hold.
+/// Findings in a file of prompts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetFindings {

@@ -122,7 +122,7 @@ spec_table! {
     }
 }
 
-/// What a folder of images was found to hold.
+/// Findings in a folder of images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageFindings {

@@ -24,7 +24,7 @@ pub enum SpecError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         cause: io::Error,
         /// The command that prints such a file.
         example: &'static str,

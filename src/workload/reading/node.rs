@@ -9,7 +9,7 @@ pub(crate) struct Node {
     pub(crate) value: NodeValue,
 }
 
-/// What a value is.
+/// The kind and content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NodeValue {
     Null,

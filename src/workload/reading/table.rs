@@ -67,7 +67,7 @@ macro_rules! filling {
         $($rest:tt)*
     ) => {
         impl $name {
-            /// The same with what `usual` has for missing fields.
+            /// Returns the table with the fields of `usual` where its own are missing.
             fn filled(self, usual: Self) -> Self {
                 Self { $($field: self.$field.or(usual.$field)),* }
             }
@@ -87,7 +87,7 @@ macro_rules! usual {
         $($rest:tt)*
     ) => {
         impl Default for $name {
-            /// What a file that gives nothing says.
+            /// Returns the table of a file that gives nothing.
             fn default() -> Self {
                 Self { $($field: $crate::workload::reading::table::usual!(@$how $($arg),*)),* }
             }

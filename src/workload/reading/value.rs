@@ -16,7 +16,7 @@ use crate::units;
 #[derive(Clone, Copy)]
 pub(crate) struct SpecValue<'n> {
     pub(super) node: &'n Node,
-    /// As in `classes[0].weight`; empty for the whole spec.
+    /// The path, as in `classes[0].weight`; empty for the whole spec.
     pub(super) path: &'n str,
     pub(super) mistakes: &'n Mistakes,
 }

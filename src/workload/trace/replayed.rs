@@ -12,13 +12,15 @@ const TIMES: [&str; 4] = ["arrival", "horizon_s", "requests", "warmup_s"];
 const LENGTHS: [&str; 3] = ["input_tokens", "output_tokens", "shared_prefix"];
 
 impl WorkloadSpec {
-    /// The requests of a trace, with one class per kind and without SLOs, named after the trace's file.
+    /// Returns the requests of a trace, with one class per kind and without SLOs. They are named after the trace's
+    /// file.
     pub fn of_trace(trace: &Trace, seed: u64, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let spec = json!({ "name": name_of(&trace.path), "seed": seed });
         replay(spec.as_object().cloned().unwrap_or_default(), trace, survey)
     }
 
-    /// This workload's classes with the times and lengths of a trace, for the whole slice, with the default warm-up.
+    /// Returns this workload's classes with the times and lengths of a trace. They are for the whole slice, with the
+    /// default warm-up.
     pub fn replaying(&self, trace: &Trace, seed: u64, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let spec = serde_json::to_value(Self { seed, ..self.clone() }).unwrap_or_default();
         let mut spec = spec.as_object().cloned().unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::workload::reading::value::{Allowed, LONGEST_S};
 
 /// Seconds of a trace: public traces last up to four months.
 const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
-/// The same, above zero.
+/// Seconds of a trace, above zero.
 const SOME_TRACE_SECONDS: Allowed = Allowed::above(0.0, 10.0 * LONGEST_S);
 /// Factors that stretch a trace in time or multiply its requests.
 const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
@@ -43,7 +43,7 @@ spec_table! {
     }
 }
 
-/// What to do with unreadable lines.
+/// The treatment of unreadable lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

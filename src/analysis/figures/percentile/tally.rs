@@ -12,13 +12,13 @@ const PAGE_BITS: u32 = 16;
 const PAGE: usize = 1 << PAGE_BITS;
 /// Lengths up to this are counted in pages, nanoseconds.
 const LONGEST: u64 = u32::MAX as u64;
-/// So are those that are shared out among at most so many tokens.
+/// Most tokens among which a length that is counted in pages is shared out.
 const MOST_TOKENS: u32 = 64;
-/// More lengths of a page take less memory as counts.
+/// Number of lengths of a page beyond which counts take less memory.
 const FEW: usize = PAGE / 2;
 /// Counts that are summed up together.
 const BLOCK: usize = 256;
-/// What a count of one byte holds before it starts again.
+/// Number that a count of one byte holds before it starts again.
 const FULL: u64 = 256;
 
 /// Lengths of time, each shared out among tokens: it stands for so many samples of its length ÷ its tokens.
@@ -27,13 +27,13 @@ const FULL: u64 = 256;
 /// is full, which then takes one for each of its nanoseconds, and two for each 256 equal lengths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// By their tokens, then by their high bits.
+    /// Pages by their tokens, then by their high bits.
     pages: Vec<Vec<Page>>,
-    /// Those that are too long or have too many tokens: nanoseconds and tokens, 16 bytes each.
+    /// Lengths that are too long or have too many tokens: nanoseconds and tokens, 16 bytes each.
     rare: Vec<(u64, u32)>,
 }
 
-/// By the low bits of their nanoseconds.
+/// Lengths of a page by the low bits of their nanoseconds.
 #[derive(Clone, Debug)]
 enum Page {
     Few(Vec<u16>),
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// What is in a place of a list, which is filled up to there.
+/// Returns what is in a place of a list, which is filled up to there.
 fn at_place<T: Default>(list: &mut Vec<T>, place: usize) -> &mut T {
     if list.len() <= place {
         list.resize_with(place + 1, T::default);
@@ -269,8 +269,8 @@ impl Ranked {
         (rank < self.len).then(|| f64::from_bits(low))
     }
 
-    /// What each length or rare one stands for, ascending: its value and its samples. Of equal values the one
-    /// with fewer samples is first.
+    /// Returns the value and the samples of each length or rare one, ascending. Of equal values the one with fewer
+    /// samples is first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let mut before = 0;
         let rare = self.rare.iter().map(move |(ms, through)| {

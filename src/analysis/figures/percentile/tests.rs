@@ -176,7 +176,7 @@ fn tallied(lengths: &[(u64, u32)]) -> Sample {
     Sample::tallied(tally)
 }
 
-/// The same, every sample in a list: its value, and by how many tokens it is weighed when it is summed up.
+/// Sample of such lengths in a list: each value, and by how many tokens it is weighed when it is summed up.
 struct Listed {
     exact: Vec<(f64, u32)>,
     bounds: Vec<f64>,

@@ -268,7 +268,7 @@ fn users_who_are_stopped_have_not_sent_what_was_planned() {
     assert!(!summary.is_all_at_once());
 }
 
-/// Of 2 of 4 requests that count, an answer of the warm-up in their time is none.
+/// Two of four requests count. An answer of the warm-up in their time does not.
 #[test]
 fn rates_of_a_number_of_requests_are_of_those_that_count() {
     let at = |i: u64| i * 1_000;

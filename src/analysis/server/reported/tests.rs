@@ -32,7 +32,7 @@ fn reading(source: u16, millis: u64) -> Reading {
     }
 }
 
-/// Of `n` requests so far that each took 90 ms to the first token.
+/// Returns the times of `n` requests so far, each 90 ms to the first token.
 fn ttft(n: f64) -> BTreeMap<ServerTime, TimeHistogram> {
     let times = TimeHistogram { count: n, sum_s: n * 0.09, buckets: vec![(0.08, 0.0), (0.1, n)] };
     [(ServerTime::Ttft, times)].into()

@@ -8,7 +8,7 @@ fn of(samples: f64) -> Effective {
     Effective { samples, cautious: samples, upper: 1.0, long: 1.0, freedom: None }
 }
 
-/// Between which ends a share lies, of which `share` was seen, with this two-sided `confidence`.
+/// Returns the ends between which a share lies, with this two-sided `confidence`. Of it `share` was seen.
 fn share_interval(of: Effective, share: f64, confidence: f64) -> (f64, f64) {
     let (n, tail) = (sure(of.samples, FOR_ONE_FREEDOM, confidence), (1.0 - confidence) / 2.0);
     let low = bisect(|at| chance_of_at_most(n * share - 1.0, n, at) >= 1.0 - tail);

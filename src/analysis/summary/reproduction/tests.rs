@@ -21,7 +21,7 @@ fn what_nobody_told_is_missing() {
     assert!(Reproduction::from_log(&log).missing.is_empty());
 }
 
-/// What is reported of `fact`, and its source.
+/// Returns the reported value of `fact`, and its source.
 fn fact_of(header: &RunHeader, fact: Fact) -> Option<(String, FactSource)> {
     let reported = Sources::from_header(header).reported(fact)?;
     Some((reported.value, reported.source))

@@ -4,20 +4,20 @@ use clap::{Arg, Command};
 
 use crate::workload::nearest;
 
-/// What the names of variables begin with.
+/// The beginning of the names of variables.
 pub(super) const PREFIX: &str = "SKYLINE_";
 
 /// The verbs that measure a server: the keys at the top of a file and the variables are for them. A table of
 /// its own is for any verb.
 const MEASURING: [&str; 6] = ["bench", "sweep", "ab", "matrix", "tune", "check"];
 
-/// What the help of those verbs says of variables and files.
+/// The words on variables and files in the help of those verbs.
 const IN_HELP: &str = "\
 Options that are not typed:
   SKYLINE_URL=http://host:8000 stands for --url http://host:8000, SKYLINE_QUIET=1 for --quiet, and
   so on; skyline.toml in this folder or in yours has the same names: skyline guide terminal";
 
-/// What the help of a verb says of variables and files, where they are for it.
+/// Returns a verb's help on variables and files, where they are for it.
 pub(in crate::cli) fn in_help(verb: &str) -> Option<&'static str> {
     MEASURING.contains(&verb).then_some(IN_HELP)
 }

@@ -25,7 +25,7 @@ pub(in crate::cli) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// Returns the surroundings of this process.
     pub(in crate::cli) fn of_process() -> Self {
         let mut variables: Vec<_> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -61,7 +61,7 @@ impl Surroundings {
         Ok(all)
     }
 
-    /// What they say of the options of `verb`, that which counts first.
+    /// Returns the settings for options of `verb`, in the order in which they count.
     fn said_of(&self, command: &Command, verb: &Command) -> Result<Vec<Setting>, Stop> {
         let mut settings = Vec::new();
         if measures(verb) {
@@ -121,7 +121,7 @@ fn are_in_conflict(verb: &Command, a: &Arg, b: &Arg) -> bool {
     names(a, b) || names(b, a)
 }
 
-/// What is said of an option: the value, and where it stands.
+/// The setting of an option: the value, and where it stands.
 #[derive(Debug)]
 struct Setting {
     option: String,
@@ -180,7 +180,8 @@ fn in_table(value: &NodeValue) -> Option<String> {
     }
 }
 
-/// What a file says of the options of `verb`: first its own table, then the top, which is for verbs that measure.
+/// Reads what a file says of the options of `verb`. The verb's own table comes first, then the top, which is for verbs
+/// that measure.
 fn of_file(command: &Command, verb: &Command, path: &Path, text: &str) -> Result<Vec<Setting>, Stop> {
     let origin = path.display().to_string();
     let refused = |mistakes: Mistakes| Stop::usage(mistakes.into_error(&origin));
@@ -236,7 +237,7 @@ fn of_file(command: &Command, verb: &Command, path: &Path, text: &str) -> Result
     Ok(own.into_iter().chain(shared).collect())
 }
 
-/// What is said of a key that is not known.
+/// Returns what is said of a key that is not known.
 fn unknown(key: &str, known: &[&str]) -> String {
     let meant = meant(key, known).map(|meant| format!("; did you mean `{meant}`?"));
     format!("`{key}` is no option{}", meant.unwrap_or_default())

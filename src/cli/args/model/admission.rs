@@ -67,7 +67,7 @@ fn whole_seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl AdmissionArgs {
-    /// What is admitted of requests of these classes; there are none where requests do not carry their class.
+    /// Returns what is admitted of requests of these classes. There are none where requests do not carry their class.
     pub(super) fn admission(&self, classes: &[RequestClass]) -> Result<Admission, Stop> {
         let limits = self.admit.iter().map(|limit| {
             let group = match &limit.name {
@@ -84,7 +84,7 @@ impl AdmissionArgs {
         })
     }
 
-    /// What was typed, under the names of the options.
+    /// Returns what was typed, under the names of the options.
     pub(super) fn facts(&self) -> Map<String, Value> {
         let limits = self.admit.iter().map(|NamedLimit { name, most }| match name {
             Some(name) => format!("{name}={most}"),

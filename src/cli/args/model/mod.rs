@@ -90,7 +90,7 @@ pub(in crate::cli) struct Described {
 }
 
 impl Described {
-    /// The same model with another seed.
+    /// Returns the model with another seed.
     pub(in crate::cli) fn with_seed(&self, seed: u64) -> Self {
         let mut model = self.clone();
         model.fleet.seed = seed;
@@ -123,7 +123,8 @@ impl Described {
 }
 
 impl ModelArgs {
-    /// What these flags of a server describe, under the names of vLLM too; or what of it is no option of the model.
+    /// Returns the model that these flags of a server describe, under the names of vLLM too. An error says what of it
+    /// is no option of the model.
     pub(in crate::cli) fn of_flags(flags: &str) -> Result<Self, String> {
         // What is on by default in both.
         const ON: [&str; 2] = ["--enable-prefix-caching", "--enable-chunked-prefill"];
@@ -143,12 +144,12 @@ impl ModelArgs {
         Flags::try_parse_from(words).map(|flags| flags.model).map_err(in_a_line)
     }
 
-    /// The same with what is said of a server that was measured, where nothing was typed.
+    /// Returns the model with the facts of a measured server, where nothing was typed.
     pub(in crate::cli) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
         Self { physics: self.physics.with_facts(facts), ..self.clone() }
     }
 
-    /// This model on the hardware given, where none was typed.
+    /// Returns the model on the hardware given, where none was typed.
     pub(in crate::cli) fn on(&self, hardware: Hardware) -> Self {
         let mut model = self.clone();
         model.physics.hardware.get_or_insert(hardware);

@@ -96,7 +96,7 @@ pub(super) struct PhysicsArgs {
     prefill_rate: Option<f64>,
 }
 
-/// Which model is served on what.
+/// The model that is served, and what it is served on.
 struct Placed {
     hardware: Hardware,
     model: ServingModel,
@@ -119,7 +119,7 @@ impl PhysicsArgs {
         }
     }
 
-    /// The same with what is said of a server that was measured, where nothing was typed; names that no preset has are
+    /// Returns the arguments with the facts of a measured server, where nothing was typed. Names that no preset has are
     /// ignored.
     pub(super) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
         let mut filled = self.clone();

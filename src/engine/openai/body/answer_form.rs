@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::engine::dialect_traits::SchemaField;
 use crate::workload::{AnswerShape, ToolChoice, ToolSpec};
 
-/// What a request asks of its answer beside the prompt.
+/// The form of answer that a request asks for, beside the prompt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RequestedForm<'a> {
     /// Text of the requested length, where that can be forced.
     Words,
-    /// This format; the answer ends by itself.
+    /// An answer in this format, which ends by itself.
     Shaped(&'a AnswerShape),
     /// An answer that ends by itself.
     Free,

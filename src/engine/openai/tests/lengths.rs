@@ -55,8 +55,8 @@ fn whole(tokens: u32) -> Vec<u8> {
     json(200, &format!(r#"{{"choices":[{choice}],"usage":{usage}}}"#))
 }
 
-/// What comes of test requests within a minute, of one that follows an answer within so long; how long they
-/// took, and what they sent.
+/// Returns what comes of test requests within a minute. Beside it are how long they took, and what they sent. One that
+/// follows an answer may take as long as `retry`.
 async fn tested(first: Vec<u8>, pause: Duration, retry: Duration) -> (SmokeReport, Duration, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut target =

@@ -38,7 +38,7 @@ pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
     serve_with(Semaphore::MAX_PERMITS, scripts).await
 }
 
-/// The same, serving at most `places` connections: one more waits until another is closed.
+/// Starts a server of at most `places` connections. One more waits until another is closed.
 pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -116,7 +116,7 @@ async fn converse(
     }
 }
 
-/// Who ended a connection.
+/// The side that ended a connection.
 #[derive(PartialEq, Eq)]
 enum Closer {
     Client,

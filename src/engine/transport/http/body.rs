@@ -71,7 +71,7 @@ pub(crate) struct Chunked {
     trailers: Vec<u8>,
 }
 
-/// What the next byte must be.
+/// The kind of byte that must come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DecodeState {
     /// A digit of a size; one has come if `digits` is above zero.

@@ -12,7 +12,7 @@ use crate::engine::transport::socket::Socket;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What all requests of a run start with. It may hold credentials, so it has no `Debug`.
+/// The beginning of all requests of a run. It may hold credentials, so it has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct RequestHead {
     /// Request line and headers without those that differ between requests.
@@ -40,12 +40,12 @@ impl RequestHead {
         Self { common, id_prefix, request_ids, session_header: None }
     }
 
-    /// The same with the id of each request's session in this header.
+    /// Returns the head with the id of each request's session in this header.
     pub(crate) fn with_session_header(self, session_header: Option<HeaderName>) -> Self {
         Self { session_header, ..self }
     }
 
-    /// The same with another `id_prefix`.
+    /// Returns the head with another `id_prefix`.
     pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
         Self { id_prefix, ..self.clone() }
     }

@@ -24,7 +24,7 @@ pub(crate) struct ResponseHead {
     pub length: usize,
 }
 
-/// What the server announces for the connection after the response.
+/// The state of the connection after the response, as the server announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {
     KeepAlive,

@@ -46,7 +46,7 @@ pub(crate) async fn addresses_of(host: &str, port: u16) -> io::Result<Vec<Socket
 pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
     pub(super) proxy: Option<Proxy>,
-    /// What asks the proxy for a tunnel, where TLS is spoken through it.
+    /// The request for a tunnel, where TLS is spoken through the proxy.
     tunnel: Option<Vec<u8>>,
     /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
@@ -139,7 +139,7 @@ impl Dialer {
     }
 }
 
-/// The same as a failure of the proxy, where there is one and nothing on this machine is to blame.
+/// Turns a fault into a failure of the proxy, where there is one. A fault of this machine stays as it is.
 fn through(proxy: Option<&Proxy>, fault: DiagnosedFailure) -> DiagnosedFailure {
     let Some(proxy) = proxy.filter(|_| fault.failure.reason != FailureKind::ClientLimit) else {
         return fault;

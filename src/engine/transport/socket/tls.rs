@@ -100,9 +100,9 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 /// The certificates that are trusted.
 #[derive(Debug)]
 enum Trusted {
-    /// Any, for `--insecure`; the handshake's signatures are still checked.
+    /// Certificates of any kind, for `--insecure`; the handshake's signatures are still checked.
     Any,
-    /// Those that a given certificate signed, and a given certificate itself: that of a server that signed
+    /// Certificates that a given one signed, and a given certificate itself. The latter is that of a server that signed
     /// its own, or whose issuer is not at hand.
     SignedOrGiven { signed: Arc<WebPkiServerVerifier>, given: Vec<CertificateDer<'static>> },
 }

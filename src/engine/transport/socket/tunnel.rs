@@ -12,7 +12,7 @@ use crate::engine::proxy::Proxy;
 use crate::engine::transport::http::ResponseHead;
 use crate::record::{Failure, FailureKind};
 
-/// What asks `proxy` for a tunnel to the server. It may hold a password.
+/// Returns the request that asks `proxy` for a tunnel to the server. It may hold a password.
 pub(super) fn tunnel_request(url: &BaseUrl, proxy: &Proxy) -> Vec<u8> {
     let host = if url.host().contains(':') { format!("[{}]", url.host()) } else { url.host().to_owned() };
     let server = format!("{host}:{}", url.port());

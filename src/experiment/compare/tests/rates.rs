@@ -4,7 +4,7 @@ use super::single_runs::log_of;
 use super::*;
 use crate::random::RandomStream;
 
-/// How requests of two runs differ.
+/// Difference between requests of two runs.
 #[derive(Clone, Copy)]
 struct Noise {
     /// Standard deviation of the logarithm of each service time.
@@ -54,12 +54,13 @@ fn queues(runs: u64, plan: u64, run: u64, load: f64, n: u64, noise: Noise) -> Co
     believed(ComparedSide::of_repeats(run.to_string(), runs.collect(), &[]).unwrap())
 }
 
-/// How much longer each service takes where the time in the system is 1.2 times as long: 1/(µ − λ) for M/M/1.
+/// Returns how much longer each service takes where the whole time is 1.2 times as long. The whole time is that in the
+/// system: 1/(µ − λ) for M/M/1.
 fn slower(load: f64) -> f64 {
     1.0 / (load + (1.0 - load) / 1.2)
 }
 
-/// What becomes of comparisons.
+/// Counts of what becomes of comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rates {
     /// Some figure is apart, better or worse.
@@ -78,7 +79,7 @@ impl Rates {
     }
 }
 
-/// Of so many `pairs` of sides, of so many runs each.
+/// Counts what becomes of so many `pairs` of sides, of so many `runs` each.
 fn rates(pairs: u64, runs: u64, load: f64, n: u64, noise: Noise, same_plan: bool) -> Rates {
     let mut rates = Rates::default();
     let texts = ["max:p95 ttft 10%", "max:p95 e2e 10%", "req:p95 ttft 10%", "req:p95 e2e 10%"];
@@ -104,7 +105,7 @@ fn rates(pairs: u64, runs: u64, load: f64, n: u64, noise: Noise, same_plan: bool
     rates
 }
 
-/// Of 12 pairs that are alike, 4 or more are called different with a chance of 0.2 % where 5 % are.
+/// Test of 12 pairs that are alike. Of these, 4 or more are called different with a chance of 0.2 % where 5 % are.
 ///
 /// The test below takes many more.
 #[test]

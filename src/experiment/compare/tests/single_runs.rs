@@ -6,7 +6,7 @@ use crate::analysis::{AcrossRuns, FigureKind, VerdictOutcome};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, RequestRecord, TokenChunk};
 
-/// What a comparison is about: one request every 100 ms, its TTFT as given, then one more token.
+/// Returns a side with one request every 100 ms, its TTFT as given, then one more token.
 fn with(name: &str, plan: &str, ttfts_ms: impl Iterator<Item = u64>) -> ComparedSide {
     let records = (0..).zip(ttfts_ms).map(|(i, ttft)| {
         let at = i * 100;
@@ -151,7 +151,7 @@ fn what_was_cut_off_decides_what_it_can() {
     assert_eq!((p50.difference, p50.standing), (None, ChangeStanding::Apart), "{p50:?}");
 }
 
-/// The same run, but for every so manieth request, which was cut off after 1 ms.
+/// Returns the run of [`before`] with every so manieth request cut off after 1 ms.
 fn cut_off(every: u64) -> ComparedSide {
     let records = (0..).zip(before()).map(|(i, ttft)| {
         let at = i * 100;
@@ -297,7 +297,7 @@ fn verdicts_follow_from_their_intervals() {
     }
 }
 
-/// What the table shows as 0 % is no change, however regular a server is: 10 ms a token, and 200 ns less.
+/// Changes that the table shows as 0 % are none, however regular a server is: 10 ms a token, and 200 ns less.
 #[test]
 fn a_change_of_nothing_is_none() {
     let regular = |name: &str, less_ns: u64| {

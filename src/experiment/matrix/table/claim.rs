@@ -50,7 +50,7 @@ pub struct ClaimError {
 }
 
 impl ClaimError {
-    /// What a claim looks like.
+    /// Grammar of a claim, by examples.
     const GRAMMAR: &'static str = "a claim is an objective, such as `p95 ttft < 500ms`, or names another row:\n    \
         `p50 ttft > 1.5 x A`, `p50 ttft < A`, `p50 tpot within 10% of A`,\n    \
         `p95 ttft < 0.8 x A@fast` (row A under the variant `fast`), `p95 ttft < 0.8 x @base` (this row under `base`)";

@@ -22,14 +22,14 @@ const EXAMPLE: (&str, &str) = ("rows_a_to_f", include_str!("../../../../workload
 pub struct Experiments {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the table.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The servers that it runs against, in their order: at least one.
     pub variants: Vec<Variant>,
     /// The rows, in their order: at least one.
     pub rows: Vec<MatrixRow>,
-    /// What makes a variant good enough, and when to stop looking for one.
+    /// Contract that a good enough variant meets, and when to stop looking for one.
     pub accept: Option<Accept>,
     /// The currency of all prices, to show with them.
     pub currency: Option<String>,
@@ -185,7 +185,7 @@ impl Experiments {
         any.is_some_and(|first| !self.includes(first) && !others.any(|other| self.includes(other)))
     }
 
-    /// What `other` means in a claim about `here`; `None` where there is no such row or variant.
+    /// Returns the slot that `other` means in a claim about `here`. It is `None` where there is no such row or variant.
     pub(crate) fn meant(&self, here: MatrixSlot, other: &Reference) -> Option<MatrixSlot> {
         let row = other.row.as_deref().map_or(Some(here.row), |name| self.row(name).ok())?;
         let variant = other.variant.as_deref().map_or(Some(here.variant), |name| self.variant(name).ok())?;
@@ -244,7 +244,7 @@ impl Experiments {
     }
 }
 
-/// What is in a file that ends in `.toml` or `.json`; `example` is the command that prints one.
+/// Reads what is in a file that ends in `.toml` or `.json`. `example` is the command that prints one.
 pub(in crate::experiment) fn file(path: &Path, example: &'static str) -> Result<Result<Node, Mistakes>, SpecError> {
     let read = match path.extension().and_then(|extension| extension.to_str()) {
         Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
@@ -256,7 +256,7 @@ pub(in crate::experiment) fn file(path: &Path, example: &'static str) -> Result<
     Ok(read(text.trim_start_matches('\u{feff}')))
 }
 
-/// What `read` makes of a whole file, or every mistake in it; `origin` names it in the error.
+/// Returns what `read` makes of a whole file, or every mistake in it. `origin` names the file in the error.
 pub(in crate::experiment) fn read_whole<T>(
     node: Result<Node, Mistakes>,
     origin: &str,

@@ -70,7 +70,7 @@ impl MatrixRow {
         is_shorter
     }
 
-    /// How many runs it has.
+    /// Returns how many runs it has.
     pub fn repeats(&self) -> u64 {
         self.settings.repeats.unwrap_or(1)
     }
@@ -150,7 +150,7 @@ type Axis = Vec<(String, Settings)>;
 /// Name of the row of [`Axes::OneAtATime`] that changes nothing.
 const BASELINE: &str = "baseline";
 
-/// How values of several axes are combined.
+/// Combination of the values of several axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axes {
     /// All combinations.

@@ -83,7 +83,7 @@ spec_table! {
     }
 }
 
-/// What prompts have in common, and what the server knows of it.
+/// Prefix that prompts have in common, and what the server knows of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -96,12 +96,12 @@ pub enum PrefixReuse {
     Warm,
 }
 
-/// How arrivals are spaced around their mean rate.
+/// Spacing of arrivals around their mean rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Display, EnumString, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Spacing {
-    /// At random, as those of many independent users.
+    /// Arrivals at random, as those of many independent users.
     Poisson,
     /// Evenly.
     Constant,
@@ -110,8 +110,8 @@ pub enum Spacing {
 }
 
 impl Settings {
-    /// These settings, with those of `defaults` for missing ones. Users replace a rate and its spacing, and a rate
-    /// that of users; a workload that is not that of the defaults has lengths, prefixes and arrivals of its own.
+    /// Returns these settings, with those of `defaults` for missing ones. Users replace a rate and its spacing, and a
+    /// rate that of users; a workload that is not that of the defaults has lengths, prefixes and arrivals of its own.
     #[must_use]
     pub fn over(self, defaults: &Self) -> Self {
         let mut defaults = defaults.clone();
@@ -188,7 +188,7 @@ impl Settings {
         .collect()
     }
 
-    /// The value of the setting `name`, as files have it; empty where it is not given.
+    /// Returns the value of the setting `name`, as files have it. It is empty where it is not given.
     pub(super) fn value_in_words(&self, name: &str) -> String {
         match serde_json::to_value(self).unwrap_or_default().get(name) {
             Some(Value::String(text)) => text.clone(),
@@ -226,7 +226,7 @@ impl Settings {
         MatrixVariable::VARIANTS.iter().copied().filter(differs).collect()
     }
 
-    /// How answers are sampled: these settings in place of what was typed.
+    /// Returns how answers are sampled: these settings in place of what was typed.
     pub(crate) fn sampled(&self, typed: &Sampling) -> Sampling {
         Sampling {
             temperature: self.temperature.or(typed.temperature),
@@ -248,12 +248,12 @@ impl Settings {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// What prompts have in common; `None` where it is nothing.
+    /// Returns the prefix that prompts have in common. It is `None` where there is none.
     fn prefix(&self) -> Option<(PrefixReuse, Option<u32>)> {
         self.prefix_reuse.filter(|reuse| *reuse != PrefixReuse::Cold).map(|reuse| (reuse, self.prefix_tokens))
     }
 
-    /// How arrivals are spaced, where these settings say it and not users or a workload.
+    /// Returns how arrivals are spaced, where these settings say it and not users or a workload.
     fn spacing(&self) -> Option<Spacing> {
         let own = self.users.is_none() && self.workload.is_none();
         own.then(|| self.arrival.unwrap_or(Spacing::Poisson))
@@ -277,15 +277,15 @@ pub enum MatrixVariable {
     InputTokens,
     /// Length of answers.
     OutputTokens,
-    /// What prompts have in common.
+    /// Prefix that prompts have in common.
     Prefix,
     /// Rate, or number of users.
     Load,
     /// Spacing of arrivals.
     Arrival,
-    /// How answers are sampled.
+    /// Sampling of answers.
     Sampling,
-    /// What is merged into every body.
+    /// Fields that are merged into every body.
     ExtraBody,
     /// Cap on requests in flight.
     MaxConcurrency,

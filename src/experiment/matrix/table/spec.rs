@@ -34,7 +34,7 @@ impl Settings {
         changed.with(&overrides).map_err(|error| error.to_string())
     }
 
-    /// That of a file or of the library.
+    /// Returns the workload of a file or of the library.
     fn of_file(&self, workload: &str) -> Result<WorkloadSpec, String> {
         if self.arrival.is_some() {
             return Err(format!("`arrival` is given with the workload {workload}, which says when requests arrive"));
@@ -141,7 +141,7 @@ impl Settings {
     }
 }
 
-/// By the one reader of workloads, which knows all rules.
+/// Reads it by the one reader of workloads, which knows all rules.
 fn read(spec: &Value) -> Result<WorkloadSpec, String> {
     WorkloadSpec::from_json(&spec.to_string(), "the row").map_err(|error| error.to_string())
 }

@@ -6,7 +6,7 @@ use super::file::Experiments;
 use crate::workload::SpecError;
 use crate::workload::reading::parse_json;
 
-/// What is read is called so where it has a mistake.
+/// Name of what is read, where it has a mistake.
 const ORIGIN: &str = "the table that was kept";
 /// Fields that a file has in rows and variants themselves, and a stored table in an inner object.
 const INSIDE: [(&str, &str); 2] = [("rows", "settings"), ("variants", "server")];

@@ -69,7 +69,7 @@ fn shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S:
 }
 
 impl VariantServer {
-    /// These settings, with those of `common` for missing ones.
+    /// Returns these settings, with those of `common` for missing ones.
     #[must_use]
     pub fn over(self, common: &Self) -> Self {
         let mut common = common.clone();
@@ -96,7 +96,7 @@ impl VariantServer {
         command.replace("{flags}", self.flags.as_deref().unwrap_or_default())
     }
 
-    /// What an hour of all accelerators costs; `None` where the price or the number of them is not given.
+    /// Returns what an hour of all accelerators costs. It is `None` where the price or the number of them is not given.
     pub fn cost_per_hour(&self) -> Option<f64> {
         Some(self.gpu_hour? * f64::from(self.gpus?))
     }

@@ -14,11 +14,11 @@ const STEEPEST: f64 = 400.0;
 /// A run's own rate, which differs from that of its load by chance, explains a part of its figure: this share of that
 /// difference counts as more load. The queue in front of the window, and the order of arrivals, explain the rest.
 const OWN_RATE: f64 = 0.5;
-/// Where fewer requests than this share are over the bound, they come from a few long queues, which the rate
-/// of the whole run does not explain.
+/// Share of requests over the bound below which they come from a few long queues. The rate of the whole run does not
+/// explain those.
 const MANY_LATE: f64 = 0.03;
-/// So few queues show less of their variance than there is: intervals of shares are so many times as wide. In
-/// searches on M/M/1, M/M/8 and a server of 16 slots they hold the truth in 92 to 98 of 100 then.
+/// Factor on the widths of intervals of shares. So few queues show less of their variance than there is. In searches on
+/// M/M/1, M/M/8 and a server of 16 slots the intervals hold the truth in 92 to 98 of 100 then.
 const WIDER: f64 = 1.15;
 const WIDER_OF_FEW_LATE: f64 = 1.2;
 /// The part of the share at low loads that is late at any load, for the service alone is too long: the log
@@ -30,10 +30,10 @@ const LATE_AT_ANY_LOAD: f64 = 0.5;
 /// waits are so many times as wide.
 const FEWEST_LOW: f64 = 200.0;
 const WIDER_OF_MANY_LATE: f64 = 1.35;
-/// How steeply a share's log odds rise with the logarithm of the load where 5 to 10 % are late: of M/M/c
-/// queues of 8 to 32 places and bounds of one service time 9 to 37, with fewer places less. Eight runs tell
-/// it so badly that their interval would have no end; this much is known without them, as of a normal
-/// distribution, and few runs outweigh it.
+/// Slope of a share's log odds over the logarithm of the load. It is that where 5 to 10 % are late: of M/M/c queues of
+/// 8 to 32 places and bounds of one service time 9 to 37, with fewer places less. Eight runs tell it so badly that
+/// their interval would have no end; this much is known without them, as of a normal distribution, and few runs
+/// outweigh it.
 const USUAL_SLOPE: f64 = 12.0;
 const SLOPE_DEVIATION: f64 = 4.0;
 /// Quantile of the normal distribution for a probability of 95 % between both sides.
@@ -48,15 +48,15 @@ const SETTLED: f64 = 1e-3;
 /// Whether and where a figure crosses its limit as the load rises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LimitCrossing {
-    /// It stays within its limit at every measured load.
+    /// Figure that stays within its limit at every measured load.
     Kept,
-    /// It exceeds its limit from the lowest load on, there by this factor.
+    /// Figure that exceeds its limit from the lowest load on, there by this factor.
     Missed(f64),
-    /// It crosses its limit.
+    /// Figure that crosses its limit.
     Crosses(Crossing),
 }
 
-/// Where a figure crosses its limit: requests per second, or users.
+/// Load at which a figure crosses its limit: requests per second, or users.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Crossing {
     pub(crate) estimate: f64,
@@ -64,7 +64,7 @@ pub(crate) struct Crossing {
     pub(crate) interval: Result<(f64, f64), Unsure>,
 }
 
-/// Why a crossing has no interval.
+/// Reason why a crossing has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsure {
     /// Fewer than three loads lie near it.
@@ -104,14 +104,14 @@ struct Line {
     knows_slope: bool,
 }
 
-/// How the figures of a demand vary from run to run.
+/// Variation of the figures of a demand from run to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct RunVariation {
     /// The part of [`DemandReading::excess`] that counts as load.
     own_rate: f64,
     /// Factor on the widths of intervals.
     wider: f64,
-    /// What is known of the slope before: its mean and its standard deviation.
+    /// Slope as known before, by its mean and its standard deviation.
     slope: Option<(f64, f64)>,
     /// The share that is over the bound at any load.
     floor: f64,
@@ -134,8 +134,8 @@ impl RunVariation {
         }
     }
 
-    /// What is known of the slope before, as of a sum of squares whose variance is `dispersion`: its mean and
-    /// its weight.
+    /// Returns the mean and the weight of the slope as known before. The weight is as of a sum of squares whose
+    /// variance is `dispersion`.
     fn known_slope(self, dispersion: f64) -> (f64, f64) {
         self.slope.map_or((0.0, 0.0), |(mean, deviation)| (mean, dispersion / (deviation * deviation)))
     }
@@ -146,7 +146,7 @@ impl RunVariation {
     }
 }
 
-/// Where `demand` crosses its limit, by the readings of runs.
+/// Returns where `demand` crosses its limit, by the readings of runs.
 ///
 /// First by isotonic regression, which only assumes that the curve rises. Then, where enough runs lie near that, by a
 /// line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), with the run

@@ -21,7 +21,7 @@ pub(crate) struct SearchDemand {
     pub(super) limit: f64,
 }
 
-/// How a figure varies from run to run.
+/// Scale on which a figure varies from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DemandScale {
     /// A share of the requests, between 0 and 1.
@@ -136,8 +136,8 @@ impl SearchDemand {
         self.read(trial, place).is_some()
     }
 
-    /// On which side of the limit the figure of all `trials` surely lies: for a percentile by the requests of all, else
-    /// where each trial by itself agrees. `place` as in [`Self::read`].
+    /// Tells on which side of the limit the figure of all `trials` surely lies: for a percentile by the requests of
+    /// all, else where each trial by itself agrees. `place` as in [`Self::read`].
     pub(super) fn side(&self, trials: &[&Trial], place: usize) -> Option<Ordering> {
         let shares = trials.iter().map(|trial| trial.judged.get(place).and_then(|judged| judged.over));
         if let (DemandScale::Share, Some(shares)) = (self.scale, shares.collect::<Option<Vec<_>>>()) {

@@ -29,7 +29,7 @@ fn plan(axis: LoadAxis, repeats: u64) -> SweepPlan {
     }
 }
 
-/// What a run finds: the share over the bound grows with the load, through the limit of 5 % at the truth. A
+/// Returns what a run finds. The share over the bound grows with the load, through the limit of 5 % at the truth. A
 /// disturbed run finds the opposite, and is INVALID.
 fn trial(wanted: &TrialRequest, disturbed: bool) -> Trial {
     let share = 1.0 / (1.0 + 19.0 * (TRUTH / wanted.load.amount()).powi(12));

@@ -7,10 +7,10 @@ use crate::experiment::sweep::plan::{GRACE, Load, LoadAxis, RUNS_OF_INTERVAL};
 
 /// Runs until a search that begins near its answer has a bracket.
 const RUNS_OF_BRACKET: u64 = 2;
-/// The square of an interval's width in logarithms × the requests of the runs behind it × the variance of one request's
-/// share: what searches on queues in virtual time had in the median.
+/// Worth of a share's requests, as searches on queues in virtual time had it in the median. It is the square of an
+/// interval's width in logarithms × the requests of the runs behind it × the variance of one request's share.
 const WORTH: f64 = 2.4;
-/// The same of a magnitude, whose requests have a variance of about 1 in logarithms.
+/// Counterpart of [`WORTH`] for a magnitude. Its requests have a variance of about 1 in logarithms.
 const WORTH_OF_MAGNITUDE: f64 = 42.0;
 
 impl Search {
@@ -52,7 +52,8 @@ impl Search {
         self.plan.within_s.filter(|within_s| GRACE * within_s < least_s).map(|_| least_s)
     }
 
-    /// Runs that are still wanted, and the seconds that they take, as far as can be said now; `None` where none is.
+    /// Runs that are still wanted, and the seconds that they take, as far as can be said now. It is `None` where none
+    /// is.
     pub fn left(&self) -> Option<(u64, f64)> {
         let SearchStep::Measure(next) = self.next() else { return None };
         let next_s = next.window_s + self.plan.between_s;
@@ -73,8 +74,8 @@ impl Search {
         self.in_rounds(self.runs_by_width().unwrap_or_else(by_worth))
     }
 
-    /// Runs until the interval is as narrow as requested, in whole rounds, by how wide it is now; `None`
-    /// while there is no interval.
+    /// Runs until the interval is as narrow as requested, in whole rounds, by how wide it is now. It is `None` while
+    /// there is no interval.
     pub(in crate::experiment) fn runs_until_narrow(&self) -> Option<u64> {
         Some(self.in_rounds(self.runs_by_width()?).saturating_sub(self.refined() as u64))
     }

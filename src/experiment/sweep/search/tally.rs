@@ -26,7 +26,7 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) saturated: bool,
     /// Whether all joint figures are within their limits; unknown ones are not.
     pub(crate) passes: bool,
-    /// On which side of its limit the figure of its own runs surely is, for each demand.
+    /// Side of its limit on which the figure of its own runs surely is, for each demand.
     pub(crate) sides: Vec<Option<Ordering>>,
 }
 
@@ -141,7 +141,7 @@ impl Tightest {
     }
 }
 
-/// Where each demand crosses its limit, in their order.
+/// Returns where each demand crosses its limit, in their order.
 pub(crate) fn limit_crossings(trials: &[Trial], demands: &[SearchDemand]) -> Vec<LimitCrossing> {
     let of = |(place, demand): (usize, &SearchDemand)| course(demand, &readings(trials, demand, place));
     demands.iter().enumerate().map(of).collect()

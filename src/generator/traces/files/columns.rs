@@ -24,7 +24,7 @@ pub(in crate::generator::traces) struct Column {
     pub(in crate::generator::traces) name: &'static str,
 }
 
-/// How moments are written.
+/// Form in which moments are written.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     Date,

@@ -6,8 +6,8 @@ use super::reader::TraceReader;
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{TraceFacts, TracedRequest};
 
-/// How far back a request may belong, seconds of the trace. A log written at the end of answers is out of order by
-/// their duration.
+/// Longest time by which a request may belong further back, seconds of the trace. A log written at the end of answers
+/// is out of order by their duration.
 const BOUND_S: u32 = 60;
 const BOUND_NS: i64 = 1_000_000_000 * 60;
 /// Most requests held at a time.

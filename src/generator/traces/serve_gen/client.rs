@@ -20,7 +20,7 @@ const SHAPE: Column = Column { place: 4, name: "shape" };
 /// A stretch of time, until the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PoolStretch {
-    /// Its beginning, seconds.
+    /// Beginning of the stretch, seconds.
     pub(super) at_s: u32,
     /// Requests per second and their gap distribution; absent where the client is silent.
     pub(super) sent: Option<(f64, GapForm)>,
@@ -83,7 +83,7 @@ type DrawnRequest = (u64, u32, u32);
 pub(super) struct PoolClient {
     /// The last one only marks the end of the one before.
     stretches: Vec<PoolStretch>,
-    /// In order; each applies until the next.
+    /// Tables of lengths in order; each applies until the next.
     tables: Vec<LengthTables>,
     /// Randomness of gaps, prompts and answers; each stretch has its own branch, so that the beginning of a slice
     /// changes nothing in later stretches.

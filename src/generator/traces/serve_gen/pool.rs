@@ -16,7 +16,7 @@ use crate::workload::{BadLines, Trace, TraceFormat};
 #[derive(Debug)]
 pub(in crate::generator::traces) struct ClientPool {
     requests: Superposition<PoolClient>,
-    /// Where the last stretch of any client ends, nanoseconds.
+    /// End of the last stretch of any client, nanoseconds.
     ends_ns: u64,
     facts: TraceFacts,
 }

@@ -22,7 +22,7 @@ pub(super) struct LengthTable {
 /// The prompt and answer lengths of a client from a moment on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LengthTables {
-    /// From this second on.
+    /// Second from which on the lengths apply.
     pub(super) at_s: u32,
     pub(super) lengths: PoolLengths,
 }

@@ -145,7 +145,7 @@ fn what_is_wrong_is_named() {
     assert!(survey(&good, 0).unwrap_err().to_string().contains("holds no file chunk-N-trace.csv"));
 }
 
-/// How many requests of a pool of one client leave in each of its stretches of 600 s.
+/// Returns how many requests of a pool of one client leave in each stretch. Stretches are of 600 s.
 fn sent(trace: &Trace) -> [usize; 3] {
     let mut sent = [0; 3];
     for request in ClientPool::open(trace, 1).unwrap() {

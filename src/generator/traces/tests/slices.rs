@@ -59,7 +59,8 @@ fn of_kinds(folder: &tempfile::TempDir, kinds: &[&str]) -> Trace {
     written(folder, &text)
 }
 
-/// What each request of the trace is called as, in a workload of the trace alone or with these classes.
+/// Returns the name of the class of each request of the trace. The workload is of the trace alone, or has these
+/// classes.
 fn classes(trace: &Trace, tables: &str) -> Vec<String> {
     let read = |trace: &mut Trace, seed| survey(trace, seed).map_err(|error| error.to_string());
     let text = format!("name = \"t\"\nwarmup_s = 0\n[trace]\npath = {:?}\n{tables}", trace.path);

@@ -19,7 +19,7 @@ fn stored() -> RunLog {
     log
 }
 
-/// What `of` generators would have stored of the run.
+/// Returns the logs that `of` generators would have stored of the run.
 fn shards(of: u64) -> Vec<NamedLog> {
     let whole = stored();
     let shard = |number| {

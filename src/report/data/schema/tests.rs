@@ -20,7 +20,7 @@ use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::data::json::Whole;
 use crate::report::json_with;
 
-/// What is not described is not there.
+/// Closes an object to fields that are not described.
 fn close(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     if object.contains_key("properties") && !object.contains_key("additionalProperties") {
@@ -30,7 +30,7 @@ fn close(schema: &mut Schema) {
     }
 }
 
-/// What has further fields beside its own, by its kind, closes them all together.
+/// Opens the kinds of an object that has fields of its own beside theirs. The object closes them all together.
 fn open_kinds(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     if !object.contains_key("properties") {
@@ -123,7 +123,7 @@ fn schemas_are_schemas() {
     }
 }
 
-/// What is there that the schema does not have is a mistake, whichever schema it is.
+/// A field that the schema does not have is a mistake, whichever schema it is.
 #[test]
 fn schemas_are_closed() {
     for (name, text) in JSON_SCHEMAS {

@@ -141,8 +141,8 @@ fn a_detectable_difference_has_the_unit_of_the_difference() {
     assert!(text(&found, 100).contains("1.50/s"));
 }
 
-/// The page has the verdict, the metrics with intervals in charts and in a table, and every round; what servers call
-/// themselves is text.
+/// The page has the verdict, the metrics with intervals, and every round. The intervals are in charts and in a table;
+/// what servers call themselves is text.
 #[test]
 fn a_page_holds_the_verdict_its_figures_and_its_rounds() {
     let test = test_of(8, HOSTILE);

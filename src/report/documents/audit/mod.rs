@@ -45,7 +45,7 @@ fn verdict(audit: &Audit) -> (&'static str, &str) {
     }
 }
 
-/// What a screen says below the sentence of the one result.
+/// Returns what a screen says below the sentence of the one result.
 fn in_brief(audit: &Audit) -> Section {
     let limits = audit.cannot_conclude.iter();
     let short = limits.map(|limit| limit.split(": ").next().unwrap_or_default());
@@ -70,7 +70,7 @@ fn among_several(audit: &Audit) -> Section {
         .facts("items met", audit.checklist.as_ref().map(checklist::met))
 }
 
-/// What reports with room for it say of a result.
+/// Returns what reports with room for it say of a result.
 fn in_full(audit: &Audit) -> impl Iterator<Item = Section> {
     let limits = audit.cannot_conclude.iter().map(Note::info);
     let all = Section::page("What cannot be concluded").notes(limits);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Characters of the longest name of a side.
 const LONGEST: usize = 40;
 
-/// A name for each side by the first flag in which all of them differ, such as `max_num_seqs 128`; `None`
-/// where the texts are no flags, or no flag tells all of them apart.
+/// A name for each side by the first flag in which all of them differ. One is `max_num_seqs 128`; `None` where the
+/// texts are no flags, or no flag tells all of them apart.
 pub(super) fn varying(texts: &[&str]) -> Option<Vec<String>> {
     let sides: Vec<BTreeMap<String, String>> = texts.iter().map(|text| flags(text)).collect();
     let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();

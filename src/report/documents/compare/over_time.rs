@@ -7,7 +7,7 @@ use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, NOTHING, Section, Table, TableOf, cell, known, mark};
 use crate::units::{count, span};
 
-/// What the table says of each figure.
+/// Explanation of what the table says of each figure.
 const DRIFTS: &str = "each step: least squares from one folder to the next, as a share of the mean; drifts where its \
     95 % interval is without 0, as one of 20 figures does by chance alone";
 /// Heights of a sparkline.

@@ -131,7 +131,7 @@ pub(super) fn change(row: &ComparedRow) -> String {
     row_change(row).map_or(NOTHING.to_owned(), |(change, unit)| signed(change.value, unit))
 }
 
-/// Its interval.
+/// Returns the interval of the change.
 pub(super) fn change_interval(row: &ComparedRow) -> Option<String> {
     let (change, unit) = row_change(row)?;
     span(change.ends(), " to ", |end| signed(end, unit))
@@ -150,7 +150,7 @@ pub(super) fn least_change(row: &ComparedRow) -> Option<f64> {
     (least > 0.0).then_some(least)
 }
 
-/// How many figures are worse and how many are better, by more than chance.
+/// Says how many figures are worse and how many are better, by more than chance.
 pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
     let is_worse = |row: &ComparedRow| match row.standing {
         ChangeStanding::Worse => Some(true),
@@ -180,7 +180,7 @@ pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
     }
 }
 
-/// What to think of a difference, in a few words.
+/// Says in a few words what to think of a difference.
 pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     match standing {
         ChangeStanding::Better => "better",
@@ -213,7 +213,7 @@ fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
     })
 }
 
-/// Gives sides, and those against the first, names that tell them apart where their folders only tell when.
+/// Gives sides names that tell them apart where their folders only tell when. Those against the first get them too.
 pub(super) fn rename<'a>(
     differences: &[Difference],
     sides: impl Iterator<Item = &'a mut String>,

@@ -117,7 +117,7 @@ fn in_brief(row: &ComparedRow) -> Option<String> {
     Some(format!("p95 {name} {change}{standing}"))
 }
 
-/// How the runs of both sides belong together, and what follows.
+/// Says how the runs of both sides belong together, and what follows.
 const fn pairing_in_words(pairing: Pairing) -> &'static str {
     match pairing {
         Pairing::OneRunEach => "one run a side, of plans of their own",
@@ -202,7 +202,7 @@ fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<Str
     ))
 }
 
-/// What a reader must know of the figures.
+/// Returns what a reader must know of the figures.
 fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     if against.pairing.is_of_single_runs() {
         return vec![
@@ -217,7 +217,7 @@ fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     is_short.then_some(short).into_iter().chain([detectable]).collect()
 }
 
-/// What a reader must know of every such comparison.
+/// Facts that a reader must know of every comparison of runs of several tools.
 const FOREIGN_ADVICE: [&str; 3] = [
     "latencies of other tools cover the completed requests of the whole run, its beginning and its end included; those \
      of Skyline the requests of its window, with cut-off ones as lower bounds",
@@ -258,7 +258,7 @@ pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     ])
 }
 
-/// What a reader must know of the sides, each once with the sides that it is about.
+/// Returns what a reader must know of the sides. Each of it is there once, with the sides that it is about.
 fn reservations(sides: &[AnySideDescription]) -> Section {
     let all = sides.iter().flat_map(|side| side.reservations.iter().map(move |text| (&side.name, text)));
     let note = |(text, names)| Note::warning(format!("{}: {text}", joined(names, ", ")));

@@ -45,7 +45,8 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
         .with(each)
 }
 
-/// Of two sweeps the change of the highest load, of more the highest; nothing where it is not known of all.
+/// Returns the change of the highest load of two sweeps. Of more it is the highest load; `None` where it is not known
+/// of all.
 fn headline(answers: &[AnswerOfSide]) -> Option<KeyFigure> {
     let loads: Vec<f64> = answers.iter().map(highest).collect::<Option<_>>()?;
     if let ([baseline, other], [before, after]) = (answers, loads.as_slice()) {
@@ -156,7 +157,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
     Section::page("The curves").charts(drawn.into_iter().filter_map(chart)).charts(throughput_against_latency(compared))
 }
 
-/// Output tokens per second against the p99 of TTFT, a curve for each sweep up to where its server is full.
+/// Output tokens per second against the p99 of TTFT. Each sweep has a curve up to where its server is full.
 fn throughput_against_latency(compared: &ComparedSweeps) -> Option<Chart> {
     let at = |side: &AnswerOfSide| -> Vec<(Load, f64, f64)> {
         let levels = side.ttft_p99_ms.iter().filter(|(load, _)| !side.saturated.contains(load));

@@ -156,7 +156,7 @@ fn many_sides_fit_a_screen() {
     assert!(names.iter().all(|name| full.contains(name.as_str())), "{full}");
 }
 
-/// What is wrong with one of many sides is on the screen.
+/// A fault of one of many sides is on the screen.
 #[test]
 fn a_demand_that_one_of_many_sides_missed_is_named() {
     let sides = [side("a", 100), side("b", 101), side("c", 150)];

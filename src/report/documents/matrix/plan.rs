@@ -10,20 +10,21 @@ use crate::units::{counted, fitted, joined, listed, spoken};
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedRow {
-    /// Which row and variant.
+    /// Row and variant in the matrix.
     pub slot: MatrixSlot,
     /// Number of runs.
     pub runs: u64,
     /// The load time of all of them.
     pub load: Duration,
-    /// How many requests these have, all together; a closed loop sends as many as the server allows.
+    /// Number of requests of these, all together; a closed loop sends as many as the server allows.
     pub requests: u64,
 }
 
 /// Rows that a screen has room for.
 const MOST: usize = 12;
 
-/// The runs in their order, the load of each row and in words that of all, and how long they take at least.
+/// The runs in their order, with the load of each row. It also has in words the load of all, and how long they take at
+/// least.
 pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow], load_of_all: &str) -> Document {
     let runs: u64 = planned.iter().map(|row| row.runs).sum();
     let load: Duration = planned.iter().map(|row| row.load).sum();

@@ -108,7 +108,7 @@ fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
     row_name(&cell.row, (matrix.variants.len() > 1).then_some(&cell.variant))
 }
 
-/// Why rows are not trusted, or are not there, and what others gain at the price of each GPU.
+/// Says why rows are not trusted, or are not there. It also says what others gain at the price of each GPU.
 pub(super) fn doubts(matrix: &Matrix) -> Section {
     let notes = matrix.cells.iter().flat_map(|cell| {
         let name = name(matrix, cell);
@@ -150,13 +150,13 @@ pub(super) fn open_questions(matrix: &Matrix) -> Section {
     Section::continued(Level::Brief).notes(open.map(line))
 }
 
-/// Why a comparison of rows that differ in more than one variable does not name a cause.
+/// Says why a comparison does not name a cause: its rows differ in more than one variable.
 fn confounded(test: &Tested) -> Option<String> {
     let [first @ .., last] = test.differing.as_slice() else { return None };
     Some(format!("confounded: rows differ in {} and {last}", listed(first, ", ")?))
 }
 
-/// What was demanded, and where.
+/// Says what was demanded, and where.
 pub(super) fn contract(decision: &Decision, currency: Option<&str>) -> String {
     let accept = &decision.contract;
     let objectives = accept.objectives.iter().map(|objective| objective.text.clone());
@@ -166,7 +166,7 @@ pub(super) fn contract(decision: &Decision, currency: Option<&str>) -> String {
     format!("{} in {rows}", joined(objectives.chain(cost), "; "))
 }
 
-/// Why no more was run.
+/// Says why no more was run.
 pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
     match stopped {
         MatrixStopped::AllRun => "Stopped: everything in the table has run.".to_owned(),

@@ -116,7 +116,7 @@ fn offers(capacity: &CapacityPlan) -> Section {
         .notes(why_not.map(not_met).map(Note::error))
 }
 
-/// Where the figures of an offer come from, and what speaks against it.
+/// Says where the figures of an offer come from, and what speaks against it.
 fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
     let by_rate = offer.per_instance.map(|basis| {
         let instances = capacity.contract.instances(basis.per_s());
@@ -263,7 +263,7 @@ fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
     always.chain(lost).chain(tokens).chain(price.map(str::to_owned)).collect()
 }
 
-/// What the others carry when one instance is lost.
+/// Says what the others carry when one instance is lost.
 fn without_one(capacity: &CapacityPlan, offer: &Offer) -> Option<String> {
     let (instances, highest) = (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
     let each = capacity.contract.target_per_s / (instances - 1) as f64;

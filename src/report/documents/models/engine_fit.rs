@@ -32,7 +32,7 @@ fn with_rates(fit: &EngineFit, predicted: Option<&PredictedRates>) -> Document {
     Document::new(title).verdict(grade(fit)).with(predicted.map(rates)).with(sections(fit))
 }
 
-/// How well it is fitted, and by what that is judged.
+/// Says how well it is fitted, and by what that is judged.
 pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
     let (tone, word, sentence) = match (fit.grade, fit.worst(Quantile::P50)) {
         (Grade::Good, _) => (Tone::Good, "GOOD FIT", "medians within 10 %"),
@@ -136,7 +136,7 @@ fn off(run: &RunCheck, metric: Metric, quantile: Quantile) -> Option<String> {
     Some(format!("{} → {predicted}{off}", three_digits(figure.measured_ms)))
 }
 
-/// What it predicts of several rates, beside what was measured at them.
+/// Shows the predictions for several rates, beside what was measured at them.
 fn rates(predicted: &PredictedRates) -> Section {
     let titles = ["requests/s"].into_iter().chain(FIGURES.map(|(title, ..)| title));
     let titles = titles.chain(["tokens/s", "SLO %", "source"]);

@@ -5,7 +5,7 @@ use crate::report::document::cell;
 use crate::units::{counted, joined, listed, percent, seconds, three_digits};
 use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike};
 
-/// What a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
+/// Says what a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
 pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
     let rate = |per_s: f64| rate(per_s, form);
     match pattern {
@@ -77,10 +77,10 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
     }
 }
 
-/// How far the window's expected rate may lie from the pattern's mean without being mentioned.
+/// Largest difference of the window's expected rate from the pattern's mean that goes unmentioned.
 const UNLIKE_THE_MEAN: f64 = 0.05;
 
-/// What the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
+/// Says what the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
 pub(crate) fn in_window(pattern: &ArrivalPattern, form: LoadForm, window: &Window) -> String {
     let unlike = unlike_the_mean(pattern, window);
     unlike.map_or(String::new(), |here| format!("; {} expected in this window", rate(here, form)))
@@ -107,8 +107,8 @@ pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
     }
 }
 
-/// What was delivered, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`.
-/// What was planned stands in brackets where it differs.
+/// Says what was delivered: `; as delivered: …`. A Poisson process has 1, 1 and an A² below 1.96. What was planned
+/// stands in brackets where it differs.
 pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<&ArrivalSequence>) -> String {
     let figures = |sequence: &ArrivalSequence| {
         let anderson_darling = sequence.fit.as_ref().map(|fit| fit.anderson_darling);
@@ -164,7 +164,7 @@ fn short(value: f64) -> String {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits }
 }
 
-/// From when the latencies of such a load count.
+/// Says from when the latencies of such a load count.
 pub(crate) const fn latency_origin(form: LoadForm) -> &'static str {
     match form {
         LoadForm::Open | LoadForm::PartlyOpen => "the scheduled moment",
@@ -181,7 +181,7 @@ pub(crate) const fn form(form: LoadForm) -> Option<&'static str> {
     }
 }
 
-/// What the form means, behind its name.
+/// Explains what the form means, behind its name.
 pub(crate) const fn form_explained(form: LoadForm) -> Option<&'static str> {
     match form {
         LoadForm::Open => None,

@@ -8,7 +8,7 @@ use crate::report::document::cell;
 use crate::units::{counted, listed};
 use crate::workload::Slo;
 
-/// What the mark of an indicative percentile over several runs means.
+/// Meaning of the mark of an indicative percentile over several runs.
 pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten independent samples lie above it";
 
 /// A figure's name with the unit of its column or row: `p95 ttft, ms`, `goodput, /s`.
@@ -28,14 +28,14 @@ pub(crate) fn bounds(slo: Slo) -> String {
     listed(given, ", ").unwrap_or_else(|| "nothing".to_owned())
 }
 
-/// Which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
+/// Says which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
 pub(crate) fn served_by(facts: &EngineFacts, deployment: &DeploymentFacts) -> String {
     let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
     let labels: String = labels.collect();
     format!("{}, {}{}{labels}", server(facts), facts.model, on(deployment))
 }
 
-/// What it serves on, as the user gave it, for behind a name: ` on 2 × h200`.
+/// Names the hardware that serves, as the user gave it, for behind a name: ` on 2 × h200`.
 pub(crate) fn on(facts: &DeploymentFacts) -> String {
     match (facts.gpus, &facts.hardware) {
         (_, None) => String::new(),
@@ -54,7 +54,7 @@ pub(crate) fn versioned(name: &str, version: Option<&str>) -> String {
     version.map_or(name.to_owned(), |version| format!("{name} {version}"))
 }
 
-/// The same with its address, or that it is a model: `vllm 0.11 at http://…`.
+/// Names the engine with its address: `vllm 0.11 at http://…`. Of a model it says that it is one.
 pub(crate) fn server(facts: &EngineFacts) -> String {
     if facts.modelled.is_empty() {
         format!("{} at {}", engine(facts), facts.url)
@@ -63,7 +63,7 @@ pub(crate) fn server(facts: &EngineFacts) -> String {
     }
 }
 
-/// What serves, as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
+/// Describes what serves, as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
 pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
     let DeploymentFacts { hardware, gpus, serving_model, precision, async_scheduling, labels, facts: stated, .. } =
         facts;

@@ -16,7 +16,7 @@ fn latencies() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     })
 }
 
-/// What other tools call differently.
+/// Remarks on what other tools call differently.
 const ELSEWHERE: [&str; 2] = [
     "GuideLLM's time per output token is e2e from sending / N; course texts divide last − first by N.",
     "Both are in summary.json under `aliases`.",
@@ -62,7 +62,7 @@ pub fn glossary() -> String {
     format!("Glossary (N: output tokens):\n{terms}{}", ELSEWHERE.join("\n"))
 }
 
-/// What the names on the page mean, and what other tools call the same.
+/// Returns what the names on the page mean, and what other tools call the same.
 pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
     let latencies = latencies().map(|(name, formula, others)| {
         let others = if others.is_empty() { others } else { format!(": {others}") };

@@ -21,7 +21,7 @@ pub(crate) fn table<'a>(reproduction: &'a Reproduction, engine: &EngineFacts) ->
 /// Most characters of the flags that are shown as they are.
 const LONG: usize = 80;
 
-/// What nobody reports of the server, and how to give it.
+/// Says what nobody reports of the server, and how to give it.
 pub(crate) fn not_reported(reproduction: &Reproduction) -> Option<String> {
     let missing = &reproduction.missing;
     let cure = match missing.iter().find(|fact| fact.is_stated()) {

@@ -59,7 +59,7 @@ fn table(aftermath: &SpikeAftermath) -> Table {
         .into()
 }
 
-/// What ended well over time beside what was offered and the attempts; in a terminal a bar for each part.
+/// Charts what ended well over time, beside what was offered and the attempts. In a terminal it is a bar for each part.
 fn chart(aftermath: &SpikeAftermath) -> Chart {
     let course = &aftermath.course;
     let words = |stretch: &GoodputStretch| {

@@ -18,13 +18,13 @@ fn said(found: &AttemptFigures) -> impl Iterator<Item = String> {
     [none, retried, hedged].into_iter().flatten()
 }
 
-/// The same on a screen, which has no room for what stands below a figure.
+/// Returns what a screen says of the attempts. It has no room for what stands below a figure.
 pub(super) fn in_brief(summary: &Summary) -> Section {
     let line = |found| format!("{}; latencies include every attempt and wait", joined(said(found), "; "));
     Section::continued(Level::Brief).text(summary.attempts.as_ref().map(line))
 }
 
-/// All of it.
+/// Returns the whole section about the attempts.
 pub(super) fn section(summary: &Summary) -> Option<Section> {
     let found = summary.attempts.as_ref()?;
     let [attempts, requests, recovered] = [found.attempts, found.requests, found.recovered_requests].map(count);

@@ -28,7 +28,7 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
     joined([acceptable, any, tokens].into_iter().flatten(), "; ")
 }
 
-/// Which of the costs.
+/// Function that reads one of the costs.
 type Read = fn(UnitCosts) -> Option<String>;
 
 /// Money and energy side by side.

@@ -34,7 +34,7 @@ pub(super) fn together_in_words(devices: &[DeviceSummary]) -> Option<String> {
     })
 }
 
-/// How busy and full they were, and what power they drew.
+/// Shows how busy and full they were, and what power they drew.
 pub(super) fn use_of(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
     Table::over("Devices", devices)
         .column("device", |device| device.device.as_str())
@@ -45,7 +45,7 @@ pub(super) fn use_of(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
         .column("power, max, W", |device| device.power_w.map(|power| power.max))
 }
 
-/// What the devices that report it were busy with, and how fast they were.
+/// Shows what the devices that report it were busy with, and how fast they were.
 pub(super) fn activity(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
     let share = |gauge: Option<GaugeSummary>| gauge.map(|gauge| percent(gauge.mean));
     let speaks = |device: &&DeviceSummary| {

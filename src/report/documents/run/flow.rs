@@ -52,7 +52,7 @@ fn tokens(tokens: &TokenAccount) -> Section {
         .table(lengths(tokens))
 }
 
-/// How long prompts and answers are, requested and received.
+/// Shows how long prompts and answers are, requested and received.
 fn lengths(tokens: &TokenAccount) -> TableOf<(&'static str, LengthSpread)> {
     let (prompts, answers) = (&tokens.prompt_lengths, &tokens.answer_lengths);
     let rows = [
@@ -141,7 +141,7 @@ fn prefix_cache(summary: &Summary) -> Option<Section> {
     Some(section)
 }
 
-/// By how much the received differs from the requested.
+/// Says by how much the received differs from the requested.
 fn error(balance: &Balance) -> String {
     match (balance.relative_error, balance.mean_error_tokens) {
         (Some(relative), Some(mean)) if relative != 0.0 => {

@@ -79,7 +79,7 @@ fn section(title: &str, parts: &[&Part], fair: Option<Fairness>) -> Section {
         .facts("fairness", fair.and_then(fairness))
 }
 
-/// How evenly the tenants were served.
+/// Says how evenly the tenants were served.
 fn fairness(fairness: Fairness) -> Option<String> {
     let indices =
         [("attainment", fairness.attainment), ("service", fairness.service), ("promptness", fairness.promptness)];

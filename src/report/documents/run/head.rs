@@ -80,7 +80,7 @@ fn beside(summary: &Summary) -> String {
     })
 }
 
-/// When it began.
+/// Says when it began.
 pub(super) fn dated(summary: &Summary) -> String {
     summary.run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
@@ -213,7 +213,7 @@ fn cure(summary: &Summary) -> &'static str {
     failure_cure(summary).unwrap_or("see the server's log")
 }
 
-/// What a server said, no longer than messages are kept.
+/// Returns what a server said, no longer than messages are kept.
 fn example(failure: &FailureCount) -> String {
     failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect()
 }

@@ -107,7 +107,7 @@ fn is_raised(summary: &Summary, metric: Metric, quantile: Quantile) -> bool {
     effects.any(|effect| (effect.metric, effect.quantile) == (metric, quantile))
 }
 
-/// How far the tail of each latency that users feel lies from its middle.
+/// Says how far the tail of each latency that users feel lies from its middle.
 fn tails(rows: &[Row<'_>]) -> Option<String> {
     let main = rows.iter().filter(|(metric, _)| Metric::MAIN_AND_ITL.contains(metric));
     let tails = main.filter_map(|(metric, row)| {
@@ -134,7 +134,7 @@ fn intervals(summary: &Summary) -> Vec<String> {
     [first].into_iter().chain(tpot).map(|row| interval(row, |needed| length(summary, needed))).collect()
 }
 
-/// How long a run would narrow the first interval.
+/// Says how long a run would narrow the first interval.
 fn for_ten_percent(summary: &Summary) -> Option<String> {
     let (metric, row) = first(summary)?;
     let p95 = row.percentile(Quantile::P95);
@@ -145,7 +145,7 @@ fn for_ten_percent(summary: &Summary) -> Option<String> {
     Some(format!("for p95 {name} ±10 %, about {needed} requests are needed, a window of about {length} at this rate"))
 }
 
-/// The intervals of the p50, p95 and p99 of a latency, with the `length` of a window that gives both ends.
+/// The intervals of the p50, p95 and p99 of a latency. They come with the `length` of a window that gives both ends.
 fn interval((metric, row): Row<'_>, length: impl Fn(u64) -> Option<String>) -> String {
     let name = metric.title();
     let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
@@ -223,7 +223,7 @@ fn needs(summary: &Summary, rows: &[Row<'_>]) -> Option<String> {
     Some(format!("{}, independent ones{need}", joined(all, ", ")))
 }
 
-/// Samples that the first marked percentile of every table needs, with its mark, and the window that has as
+/// Samples that the first marked percentile of every table needs, with its mark. With them comes the window that has as
 /// many at this rate, where the window is long enough to tell how much requests depend on one another.
 fn need(summary: &Summary) -> Option<(SampleWarning, String)> {
     let (_, row) = first(summary)?;

@@ -25,7 +25,7 @@ use crate::report::document::Document;
 
 use crate::report::documents::parts::{checklist, diagnosis, glossary};
 
-/// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
+/// Returns the document of a run. Charts, and copies of what was run, are there where its `log` is at hand.
 pub fn document(summary: &Summary, diagnosis: Option<&Diagnosis>, log: Option<&RunLog>) -> Document {
     Document::new(format!("{} on {}", summary.run.workload, summary.run.model_names()))
         .verdict(head::verdict(summary))

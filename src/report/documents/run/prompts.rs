@@ -5,7 +5,7 @@ use crate::record::PromptMethod;
 use crate::units::{count, counted};
 use crate::workload::RowOrder;
 
-/// How prompts got their lengths.
+/// Says how prompts got their lengths.
 pub(super) fn method(run: &RunDescription) -> String {
     let method = match &run.prompt_method {
         PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),

@@ -9,7 +9,7 @@ use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
 use crate::units::{count, counted, listed, percent, three_digits};
 
-/// Totals over a stretch that differs from the window by no more than this share of it count as those of the window.
+/// Share of the window by which a stretch may differ from it. Totals over such a stretch count as those of the window.
 const NEAR: f64 = 0.05;
 
 pub(super) fn section(summary: &Summary) -> Option<Section> {
@@ -38,10 +38,11 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
     Some(section)
 }
 
-/// What stands above the same figures by both accounts, and above times inside the server.
+/// Remark above the same figures by both accounts.
 const ACCOUNTS: &str =
     "The same requests by both clocks; time outside the server is the network, proxies and this client.";
 
+/// Remark above times inside the server.
 const ESTIMATES: &str = "A percentile inside the server is an estimate between two ends where it certainly lies.";
 
 /// The stretch that totals and times are about, where that is not the window.
@@ -85,7 +86,7 @@ fn cache(server: &ServerSide) -> Option<String> {
     ])
 }
 
-/// The same figures by both accounts.
+/// Returns a table of the same figures by both accounts.
 fn accounts(server: &ServerSide) -> Option<Table> {
     let both = server.accounts?;
     let times = [("TTFT", both.ttft), ("e2e", both.e2e)].into_iter().filter_map(|(name, time)| {
@@ -103,7 +104,7 @@ fn accounts(server: &ServerSide) -> Option<Table> {
     Some(Table::from_cells("Server and client", titles, times.chain(counts)))
 }
 
-/// What of a client's time lies outside the server, where both are of the same requests.
+/// Returns the part of a client's time that lies outside the server. It is known where both are of the same requests.
 fn outside(time: &TimeBeside) -> [String; 2] {
     if !time.same_requests {
         let (there, here) = (counted(time.server_n.round() as u64, "request"), count(time.client_n));
@@ -180,7 +181,7 @@ mod tests {
         GaugeSummary { mean, min: mean, max, last: mean, covered_s: 60.0 }
     }
 
-    /// As of a server with two GPUs.
+    /// Returns the report of a server with two GPUs.
     fn reported() -> ServerSide {
         let bucket = |ms, from_ms, to_ms| Some(BucketQuantile { ms, from_ms, to_ms });
         let time = |mean_ms, p99| TimeSummary { count: 2_000.0, mean_ms, p50: p99, p99, p99_mark: None };

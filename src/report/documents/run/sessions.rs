@@ -64,7 +64,7 @@ fn by_turn(turns: Vec<&Part>) -> TableOf<&Part> {
         .column(("e2e p50", 1), |turn| turn.latency.percentile(Metric::E2e, Quantile::P50))
 }
 
-/// What a closed loop reached.
+/// Says what a closed loop reached.
 fn reached(closed: ClosedLoop) -> Option<String> {
     Some(format!(
         "{}: {} requests/s; on average a request takes {} from when it is due until its stream ends (e2e: from sending \

@@ -118,14 +118,14 @@ fn client(client: &ClientLoad) -> String {
     format!("{} of a core{delay}; stamps taken {stamps}{late}{retransmits}", percent(client.loop_busy))
 }
 
-/// What the user says of the deployment that is no fact by name: the model, how steps are planned, labels.
+/// Returns what the user says of the deployment that is no fact by name: the model, how steps are planned, labels.
 fn deployment(facts: &DeploymentFacts) -> Option<Statement> {
     let DeploymentFacts { serving_model, async_scheduling, labels, .. } = facts.clone();
     let others = DeploymentFacts { serving_model, async_scheduling, labels, ..DeploymentFacts::default() };
     cells::deployment(&others).map(|words| Statement::reported_by(words, FactSource::User.name()))
 }
 
-/// What is known of the server by name, each fact with its source.
+/// Shows what is known of the server by name, each fact with its source.
 pub(super) fn facts(summary: &Summary) -> Option<Section> {
     let engine = Some(&summary.run.engine).filter(|engine| engine.modelled.is_empty())?;
     Some(Section::detail("Facts about the server").table(reproduction::table(&summary.reproduction, engine)))
@@ -195,7 +195,7 @@ fn requests(summary: &Summary) -> String {
     joined(always.into_iter().chain(unfinished).chain(numbers(others)), ", ")
 }
 
-/// How to run it again: the command, the facts that only the log holds, and copies of the specs.
+/// Says how to run it again: the command, the facts that only the log holds, and copies of the specs.
 pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> [Section; 2] {
     let header = &log.header;
     let words = &header.command;

@@ -57,7 +57,7 @@ fn points(sweep: &Sweep, name: &str, metric: Metric, which: fn(&SweepPoint) -> b
     sweep.points.iter().filter(|point| which(point)).filter_map(of).collect()
 }
 
-/// What was asked for: of conversations as many requests as each has, on average.
+/// Returns the series of what was asked for. Of conversations it is as many requests as each has, on average.
 fn asked(sweep: &Sweep) -> Series {
     let turns = sweep.workload.mean_turns();
     let at = |x: f64| {

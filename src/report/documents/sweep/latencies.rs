@@ -89,9 +89,9 @@ fn one(sweep: &Sweep, metric: Metric, marked: &[Marked]) -> Option<Chart> {
     Some(Chart::new(format!("{name} over load"), plot).hint(hints))
 }
 
-/// How far above its bound a latency is drawn where it stands, as a multiple of the bound.
+/// Multiple of its bound up to which a latency is drawn where it stands.
 const OVER_BOUND: f64 = 2.5;
-/// What the colours behind a curve are.
+/// Meaning of the colours behind a curve.
 const ZONES: &str =
     "green: loads that meet the objectives; red: loads that do not; band: the 95 % interval between them";
 
@@ -106,7 +106,7 @@ fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
     heights
 }
 
-/// What the loads of a sweep are counted in.
+/// Returns the unit in which the loads of a sweep are counted.
 pub(super) fn load_unit(sweep: &Sweep) -> String {
     match sweep.plan.axis {
         LoadAxis::Users { .. } => "users".to_owned(),
@@ -114,7 +114,8 @@ pub(super) fn load_unit(sweep: &Sweep) -> String {
     }
 }
 
-/// The axis of loads, from 0, so that their distances can be compared, to the last one or the last that is marked.
+/// The axis of loads, from 0 to the last one or the last that is marked. It is from 0 so that their distances can be
+/// compared.
 pub(super) fn loads(sweep: &Sweep, marked: &[Marked]) -> Axis {
     let amounts = sweep.points.iter().map(|point| point.load.amount());
     Axis::from_zero(&load_unit(sweep), amounts.chain(marked.iter().map(|(load, _)| *load)))
@@ -137,7 +138,7 @@ pub(super) fn is_trusted(point: &SweepPoint) -> bool {
     point.trials.is_empty() || point.trials.iter().any(Trial::is_valid)
 }
 
-/// What is to be said of a load beside its figures.
+/// Returns what is to be said of a load beside its figures.
 pub(super) fn standing(point: &SweepPoint) -> &'static str {
     match point.class {
         _ if !is_trusted(point) => ", not trusted",

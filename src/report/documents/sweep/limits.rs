@@ -15,7 +15,7 @@ pub(super) fn by_objective(sweep: &Sweep, answer: &HighestLoad) -> Option<String
     listed(said, ", ")
 }
 
-/// Its figure, and whose: `p95 TTFT of chat`.
+/// Names the figure, and whose it is: `p95 TTFT of chat`.
 fn name(limit: &ObjectiveLimit) -> String {
     let key = &limit.objective.key;
     key.part.as_ref().map_or_else(|| key.title(), |part| format!("{} of {part}", key.title()))

@@ -85,7 +85,7 @@ fn around_the_answer(sweep: &Sweep) -> Range<usize> {
     from..from + MOST
 }
 
-/// What is said of a load.
+/// Returns the word for the class of a load.
 const fn word(class: LoadClass) -> &'static str {
     match class {
         LoadClass::Passed => "passed",
@@ -97,7 +97,7 @@ const fn word(class: LoadClass) -> &'static str {
     }
 }
 
-/// How sure the figures are, where several runs tell.
+/// Shows how sure the figures are, where several runs tell.
 pub(super) fn intervals(sweep: &Sweep) -> Section {
     let columns = [
         FigureColumn::percentile(Metric::Ttft, Quantile::P50, 3),
@@ -132,8 +132,8 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     }))
 }
 
-/// The share of the requests of all runs that are over the bound, or the mean figure where it is not judged
-/// by requests.
+/// The share of the requests of all runs that are over the bound. Where it is not judged by requests, it is the mean
+/// figure.
 fn share_over(point: &SweepPoint, place: usize) -> Option<String> {
     let judged = counting(point).filter_map(|trial| Some((trial.judged.get(place)?, trial.requests as f64)));
     let judged: Vec<_> = judged.collect();
@@ -177,7 +177,7 @@ fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> Option<f64> {
     crate::analysis::statistics::mean(&known)
 }
 
-/// In how many runs requests end well again after a spike of the load, of those that can tell.
+/// Says in how many runs requests end well again after a spike of the load. They are of those that can tell.
 fn recovered(point: &SweepPoint) -> Option<String> {
     let runs: Vec<bool> = point.trials.iter().filter_map(|trial| trial.recovered).collect();
     let back = runs.iter().filter(|recovered| **recovered).count();

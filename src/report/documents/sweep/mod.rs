@@ -97,7 +97,7 @@ fn shape(sweep: &Sweep) -> Section {
         .charts(curves::frontier_charts(sweep))
 }
 
-/// Why there are no more loads, and what else to know.
+/// Says why there are no more loads, and what else to know.
 fn end(sweep: &Sweep) -> Section {
     let end = Section::detail("End").text([&sweep.stopped_sentence]);
     let end = if sweep.valid { reasons::add(end, sweep) } else { end };

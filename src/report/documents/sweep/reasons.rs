@@ -8,7 +8,7 @@ use crate::units::counted;
 /// Reasons that are listed as they are; of more each kind has one line, with an example.
 const FEW: usize = 3;
 
-/// How many runs do not count, and why.
+/// Says how many runs do not count, and why.
 pub(super) fn add(section: Section, sweep: &Sweep) -> Section {
     let reasons = &sweep.reasons;
     if reasons.is_empty() && sweep.valid {
@@ -31,15 +31,15 @@ pub(super) fn add(section: Section, sweep: &Sweep) -> Section {
     section.notes(kinds).more(["validity"]).table(table)
 }
 
-/// Reasons that say the same with other figures, those of most runs first, each kind by what it says.
+/// Reasons that say the same with other figures, each kind by what it says. Those of most runs are first.
 fn kinds(reasons: &[String]) -> Vec<(String, Vec<&str>)> {
     let mut kinds = grouped(reasons.iter().map(|reason| (reason.as_str(), about(reason))));
     kinds.sort_by_key(|(_, reasons)| std::cmp::Reverse(reasons.len()));
     kinds
 }
 
-/// What a reason says besides which run it is about, up to its first figure, or without its figures where it
-/// begins with one.
+/// Returns what a reason says besides the run it is about, up to its first figure. Where it begins with one, it is all
+/// of that without its figures.
 fn about(reason: &str) -> String {
     let said = reason.split_once("): ").map_or(reason, |(_, said)| said);
     let is_word = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit());

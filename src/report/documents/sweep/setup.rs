@@ -7,7 +7,7 @@ use crate::report::document::{Level, Section};
 use crate::report::documents::parts::cells::{deployment, engine, server};
 use crate::units::{count, counted, joined, seconds, spoken, three_digits};
 
-/// From this length on a run has no limit, seconds.
+/// Length from which on a run has no limit, seconds.
 const NO_LIMIT_S: f64 = 86_400.0;
 
 pub(super) fn section(sweep: &Sweep) -> Section {
@@ -26,7 +26,7 @@ pub(super) fn section(sweep: &Sweep) -> Section {
         .fact("runs", format!("{}, started {started}; each of {samples}{longest}", runs(sweep)))
 }
 
-/// What was measured, in a line: the server, its model, the runs and the objectives.
+/// Names in a line what was measured: the server, its model, the runs and the objectives.
 pub(super) fn about(sweep: &Sweep) -> String {
     let parts = [engine(&sweep.engine), sweep.engine.model.clone(), runs(sweep)];
     joined(parts.into_iter().chain(objectives(sweep)), " · ")
@@ -40,12 +40,12 @@ fn objectives(sweep: &Sweep) -> Option<String> {
     Some(sweep.plan.objectives_in_words()).filter(|words| !words.is_empty())
 }
 
-/// What the rates count: sessions where those have several requests.
+/// Names what the rates count: sessions where those have several requests.
 pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
     ArrivalUnit::from_workload(&sweep.workload).name()
 }
 
-/// Which loads the sweep goes through.
+/// Describes the loads that the sweep goes through.
 fn axis(sweep: &Sweep) -> String {
     let arrivals = arrivals(sweep);
     match &sweep.plan.axis {

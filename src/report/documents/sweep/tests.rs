@@ -14,7 +14,7 @@ use crate::report::Style;
 use crate::report::render::{self, Extent};
 use crate::workload::{ArrivalPattern, Conversation, Distribution, ThinkTime};
 
-/// A minute of so many requests a second, evenly, whose first tokens take from 100 ms up to `slowest`.
+/// A minute of so many requests a second, evenly. Their first tokens take from 100 ms up to `slowest`.
 fn minute(per_s: u64, slowest: u64) -> RunLog {
     let records = (0..60 * per_s).map(|i| {
         let at = i * 1_000 / per_s;
@@ -27,7 +27,7 @@ fn minute(per_s: u64, slowest: u64) -> RunLog {
     log
 }
 
-/// Loads of 4, 8 and 20 a second, two runs each, with these slowest first tokens in milliseconds.
+/// Loads of 4, 8 and 20 a second, two runs each. They have these slowest first tokens in milliseconds.
 fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog)) -> (Sweep, Trial) {
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: vec![4.0, 8.0, 20.0] },
@@ -84,8 +84,8 @@ fn an_answer_with_its_curve() {
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
 }
 
-/// A minute at 4 and at 8 a second has 240 and 480 requests, too few for a p99; at 20 it has 1,200, worth
-/// fewer independent ones.
+/// A minute at 4 and at 8 a second has too few requests for a p99. It has 240 and 480; at 20 it has 1,200, worth fewer
+/// independent ones.
 #[test]
 fn marks_are_those_of_each_figure_in_every_form() {
     let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});

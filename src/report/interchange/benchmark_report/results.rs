@@ -67,7 +67,7 @@ fn throughput(summary: &Summary) -> Value {
     })
 }
 
-/// What the server reported of itself over the window, where it did.
+/// Returns what the server reported of itself over the window, where it did.
 fn resources(summary: &Summary) -> Option<Value> {
     let hits = summary.cache_hits.map(|hits| hits.rate);
     let gauge = |gauge, units: &str, scale: f64| {

@@ -12,7 +12,8 @@ use crate::workload::{Distribution, PromptSource, RequestClass, WorkloadSpec};
 /// The label of the one component that a client knows of.
 pub(super) const SERVER: &str = "server";
 
-/// What answered, as an `inference_engine` where all that the schema demands of one is known, else as `generic`.
+/// Describes what answered, as an `inference_engine` or as `generic`. It is the former where all that the schema
+/// demands of one is known.
 pub(super) fn server(report: RunReport<'_>) -> Value {
     let header = &report.log.header;
     let known = |fact| report.summary.reproduction.value(fact);
@@ -92,7 +93,7 @@ pub(super) fn load(report: RunReport<'_>) -> Value {
     })
 }
 
-/// Where prompts come from, in the schema's words.
+/// Says where prompts come from, in the schema's words.
 fn source(workload: &WorkloadSpec) -> &'static str {
     let sampled = |prompt: &PromptSource| matches!(prompt, PromptSource::Dataset(_));
     let prompts = || workload.classes.iter().map(|class| &class.prompt);

@@ -10,9 +10,9 @@ type Labels = Vec<(&'static str, String)>;
 /// Series that share a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Family {
-    /// Its name without the program's name before it and the unit's after it.
+    /// Name without the program's name before it and the unit's after it.
     pub(super) name: String,
-    /// What it is, in one sentence without its full stop.
+    /// Meaning of the series, in one sentence without its full stop.
     pub(super) help: String,
     pub(super) unit: Unit,
     /// Values in the base unit, each with what tells it from the others.
@@ -112,8 +112,8 @@ pub(super) fn series_name(metric: &str) -> String {
     name.replace("_per_s", "").replace("_per_", "_by_")
 }
 
-/// What tells a run from others: what its series are labelled with, facts, and as `label_NAME` what a user
-/// labelled it with.
+/// Returns the labels that tell a run from others. They are what its series are labelled with, facts, and as
+/// `label_NAME` what a user labelled it with.
 pub(super) fn run_labels(summary: &Summary) -> Vec<(String, String)> {
     let own = own_labels(summary).into_iter().chain(facts::facts(summary));
     let mut all: Vec<_> = own.map(|(name, value)| (name.to_owned(), value)).collect();
@@ -128,7 +128,7 @@ pub(super) fn run_labels(summary: &Summary) -> Vec<(String, String)> {
     all
 }
 
-/// What every series of a run is labelled with.
+/// Returns the labels of every series of a run.
 pub(super) fn own_labels(summary: &Summary) -> Labels {
     let run = &summary.run;
     let model = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(",") };

@@ -109,7 +109,7 @@ fn both_sides_for_prometheus() {
     assert!(!text.contains("skyline_server_ttft_seconds"));
 }
 
-/// A figure that comes into the catalogue is a series of its own, by a name that no other has.
+/// A figure that comes into the catalogue is a series of its own. Its name is one that no other has.
 #[test]
 fn every_figure_of_the_catalogue_has_a_series() {
     let others = Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency);

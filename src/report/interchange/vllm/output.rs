@@ -18,7 +18,8 @@ impl<'a> RequestOutput<'a> {
         self.record.outcome == Outcome::Completed
     }
 
-    /// When it was sent; when it was dispatched where it never was, as behind a connection that was refused.
+    /// Returns when it was sent. Where it never was, as behind a connection that was refused, it is when it was
+    /// dispatched.
     pub(super) fn start(self) -> Timestamp {
         self.record.sent.unwrap_or(self.record.dispatched)
     }
@@ -33,12 +34,12 @@ impl<'a> RequestOutput<'a> {
         if self.success() { self.record.output_tokens } else { 0 }
     }
 
-    /// From sending to the first token, seconds; `None` where none came, or the answer was not streamed.
+    /// Returns the seconds from sending to the first token; `None` where none came, or the answer was not streamed.
     pub(super) fn ttft_s(self) -> Option<f64> {
         Some(self.since_start_s(self.record.chunks.first_at()?))
     }
 
-    /// From sending to the last token, seconds; 0 where none came or the answer broke off, as there.
+    /// Returns the seconds from sending to the last token; 0 where none came or the answer broke off, as there.
     pub(super) fn latency_s(self) -> f64 {
         let last = self.record.chunks.last_at().or(self.record.whole_answer);
         last.filter(|_| self.success()).map_or(0.0, |last| self.since_start_s(last))
@@ -50,7 +51,7 @@ impl<'a> RequestOutput<'a> {
         Some(self.record.ms_per_token(self.record.choices())? / 1e3)
     }
 
-    /// From being dispatched to being sent, seconds.
+    /// Returns the seconds from being dispatched to being sent.
     pub(super) fn queue_s(self) -> f64 {
         self.start().since(self.record.dispatched).as_secs_f64()
     }
@@ -60,7 +61,7 @@ impl<'a> RequestOutput<'a> {
         self.record.chunks.gaps().filter_map(|(_, gap)| Some(gap?.since_chunk))
     }
 
-    /// What went wrong; nothing of a success.
+    /// Returns what went wrong; nothing of a success.
     pub(super) fn error(self) -> String {
         match &self.record.outcome {
             Outcome::Completed => String::new(),

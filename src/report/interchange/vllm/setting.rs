@@ -34,7 +34,8 @@ pub(super) fn setting(report: RunReport<'_>, requests: usize) -> Map<String, Val
     map
 }
 
-/// What vLLM has no key for, as its `--metadata KEY=VALUE` keeps such: labels, and what tells the run from others.
+/// Returns what vLLM has no key for, as its `--metadata KEY=VALUE` keeps such. That is labels, and what tells the run
+/// from others.
 fn metadata(report: RunReport<'_>) -> Map<String, Value> {
     let (summary, run) = (report.summary, &report.summary.run);
     let said = &run.deployment;

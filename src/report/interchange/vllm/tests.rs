@@ -56,7 +56,8 @@ fn figures_are_over_what_succeeded_and_from_sending() {
     assert_eq!(file["request_goodput"], json!(null));
 }
 
-/// Four requests at once, 100 ms to the first of five tokens of the first, and 100 ms more of each after it.
+/// Four requests at once, each of five tokens. The first token of the first comes after 100 ms, that of each request
+/// after it 100 ms later.
 fn all_at_once() -> RunLog {
     let records = (0..4).map(|i| record(i).sent_at(0, i, i).paced(i + 100 * (i + 1), 50, 5).usage(50, 5).build());
     let mut log = run(1, records.collect());

@@ -8,7 +8,8 @@ use crate::report::render::printable::printable;
 
 /// Characters from which a cell is broken into lines, rather than make its table wider.
 const LONG_CELL: usize = 48;
-/// The same of the first column, which stays where it is when the others are moved sideways.
+/// Characters from which a cell of the first column is broken into lines. That column stays where it is when the others
+/// are moved sideways.
 const LONG_NAME: usize = 24;
 
 pub(super) fn draw(blocks: &[Block]) -> Markup {

@@ -6,7 +6,8 @@ const STYLE: &str = include_str!("style.css");
 
 type Colour = [f64; 3];
 
-/// A colour as `#rgb`, `#rrggbb` or `#rrggbbaa`, and how much of it covers what is under it, 0 to 1.
+/// A colour as `#rgb`, `#rrggbb` or `#rrggbbaa`, and its opacity. That is how much of it covers what is under it, 0 to
+/// 1.
 fn parse(text: &str) -> (Colour, f64) {
     let digits = text.trim_start_matches('#');
     let digits =
@@ -58,7 +59,8 @@ fn the_formula_is_that_of_the_web() {
     assert!((ratio("#949494", "#fff") - 3.03).abs() < 0.005);
 }
 
-/// Text stands out by 4.5:1, lines and marks by 3:1, light, dark and on paper, also on stretches that are shaded.
+/// Text stands out by 4.5:1, lines and marks by 3:1. That holds light, dark and on paper, also on stretches that are
+/// shaded.
 #[test]
 fn every_ink_stands_out_on_every_ground() {
     let palettes = palettes();

@@ -63,7 +63,8 @@ const STYLE: &str = include_str!("style.css");
 /// Crosshair, zoom and pinned figures; a page is whole without it.
 const SCRIPT: &str = include_str!("page.js");
 
-/// Allows the page its own style and its own script, by its hash, and nothing else, whatever a server's text might try.
+/// Allows the page its own style, its own script by its hash, and nothing else. That holds whatever a server's text
+/// might try.
 fn policy() -> String {
     let hash = STANDARD.encode(Sha256::digest(SCRIPT.trim_end()));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")

@@ -6,11 +6,11 @@ use super::html;
 use crate::report::document::{Document, KeyFigure, Tone, VerdictLine};
 use crate::report::render::tests::everything;
 
-/// What a server might call itself.
+/// Name that a server might give itself.
 pub(in crate::report) const HOSTILE: &str =
     "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
 
-/// What every page must be.
+/// Asserts what every page must be.
 pub(in crate::report) fn assert_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
     assert!(page.contains("Content-Security-Policy") && page.contains("prefers-color-scheme"));

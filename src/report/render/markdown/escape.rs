@@ -36,7 +36,8 @@ pub(crate) fn text(text: &str) -> String {
     out
 }
 
-/// Where the sign is by which the text would begin a list, a rule or the underline of a heading, if it would.
+/// Returns where the sign is by which the text would begin a block, if it would. That is a list, a rule or the
+/// underline of a heading.
 fn starts_a_block(text: &str) -> Option<usize> {
     let ends = |after: Option<char>| after.is_none_or(char::is_whitespace);
     let first = text.chars().next()?;

@@ -10,12 +10,12 @@ use crate::report::render::bars;
 use crate::report::render::printable::printable;
 use crate::units::fitted;
 
-/// How much of a document is shown.
+/// Part of a document that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What fits a screen.
+    /// Part that fits a screen.
     Summary,
-    /// All of it, but for what only explains it.
+    /// Whole of it, but for what only explains it.
     Full,
 }
 
@@ -131,8 +131,7 @@ fn is_shown(block: &Block, extent: Extent) -> bool {
     }
 }
 
-/// The name of a table that is its section's heading up to the first colon or semicolon, where its first
-/// column has none.
+/// The name of a table where its first column has none. It is its section's heading up to the first colon or semicolon.
 fn corner_of<'a>(heading: &'a str, first: &Block) -> Option<&'a str> {
     let Block::Table(table) = first else { return None };
     let name = heading.split("; ").next()?.split(": ").next()?;

@@ -5,19 +5,20 @@ use crate::analysis::Status;
 use crate::report::document::{Note, NoteKind};
 use crate::report::render::printable::printable;
 
-/// What begins a clause without which the text before it is still a sentence.
+/// Beginnings of clauses without which the text before them is still a sentence.
 const SEPARATORS: [&str; 9] =
     ["; ", ": ", ", and ", ", or ", ", but ", ", which ", ", mostly ", ", such as ", ", although "];
 
 /// A clause that holds one of these stays: a figure without its limit says nothing.
 const LIMITS: [&str; 2] = ["limit:", "limits:"];
 
-/// The longest form of a text that has at most so many lines of this width; its shortest one where none has.
+/// Returns the longest form of a text with at most so many lines of this width. It is the shortest one where none has.
 pub(super) fn brief(text: &str, lines: usize, width: usize) -> String {
     fitting(forms(text), lines, width)
 }
 
-/// The same of a fact, which stays whole up to its colon and behind it.
+/// Returns the longest form of a fact with so many lines of this width at most. It is the shortest one where none has;
+/// a fact stays whole up to its colon and behind it.
 pub(super) fn fact_in_brief(text: &str, lines: usize, width: usize) -> String {
     fitting(shorter(clauses(text, |separator| separator != ": ")), lines, width)
 }
@@ -35,7 +36,7 @@ fn fitting(mut forms: Vec<String>, lines: usize, width: usize) -> String {
     forms.swap_remove(found.unwrap_or(forms.len() - 1))
 }
 
-/// What stands in brackets at the end of a text, and what stands before them.
+/// Splits off the brackets at the end of a text: what stands before them, and what in them.
 fn last_bracket(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_suffix(')')?;
     let mut depth = 1;

@@ -8,7 +8,7 @@ use crate::report::render::printable::printable;
 /// Fewest characters that a wrapped text gets, however long the label before it is.
 const NARROWEST: usize = 30;
 
-/// How text is written.
+/// Style in which text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Whether colours are used.
@@ -18,7 +18,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// No colour, 100 columns: for pipes and files.
+    /// Style without colour, 100 columns wide: for pipes and files.
     pub const PLAIN: Self = Self { colour: Colour::Plain, width: 100 };
 }
 
@@ -27,11 +27,11 @@ impl Style {
 pub enum Colour {
     /// ANSI colours.
     Ansi,
-    /// None.
+    /// No colour.
     Plain,
 }
 
-/// How a line stands out, where there is colour.
+/// Weight with which a line stands out, where there is colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Normal,
@@ -113,7 +113,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Breaks a text into lines of at most `width` characters at its spaces, and a longer word where the line ends.
+/// Breaks a text into lines of at most `width` characters at its spaces. A longer word breaks where the line ends.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();

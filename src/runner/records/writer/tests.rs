@@ -105,7 +105,8 @@ fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
     assert!(!by_tokenizer(&log.records.last().unwrap()));
 }
 
-/// What was dispatched and ended before anything was written is not named as in flight; what did not end is.
+/// Requests that ended before anything was written are not named as in flight. Those that were dispatched and did not
+/// end are.
 #[test]
 fn the_log_names_what_is_in_flight_and_not_what_has_ended() {
     let known = known();

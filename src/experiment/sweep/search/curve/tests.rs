@@ -38,8 +38,9 @@ fn a_share_crosses_where_scipy_says() {
     near(found("p99 ttft < 1s", shares), [9.932_481, 8.956_558, 10.297_622]);
 }
 
-/// The same, with the dispersion's share of what is known of the slope, 12 ± 4, added to the quasi-likelihood
-/// until both agree, and half of each run's own rate added to its load.
+/// Crossing by scipy as above, with additions to the quasi-likelihood and to the loads. The dispersion's share of what
+/// is known of the slope, 12 ± 4, is added to the quasi-likelihood until both agree, and half of each run's own rate to
+/// its load.
 #[test]
 fn a_share_with_many_late_crosses_where_scipy_says() {
     let shares = [0.01, 0.02, 0.03, 0.02, 0.06, 0.03, 0.05, 0.12, 0.09, 0.2];

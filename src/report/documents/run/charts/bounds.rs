@@ -12,7 +12,7 @@ const MOST: usize = 5;
 /// Bounds on a latency, milliseconds, each with its label: what objectives demand, then the SLO targets.
 pub(super) struct Bounds {
     pub(super) drawn: Vec<(f64, String)>,
-    /// How many more there are.
+    /// Number of further bounds.
     left_out: usize,
 }
 
@@ -35,12 +35,12 @@ impl Bounds {
         Self { drawn, left_out }
     }
 
-    /// Where they are, milliseconds.
+    /// Returns where they are, milliseconds.
     pub(super) fn places(&self) -> impl Iterator<Item = f64> {
         self.drawn.iter().map(|(bound, _)| *bound)
     }
 
-    /// That there are more; `None` where all are drawn.
+    /// Says that there are more bounds; `None` where all are drawn.
     pub(super) fn hint(&self) -> Option<String> {
         let (drawn, all) = (self.drawn.len(), self.drawn.len() + self.left_out);
         (self.left_out > 0).then(|| format!("{drawn} of {all} bounds are drawn, the others are in the tables"))

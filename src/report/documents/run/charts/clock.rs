@@ -71,7 +71,7 @@ impl Clock {
     }
 }
 
-/// From when to when this machine stalled, seconds.
+/// Returns from when to when this machine stalled, seconds.
 pub(super) fn pauses(log: &RunLog) -> Vec<(f64, f64)> {
     let client = log.footer.as_ref().and_then(|footer| footer.client.as_ref());
     let pauses = client.iter().flat_map(|client| &client.host_stalls);

@@ -17,7 +17,7 @@ const NAME: usize = 20;
 /// Chunks of an answer that a page lists.
 const MOST_CHUNKS: usize = 200;
 
-/// What the phases of a request are called, in their order.
+/// Names of the phases of a request, in their order.
 const PHASES: [(Palette, &str); 4] = [
     (Palette::Faint, "waits to be sent"),
     (Palette::Second, "sent, no token yet"),
@@ -25,12 +25,12 @@ const PHASES: [(Palette, &str); 4] = [
     (Palette::Fourth, "last token to end"),
 ];
 
-/// Where the bars begin.
+/// Origin of the bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// At the run's zero: which requests shared the server is seen.
+    /// The run's zero: which requests shared the server is seen.
     Run,
-    /// At each request's scheduled moment: of a long run, in which bars would be too short to see.
+    /// Scheduled moment of each request: of a long run, in which bars would be too short to see.
     Scheduled,
 }
 

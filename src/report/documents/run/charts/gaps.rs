@@ -44,7 +44,7 @@ pub(super) fn section(gaps: Option<&TokenGaps>, summary: &Summary) -> Option<Sec
     Some(Section::summary("Between tokens").charts([chart]))
 }
 
-/// Where a bar begins on an axis that has no 0.
+/// Returns where a bar begins on an axis that has no 0.
 fn left(bar: &GapBar) -> f64 {
     if bar.from_ms > 0.0 { bar.from_ms } else { bar.to_ms * 0.8 }
 }

@@ -25,19 +25,19 @@ pub(super) struct TimelineRow {
     pub(super) values: Vec<Option<f64>>,
 }
 
-/// What the axis of a panel is like.
+/// Form of the axis of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// From 0 to the largest value.
+    /// Axis from 0 to the largest value.
     FromZero,
-    /// From 0, or logarithmic where values lie far apart.
+    /// Axis from 0, or logarithmic where values lie far apart.
     Fitting,
-    /// From 0 to 100 %.
+    /// Axis from 0 to 100 %.
     Percent,
 }
 
 impl TimelineRow {
-    /// Its figure of a bin.
+    /// Returns the row's figure of a bin.
     pub(super) fn shown(&self, place: usize) -> Option<String> {
         Some(format!("{}{}", if self.at_least { "> " } else { "" }, cell(self.values[place]?)))
     }
@@ -64,7 +64,7 @@ fn timeline_row(
     }
 }
 
-/// What flowed, was in flight and waited.
+/// Returns the rows of what flowed, was in flight and waited.
 pub(super) fn rows(summary: &Summary, timeline: &Timeline) -> Vec<TimelineRow> {
     use LevelStyle::{Area, Line, Steps};
 
@@ -177,7 +177,7 @@ fn largest(timeline: &Timeline, values: impl Iterator<Item = (f64, f64)>) -> Vec
     by_bin
 }
 
-/// How long this machine stalled in each bin.
+/// Returns how long this machine stalled in each bin.
 fn stalled(log: &RunLog, timeline: &Timeline) -> Option<TimelineRow> {
     let pauses = pauses(log);
     if pauses.is_empty() {

@@ -146,8 +146,8 @@ fn a_closed_loop_says_from_when_its_latencies_count_and_what_they_hide() {
     assert!(page.contains("· closed loop, 4 users · window") && page.contains("TTFA and e2e from sending"));
 }
 
-/// Of a hundred and twenty requests a bin the slowest three get no token before the run ends: the median is
-/// known, the 99th percentile only as "at least", which is when it matters most.
+/// The slowest three of 120 requests a bin get no token before the run ends. The median is known, the 99th percentile
+/// only as "at least", which is when it matters most.
 #[test]
 fn a_percentile_that_is_open_is_told_as_open() {
     let records = (0..1_200).map(|i| {
