@@ -60,7 +60,7 @@
 //! | the reporter: a `Document` of each result | `report/documents/` |
 //! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
-//! | the wait under a concurrency cap | `runner/in_flight.rs` |
+//! | the slots of a concurrency cap, and the wait for one | `generator/slots.rs`; when one is freed: `runner/in_flight.rs` |
 //! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life.rs` |
 //! | what follows a turn of a session, in both | `generator/sessions/turns.rs`; who waits for whom: `generator/graph.rs` |
 //! | which of several servers a request goes to | `engine/router.rs` |
@@ -76,14 +76,16 @@
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
 //! | which runs are spoiled, and how many are replaced | `experiment/spoiled.rs` |
 //! | whether a change between stored runs is more than chance: the gates of `compare` | `experiment/compare/gate.rs`, and `pairs.rs` beside it |
-//! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
-//! | why a piece of advice is shown, or is not; to add one | `analysis/findings/advice.rs`: its row says what silences it |
+//! | what makes a run INVALID or OVERLOADED; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
+//! | why a piece of advice is shown, or is not; to add one | its row beside `analysis/findings/advice.rs` says what silences it |
 //! | what every table of rules has: a name, a topic of the guide, a test, what silences it | `analysis/rules.rs` |
 //! | the trust checklist, and what a result bears (`skyline audit`); to add a rule | `analysis/checklist/judge.rs`, and the rules beside it |
 //! | the regimes that a diagnosis looks for | `experiment/diagnosis/findings.rs` |
 //! | whether a run is steady, growing, or cannot tell | `analysis/verdict/steady_state.rs`; how far an overload moves latency: `analysis/load/movement.rs` |
-//! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
+//! | what a run log holds | `record/log/runlog.rs`; how it is read, older ones too: `record/log/reader.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
+//! | what an objective says | `analysis/slo/objective.rs`; whether it is met: `analysis/summary/objectives.rs` |
+//! | whether a load of a sweep passes | `experiment/sweep/search/tally.rs` |
 //! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
 //! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
@@ -92,6 +94,9 @@
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/parts/tags.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `session/exits.rs` |
+//! | to add an endpoint (a protocol) | `engine/protocol.rs`; the grammar of its stream: `engine/stream/grammar.rs` |
+//! | to add a server's metric names | `engine/dialect.rs`; those of devices: `engine/metrics/exporters.rs` |
+//! | the columns of a run's tables | `report/documents/run/latency.rs`; of CSV and Parquet: `report/data/` |
 //! | to add a server's dialect | `record/run/engine_kind.rs`, and its row in `engine/dialect.rs` |
 //! | to add a format of reports | `report/export.rs` |
 //! | the page of a run | `report/documents/run/mod.rs`, and `report/render/html/page.rs` |

@@ -35,6 +35,12 @@ const FLOORS: [&[&str]; 10] = [
 /// Rooms that may be async.
 const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "session", "cli"];
 
+/// Words with which a doc's first sentence would not stand alone.
+const OF_NOTHING: [&str; 15] = [
+    "It", "They", "That", "Those", "These", "This", "Of", "What", "Which", "Who", "Whose", "The same", "So", "As",
+    "And",
+];
+
 static SOURCES: LazyLock<Graph> = LazyLock::new(|| Graph::read(&root().join("src")));
 
 fn root() -> &'static Path {
@@ -217,6 +223,24 @@ fn lines_are_narrow_and_functions_have_names_to_search_for() {
     let name = format!("lines of more than {} characters", ceiling::WIDTH);
     hold(&name, wide.len(), ceiling::WIDE_LINES, &wide);
     hold("functions named `of`", named.len(), ceiling::NAMED_OF, &named);
+}
+
+#[test]
+fn first_sentences_of_docs_name_their_subject() {
+    let mut fragments = Vec::new();
+    for file in &SOURCES.files {
+        let mut before = "";
+        for (number, line) in file.text.lines().map(str::trim).enumerate() {
+            let first = line.strip_prefix("///").filter(|_| !before.starts_with("///")).map(str::trim);
+            let begins =
+                |word: &str| first.and_then(|text| text.strip_prefix(word)).is_some_and(|rest| rest.starts_with(' '));
+            if OF_NOTHING.into_iter().any(begins) {
+                fragments.push(format!("{}:{}", file.path.display(), number + 1));
+            }
+            before = line;
+        }
+    }
+    hold("docs that begin without their subject", fragments.len(), ceiling::FRAGMENTS, &fragments);
 }
 
 #[test]

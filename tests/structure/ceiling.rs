@@ -4,10 +4,10 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 13_931),
+    ("analysis", 13_935),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_646),
+    ("cli", 6_630),
     ("clock", 469),
     ("engine", 8_948),
     ("experiment", 13_239),
@@ -19,13 +19,13 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 2_906),
     ("random", 190),
     ("record", 3_555),
-    ("report", 11_247),
+    ("report", 11_354),
     ("runner", 2_687),
     ("session", 5_695),
     ("simulator", 2_392),
     ("telemetry", 599),
     ("units", 144),
-    ("workload", 4_503),
+    ("workload", 4_502),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
@@ -53,7 +53,7 @@ pub(crate) const LONG_PRODUCTION_FILES: usize = 46;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 74;
+pub(crate) const WIDE_LINES: usize = 70;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.
@@ -63,3 +63,5 @@ pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
 /// `told`, and forms of *fly*, in all of `src`.
 pub(crate) const TOLD: usize = 41;
 pub(crate) const FLY: usize = 6;
+/// Docs whose first sentence begins without its subject: most of them are help texts and lines of the guide.
+pub(crate) const FRAGMENTS: usize = 43;

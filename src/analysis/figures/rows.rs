@@ -157,7 +157,7 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
     },
     FigureInfo {
         better: Direction::Less,
-        meaning: "requests waiting or in flight, on average over the window",
+        meaning: "requests in flight, from their slot where there is a cap, on average over the window",
         ..rate("in_flight", "in flight", Unit::REQUESTS, "time of all requests in flight / window")
     },
     FigureInfo {

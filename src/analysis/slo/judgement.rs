@@ -1,4 +1,4 @@
-//! Holds a run against an objective.
+//! The result of an objective: whether it is met, by which figure, in which words.
 
 use serde::{Deserialize, Serialize, Serializer};
 

@@ -336,21 +336,14 @@ mod tests {
     fn plan(axis: LoadAxis) -> SweepPlan {
         SweepPlan {
             axis,
-            objectives: Vec::new(),
             repeats: 1,
             samples: 100,
-            first_samples: None,
-            requests_per_arrival: None,
-            shortest_s: None,
             longest_s: 1_000.0,
-            fewest_users_per_s: None,
             precision: 0.05,
-            within_s: None,
-            sized_for_s: None,
-            between_s: 0.0,
             most_trials: 9,
             saturated_in_a_row: 2,
             first_seed: 1,
+            ..SweepPlan::default()
         }
     }
 
