@@ -11,7 +11,9 @@ use crate::analysis::{Attainment, Figure, Metric, Part, Summary, Unit};
 
 /// Every number of the sections of a summary that no row of the catalogue has, then the figure that each objective judges.
 pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure<'_>>> {
-    let mut rows = Vec::new();
+    let uncached = summary.rates.uncached_input_tokens_per_s.map(Figure::Exact);
+    let uncached = RunFigure::new("uncached_input_tokens", "", Unit::TOKENS_PER_SECOND, uncached);
+    let mut rows: Vec<_> = Some(uncached).filter(|row| row.value.is_some()).into_iter().collect();
     section(&mut rows, "requests", &summary.requests)?;
     slo(&mut rows, None, &summary.slo)?;
     if let Some(attempts) = &summary.attempts {
@@ -21,7 +23,7 @@ pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure
     section(&mut rows, "request_speed", &summary.request_speed)?;
     section(&mut rows, "stalls", &summary.stalls)?;
     section(&mut rows, "in_flight", &summary.in_flight)?;
-    for part in summary.parts.iter().filter(has_rows) {
+    for part in summary.parts.iter().filter(|part| has_rows(part)) {
         slo(&mut rows, Some(part), &part.slo)?;
     }
     rows.extend(summary.objectives.iter().map(|judged| {
@@ -97,16 +99,16 @@ fn unit(section: &str, key: &str) -> Unit {
         ("_tokens", Unit::TOKENS),
         ("most_off", Unit::TOKENS),
         ("merged_reads", Unit::CHUNKS),
-        ("chunks", Unit::CHUNKS),
     ];
     if let Some((_, unit)) = of_end.into_iter().find(|(end, _)| key.ends_with(end)) {
         return unit;
     }
     match (section, key) {
         ("stalls", "count") => Unit::GAPS,
+        ("tokens", "chunks") => Unit::CHUNKS,
         ("attempts", _) => Unit::ATTEMPTS,
         ("request_speed", "p5" | "p50" | "p95") => Unit::TOKENS_PER_SECOND,
-        _ if key.contains("_lengths.") && !key.ends_with(".count") => Unit::TOKENS,
+        _ if key.contains("_lengths.") && key.rsplit('.').next() != Some("count") => Unit::TOKENS,
         _ => Unit::REQUESTS,
     }
 }

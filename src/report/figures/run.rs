@@ -16,12 +16,12 @@ pub(in crate::report) fn run_figures(summary: &Summary) -> Vec<RunFigure<'_>> {
     all.extend(catalogued(&summary.slo, |key| key.read(summary)));
     all.extend(offered(summary));
     all.extend(sides(summary));
-    all.extend(summary.parts.iter().filter(has_rows).flat_map(of_part));
+    all.extend(summary.parts.iter().filter(|part| has_rows(part)).flat_map(of_part));
     all
 }
 
 /// Whether the figures of a part have rows of their own.
-pub(super) fn has_rows(part: &&Part) -> bool {
+pub(super) fn has_rows(part: &Part) -> bool {
     !matches!(part.kind, PartKind::Phase | PartKind::Turn)
 }
 
