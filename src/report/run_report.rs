@@ -1,4 +1,4 @@
-//! What every writer of a run gets: its log, its summary and its diagnosis.
+//! The input of every writer of a run: its log, its summary and its diagnosis.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What clients never do, although it is asked for.
+//! Notes on options of clients that never take effect.
 
 use std::time::Duration;
 

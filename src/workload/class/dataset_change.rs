@@ -1,4 +1,4 @@
-//! What the command line changes in the datasets of a workload.
+//! Changes that the command line makes to the datasets of a workload.
 
 use clap::Args;
 use strum::VariantNames as _;
