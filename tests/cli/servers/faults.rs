@@ -207,7 +207,10 @@ fn a_server_that_never_pauses_cannot_put_a_limit_off() {
             let _ = socket.write_all(stream(4).as_bytes());
         } else {
             let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
-            let events = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"w\"}}]}\n\n".repeat(100);
+            // Long enough that a fast client does not come to a million of them before its limit.
+            let words = "w".repeat(2_000);
+            let event = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
+            let events = event.repeat(20);
             while socket.write_all(events.as_bytes()).is_ok() {}
         }
     });
