@@ -21,12 +21,12 @@
 //!
 //! | floor | rooms | duty |
 //! |---|---|---|
-//! | 0 | [`clock`], [`units`], [`random`], [`guide`] | the run clock; units as people read them; seeded streams; the guide |
+//! | 0 | [`clock`], [`units`], [`random`], [`guide`] | the run clock; units for people; seeded streams; the guide |
 //! | 1 | [`workload`] | what is requested: specs, classes, lengths, arrivals, SLOs, the embedded library |
 //! | 2 | [`record`], [`arrivals`] | what happened: records and the run log; the moments of an arrival process |
 //! | 3 | [`generator`], [`analysis`], [`simulator`] | spec → schedule; records → figures; a model of an engine |
 //! | 4 | [`engine`], [`foreign`] | the wire, the stream grammar, the dialects; results of other tools |
-//! | 5 | [`runner`], [`mock`], [`telemetry`] | the open loop; a known engine over HTTP; what the server reports of itself |
+//! | 5 | [`runner`], [`mock`], [`telemetry`] | the open loop; a known engine over HTTP; what a server reports |
 //! | 6 | [`experiment`], [`calibration`] | which run comes next and what the runs mean; what this machine can measure |
 //! | 7 | [`report`], [`live`] | results → documents → bytes; the screen while a run is on |
 //! | 8 | [`session`] | one run from end to end; a campaign of runs: folder, lock, resume, retry |
@@ -54,43 +54,50 @@
 //! | to see or change | open, in `src` |
 //! |---|---|
 //! | `WorkloadSpec` | `workload/spec.rs` |
-//! | `RequestSpec`; `Schedule` with `generate` and `generate_stream` | `generator/request.rs`; `generator/schedule.rs` |
-//! | `Engine`, which sends a `RequestSpec` and streams its answer | `engine/answer.rs`; the one over HTTP: `engine/openai/engine.rs` |
+//! | `RequestSpec` | `generator/request.rs` |
+//! | `Schedule` with `generate` and `generate_stream` | `generator/schedule.rs` |
+//! | `Engine`, which sends a `RequestSpec` and streams its answer | `engine/answer.rs` |
+//! | the engine over HTTP | `engine/openai/engine.rs` |
 //! | the analyzers: `summarise`, which makes a `Summary` of a `RunLog` | `analysis/summarise.rs` |
 //! | the reporter: a `Document` of each result | `report/documents/` |
 //! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
-//! | the slots of a concurrency cap, and the wait for one | `generator/slots.rs`; when one is freed: `runner/in_flight.rs` |
+//! | the slots of a concurrency cap, and the wait for one | `generator/slots.rs` |
+//! | when a slot is freed | `runner/in_flight.rs` |
 //! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life.rs` |
-//! | what follows a turn of a session, in both | `generator/sessions/turns.rs`; who waits for whom: `generator/graph.rs` |
+//! | what follows a turn of a session, in both | `generator/sessions/turns.rs` |
+//! | which request waits for which | `generator/graph.rs` |
 //! | which of several servers a request goes to | `engine/router.rs` |
 //! | how an address is read: base paths, endpoints, queries | `engine/address.rs` |
 //! | the proxy before a server | `engine/proxy.rs` |
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
-//! | how bytes come and go; to add a transport | `engine/transport/mod.rs`, and what it tells: `receiver.rs` beside it |
+//! | how bytes come and go; to add a transport | `engine/transport/mod.rs`, and `receiver.rs` beside it |
 //! | when bytes are stamped | `engine/transport/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/requests/latency.rs` |
 //! | from when they count: open and closed loops | `analysis/requests/form.rs` |
-//! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
-//! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs`, and its rows in `rows.rs` |
+//! | the 95 % interval of a percentile | `analysis/latency/intervals.rs` |
+//! | how much requests depend on one another | `analysis/statistics/memory.rs` |
+//! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs`, and `rows.rs` |
 //! | whether a log is that of its plan | `generator/plan_check.rs` |
 //! | which runs are spoiled, and how many are replaced | `experiment/spoiled.rs` |
-//! | whether a change between stored runs is more than chance: the gates of `compare` | `experiment/compare/gate.rs`, and `pairs.rs` beside it |
+//! | whether a change between stored runs is more than chance: gates | `experiment/compare/gate.rs`; `pairs.rs` |
 //! | what makes a run INVALID or OVERLOADED; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
-//! | why a piece of advice is shown, or is not; to add one | its row beside `analysis/findings/advice.rs` says what silences it |
+//! | why a piece of advice is shown, or is not; to add one | its row, beside `analysis/findings/advice.rs` |
 //! | what every table of rules has: a name, a topic of the guide, a test, what silences it | `analysis/rules.rs` |
-//! | the trust checklist, and what a result bears (`skyline audit`); to add a rule | `analysis/checklist/judge.rs`, and the rules beside it |
+//! | the trust checklist, and `skyline audit`; to add a rule | `analysis/checklist/judge.rs`, and rules beside it |
 //! | the regimes that a diagnosis looks for | `experiment/diagnosis/findings.rs` |
-//! | whether a run is steady, growing, or cannot tell | `analysis/verdict/steady_state.rs`; how far an overload moves latency: `analysis/load/movement.rs` |
+//! | whether a run is steady, growing, or cannot tell | `analysis/verdict/steady_state.rs` |
+//! | how far an overload moves latency | `analysis/load/movement.rs` |
 //! | what a run log holds | `record/log/runlog.rs`; how it is read, older ones too: `record/log/reader.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
-//! | what an objective says | `analysis/slo/objective.rs`; whether it is met: `analysis/summary/objectives.rs` |
+//! | what an objective says | `analysis/slo/objective.rs`; whether it is met: `analysis/summary/objectives/mod.rs` |
 //! | whether a load of a sweep passes | `experiment/sweep/search/tally.rs` |
 //! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
 //! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
 //! | the phases of a load | `analysis/parts/phases.rs`; where bursts are: `analysis/load/stretches.rs` |
-//! | what answers cost, in money and energy | `analysis/server/costs.rs`; which are acceptable: `analysis/load/acceptable.rs` |
+//! | what answers cost, in money and energy | `analysis/server/costs.rs` |
+//! | which answers are acceptable | `analysis/load/acceptable.rs` |
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/parts/tags.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `session/exits.rs` |
@@ -104,7 +111,8 @@
 //! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/`; tests write those in `guide/generated` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
 //! | options from the environment and from `skyline.toml` | `cli/args/config/` |
-//! | to translate a flag of another tool | its table in `foreign/commands/tables`; how tables are read: `foreign/commands/translation.rs` |
+//! | to translate a flag of another tool | its table in `foreign/commands/tables` |
+//! | how those tables are read | `foreign/commands/translation.rs` |
 //!
 //! ## Many runs
 //!

@@ -47,7 +47,8 @@ pub(super) struct BenchArgs {
 
     /// Percentiles of the table of latencies, with commas between them, such as 50,95,99.5
     /// [default: 50,90,95,99,99.9]
-    #[arg(long, visible_alias = "metric-percentiles", value_name = "LIST", value_delimiter = ',', help_heading = "Output",
+    #[arg(long, visible_alias = "metric-percentiles", value_name = "LIST", value_delimiter = ',',
+          help_heading = "Output",
           value_parser = percentile)]
     percentiles: Vec<f64>,
 

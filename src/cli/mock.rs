@@ -31,7 +31,8 @@ pub(super) struct MockArgs {
     served_model_name: Option<String>,
 
     /// Name of an adapter to serve beside the model; repeat for more [default: none]
-    #[arg(long = "adapter", value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "adapter", value_name = "NAME", help_heading = "Server",
+          value_parser = NonEmptyStringValueParser::new())]
     adapters: Vec<String>,
 
     /// Path that all others are below, as behind a gateway: /gate, /v1beta/openai or /openai/deployments/NAME

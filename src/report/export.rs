@@ -135,7 +135,8 @@ impl Export {
             ab: &[ExportFile::text("rounds.csv", rounds_csv)],
             ..Self::of_runs(
                 "csv",
-                "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
+                "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment \
+                 rounds.csv",
                 &[ExportFile::text("summary.csv", summary_csv), ExportFile::text("requests.csv", requests_csv)],
             )
         },

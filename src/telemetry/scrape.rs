@@ -138,7 +138,9 @@ impl Reader {
             depth = tokio::select! {
                 () = stop.cancelled() => Depth::Whole,
                 // After a failed full reading the next one is full too.
-                () = sleep_until(self.clock.instant(next)) => missed.filter(|missed| *missed == Depth::Whole).unwrap_or(its_depth),
+                () = sleep_until(self.clock.instant(next)) => {
+                    missed.filter(|missed| *missed == Depth::Whole).unwrap_or(its_depth)
+                }
             };
         }
         (failures > 0).then(|| format!("{} could not be read {failures} of {tries} times; last error: {why}", self.url))

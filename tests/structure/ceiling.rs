@@ -7,25 +7,25 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("analysis", 13_935),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_630),
+    ("cli", 6_635),
     ("clock", 469),
     ("engine", 8_948),
-    ("experiment", 13_239),
+    ("experiment", 13_241),
     ("foreign", 1_821),
-    ("generator", 5_234),
+    ("generator", 5_238),
     ("guide", 87),
     ("live", 1_804),
     ("main", 4),
-    ("mock", 2_906),
+    ("mock", 2_909),
     ("random", 190),
     ("record", 3_555),
-    ("report", 11_356),
+    ("report", 11_368),
     ("runner", 2_687),
-    ("session", 5_695),
+    ("session", 5_698),
     ("simulator", 2_392),
-    ("telemetry", 599),
+    ("telemetry", 601),
     ("units", 144),
-    ("workload", 4_502),
+    ("workload", 4_505),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
@@ -53,11 +53,11 @@ pub(crate) const LONG_PRODUCTION_FILES: usize = 46;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 71;
+pub(crate) const WIDE_LINES: usize = 14;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.
-pub(crate) const FOLDERS_OF_TESTS: usize = 17;
+pub(crate) const FOLDERS_OF_TESTS: usize = 0;
 /// Folders of one room that need each other in a circle.
 pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
 /// `told`, and forms of *fly*, in all of `src`.

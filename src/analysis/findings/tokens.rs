@@ -60,14 +60,14 @@ pub(super) const RULES: &[FindingRow] = &[
     when(Kind::HiddenTokens, "workloads", &[], |run| {
         let tokens = run.tokens;
         let elsewhere = run.oddities.iter().find(|odd| odd.kind == OddityKind::Elsewhere);
-        let unread =
-            elsewhere.map(|odd| format!("text came in `{}`, which is not read", odd.what.join("`, `")));
+        let unread = elsewhere.map(|odd| format!("text came in `{}`, which is not read", odd.what.join("`, `")));
         let why = unread.as_deref().unwrap_or("hidden reasoning");
         let all = tokens.output.received_tokens;
         (tokens.hidden_tokens > 0).then(|| facts![tokens.hidden_tokens, all, tokens.hiding_requests, why])
     })
     .says(
-        "{#} of {#} answer tokens came without text in {answer} ({}): TPOT leaves them out, output tokens/s counts them",
+        "{#} of {#} answer tokens came without text in {answer} ({}): TPOT leaves them out, output tokens/s counts \
+         them",
     )
     .cure("to measure them too, let the server send its reasoning; TTFT waits for the first text"),
     when(

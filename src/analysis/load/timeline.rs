@@ -340,7 +340,8 @@ mod tests {
                 prop_assert_eq!(bin.scheduled, count(|record| record.scheduled));
                 prop_assert_eq!(bin.sent, count(|record| record.sent.unwrap()));
                 prop_assert_eq!(bin.completed, count(|record| record.ended));
-                let tokens = log.records.as_slice().iter().flat_map(|record| record.chunks.iter()).filter(|chunk| within(chunk.at));
+                let chunks = log.records.as_slice().iter().flat_map(|record| record.chunks.iter());
+                let tokens = chunks.filter(|chunk| within(chunk.at));
                 prop_assert_eq!(bin.output_tokens, tokens.count() as f64);
                 let spent: u64 =
                     stretches.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum();

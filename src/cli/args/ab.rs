@@ -35,7 +35,8 @@ pub(in crate::cli) struct DesignArgs {
 
     /// Margin: a difference within this share of A's figure does not matter (of a share: within as many points; of
     /// failures: within half a point); a metric that is surely within it is equivalent
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half,
+          allow_hyphen_values = true)]
     margin: f64,
 
     /// Outcome that exits with 0; any other outcome exits with 1

@@ -23,7 +23,8 @@ pub(in crate::cli) struct AuditArgs {
 
     /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default:
     /// recognised by its content]
-    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
+    #[arg(long, value_name = "TOOL", hide_possible_values = true,
+          value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
     from: Option<ForeignTool>,
 
     #[command(flatten)]

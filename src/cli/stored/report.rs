@@ -42,7 +42,8 @@ pub(in crate::cli) struct ReportArgs {
 
     /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default:
     /// recognised by its content]
-    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
+    #[arg(long, value_name = "TOOL", hide_possible_values = true,
+          value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
     from: Option<ForeignTool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else

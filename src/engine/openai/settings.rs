@@ -164,7 +164,8 @@ mod tests {
     fn of_the_machine_what_a_run_cannot_be_repeated_without_is_kept() {
         let answer = json!({
             "vllm_config": {"model_config": {"revision": "0e9e39f2"}},
-            "vllm_env": {"VLLM_HOST_IP": "10.0.0.1", "VLLM_ATTENTION_BACKEND": "FLASHINFER", "VLLM_LOGGING_LEVEL": "DEBUG"},
+            "vllm_env": {"VLLM_HOST_IP": "10.0.0.1", "VLLM_ATTENTION_BACKEND": "FLASHINFER",
+                         "VLLM_LOGGING_LEVEL": "DEBUG"},
             "system_env": {
                 "os": "Ubuntu 22.04.5 LTS (x86_64)",
                 "env_vars": "HOME=/root",

@@ -157,7 +157,8 @@ fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Ve
         && let Some(basis) = Basis::from_sweep(sweep)
     {
         notes.push(format!(
-            "the rates of the sweep are of sessions: one instance carries {} sessions/s, each of {} requests on average",
+            "the rates of the sweep are of sessions: one instance carries {} sessions/s, each of {} requests on \
+             average",
             three_digits(basis.per_s() / turns),
             three_digits(turns)
         ));

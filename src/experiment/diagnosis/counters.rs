@@ -72,7 +72,8 @@ fn contradicted_by(symptom: &mut Symptom, summary: &Summary) {
              attention backend",
         ),
         Regime::ComputeBoundDecode => (
-            "not arithmetic, although the times fit it: kernels, the host, or facts of the deployment that are not true",
+            "not arithmetic, although the times fit it: kernels, the host, or facts of the deployment that are not \
+             true",
             "check --hardware, --serving-model, --precision and --gpus, then the server's CPU load",
         ),
         _ => return,

@@ -33,7 +33,10 @@ pub enum DatasetError {
     NoVocabulary { class: String },
     #[error("cannot read the images in {}: {cause}", path.display())]
     UnreadableImages { path: PathBuf, cause: io::Error },
-    #[error("{} is not a PNG, JPEG, GIF or WebP image, by its first bytes\nhint: take it out of the folder", path.display())]
+    #[error(
+        "{} is not a PNG, JPEG, GIF or WebP image, by its first bytes\nhint: take it out of the folder",
+        path.display()
+    )]
     NotAnImage { path: PathBuf },
     #[error("the folder {} holds no image\nhint: put PNG, JPEG, GIF or WebP files there", path.display())]
     NoImages { path: PathBuf },

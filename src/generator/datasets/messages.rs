@@ -99,7 +99,8 @@ mod tests {
             messages_led_by("Blue sky\n\n", messages),
             r#"[{"role":"system","content":"Blue sky\n\nBe brief."},{"role":"user","content":"Hi"}]"#
         );
-        let parts = r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"What?"}]}]"#;
+        let parts = r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}},
+            {"type":"text","text":"What?"}]}]"#;
         assert_eq!(texts(parts).unwrap(), ["What?"]);
         assert_eq!(texts(&messages_led_by("A ", parts)).unwrap(), ["A What?"]);
     }

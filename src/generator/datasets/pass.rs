@@ -65,7 +65,8 @@ const SHAREGPT_CURE: &str =
     "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
 const JSONL_CURE: &str = "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
 
-const CSV_CURE: &str = "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a workload file \
+const CSV_CURE: &str = "the format csv has column names in its first line; name that of the prompts \
+    `prompt`, or say in a workload file \
      what it is called: prompt_column";
 
 fn malformed(path: &Path, line: u64, cause: &str, cure: &'static str) -> DatasetError {

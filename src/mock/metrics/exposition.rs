@@ -5,8 +5,15 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 use strum::VariantArray as _;
 
-use super::meters::{Finish, Histogram, PageSeries, TABLE};
-use crate::mock::engine_thread::Readings;
+use super::meters::{Finish, Histogram, Meters, PageSeries, TABLE};
+use crate::simulator::ServerGauges;
+
+/// The server's gauges and counters so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Readings {
+    pub(crate) gauges: ServerGauges,
+    pub(crate) meters: Meters,
+}
 
 /// The whole page for a server of this model.
 pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
@@ -69,8 +76,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::mock::metrics::meters::Meters;
-    use crate::simulator::{BLOCK_SIZE, ServerGauges};
+    use crate::simulator::BLOCK_SIZE;
 
     /// Every series here is one of a live vLLM 0.32, label by label; buckets of token counts go further
     /// because they depend on the context length.

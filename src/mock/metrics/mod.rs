@@ -3,5 +3,5 @@
 mod exposition;
 mod meters;
 
-pub(super) use exposition::exposition;
+pub(super) use exposition::{Readings, exposition};
 pub(super) use meters::{Finish, JobTimes, Meters};

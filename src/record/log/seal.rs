@@ -106,7 +106,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_changed_byte_is_overlooked(text in "[a-z\",:}]{0,60}", number in any::<u64>(), place in any::<usize>(), to in any::<u8>(), run in any::<u32>()) {
+        fn no_changed_byte_is_overlooked(
+            text in "[a-z\",:}]{0,60}", number in any::<u64>(), place in any::<usize>(), to in any::<u8>(),
+            run in any::<u32>()
+        ) {
             let object = format!("{{\"a\":{text:?}}}").into_bytes();
             let mut line = object.clone();
             let sum = seal(&mut line, number, run);

@@ -82,7 +82,8 @@ impl Frame<'_> {
                 // At the end a label stands as far to the right as there is room.
                 @let half = label.chars().count() as f64 * CHARACTER / 2.0;
                 line class="axis" x1=(n(x)) x2=(n(x)) y1=(n(bottom)) y2=(n(bottom + 4.0)) {}
-                text class="tick" x=(n(x.min(left + width + RIGHT - half))) y=(n(bottom + 17.0)) text-anchor="middle" { (label) }
+                text class="tick" x=(n(x.min(left + width + RIGHT - half))) y=(n(bottom + 17.0))
+                    text-anchor="middle" { (label) }
             }
             text class="title" x=(n(left + width)) y=(n(bottom + BOTTOM - 6.0)) text-anchor="end" { (self.x.title()) }
         }

@@ -81,7 +81,8 @@ impl Series {
     fn bar(&self, frame: &Frame<'_>, bar: &Bar) -> Markup {
         let (left, right, top) = (frame.across(bar.from), frame.across(bar.to), frame.up(bar.height));
         html! {
-            rect class={ "fill " (self.palette.class()) } x=(n(left)) y=(n(top)) width=(n((right - left - 0.6).max(0.8)))
+            rect class={ "fill " (self.palette.class()) } x=(n(left)) y=(n(top))
+                width=(n((right - left - 0.6).max(0.8)))
                 height=(n((frame.bottom - top).max(1.0))) { title { (bar.words) } }
         }
     }

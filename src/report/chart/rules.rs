@@ -59,8 +59,10 @@ pub(super) fn draw(rules: &[ReferenceLine], drawn: &[Vec<(f64, f64)>], frame: &F
         }
         @for ((text, place), course) in texts.iter().zip(&places).zip(&courses) {
             @if let Some(place) = place {
-                @let (anchor, x) = if course.ends_beside(place, within) { ("end", place.right) } else { ("start", place.left) };
-                rect class="behind" x=(n(place.left)) y=(n(place.top)) width=(n(place.right - place.left)) height=(n(LINE)) {}
+                @let ends = course.ends_beside(place, within);
+                @let (anchor, x) = if ends { ("end", place.right) } else { ("start", place.left) };
+                rect class="behind" x=(n(place.left)) y=(n(place.top)) width=(n(place.right - place.left))
+                    height=(n(LINE)) {}
                 text class="note" x=(n(x)) y=(n(place.bottom - 3.0)) text-anchor=(anchor) { (text) }
             }
         }

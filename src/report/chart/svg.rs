@@ -41,14 +41,17 @@ impl Plot {
         let bottom = frame.bottom;
         let class = (self.width == Width::Page).then_some("wide");
         html! {
-            svg class=[class] viewBox=(format!("0 0 {width} {:.1}", bottom + BOTTOM)) data-x=(frame.x.scale(frame.left, frame.right))
+            svg class=[class] viewBox=(format!("0 0 {width} {:.1}", bottom + BOTTOM))
+                data-x=(frame.x.scale(frame.left, frame.right))
                 data-y=[frame.y.filter(|_| drawn.len() == 1).map(|axis| axis.scale(bottom, frame.top))] role="img"
                 aria-label=(self.description) {
                 @for panel in &drawn { (panel) }
                 (frame.x_axis())
                 @for slot in &self.slots {
                     @let (from, to) = (frame.across(slot.from), frame.across(slot.to));
-                    rect class="hit slot" x=(n(from)) y="0" width=(n(to - from)) height=(n(bottom)) { title { (slot.words) } }
+                    rect class="hit slot" x=(n(from)) y="0" width=(n(to - from)) height=(n(bottom)) {
+                        title { (slot.words) }
+                    }
                 }
             }
         }
@@ -108,7 +111,8 @@ impl Plot {
                 }
             }
             @for (place, name) in names.iter().enumerate() {
-                text class=(class) x=(n(frame.left - 8.0)) y=(n(frame.up(place as f64) + 4.0)) text-anchor="end" { (name) }
+                text class=(class) x=(n(frame.left - 8.0)) y=(n(frame.up(place as f64) + 4.0))
+                    text-anchor="end" { (name) }
             }
             @for series in &panel.series { (series.draw(frame)) }
             @for (place, row) in rows.iter().enumerate() {

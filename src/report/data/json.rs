@@ -139,7 +139,8 @@ mod tests {
         assert_eq!(
             summary["latency"]["ttft"]["p50"],
             json!({
-                "value_ms": 100.0, "at_least_ms": null, "at_most_ms": null, "interval_low_ms": null, "interval_high_ms": null,
+                "value_ms": 100.0, "at_least_ms": null, "at_most_ms": null,
+                "interval_low_ms": null, "interval_high_ms": null,
                 "effective_samples": null, "unresolvable": "window_too_short", "requests_for_ten_percent": null,
                 "requests_for_both_ends": null, "mark": null
             })

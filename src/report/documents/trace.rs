@@ -94,7 +94,8 @@ fn findings(found: &TraceFindings) -> Vec<String> {
     }
     if let Some(share) = found.reusable_share {
         parts.push(format!(
-            "{} of the prompt tokens are in leading blocks that came before: the highest possible prefix-cache hit rate",
+            "{} of the prompt tokens are in leading blocks that came before: the highest possible prefix-cache hit \
+             rate",
             percent(share)
         ));
     }

@@ -31,11 +31,13 @@ pub(crate) struct RequestSettings {
     pub(crate) timeout: Option<Duration>,
 
     /// Fail a request without a first token after this long [default: the workload's, else no limit]
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true,
+          conflicts_with = "no_stream")]
     pub(crate) first_token_timeout: Option<Duration>,
 
     /// Fail a request that is silent between two tokens for longer than this [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true,
+          conflicts_with = "no_stream")]
     pub(crate) between_tokens_timeout: Option<Duration>,
 
     /// Fail an answer as malformed that has this many times the tokens requested, and more than 4,096: it does not end.

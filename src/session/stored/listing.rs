@@ -223,7 +223,8 @@ mod tests {
             std::fs::write(folder.join(file), text).unwrap();
         };
         let summary = r#"{"verdict": {"valid": true, "outcome": "overloaded"}, "rates":
-            {"completed_requests_per_s": 9.5, "output_tokens_per_s": 100}, "latency": {"ttft": {"p95": {"value_ms": 67.5}}},
+            {"completed_requests_per_s": 9.5, "output_tokens_per_s": 100},
+            "latency": {"ttft": {"p95": {"value_ms": 67.5}}},
             "run": {"workload": "chat", "engine": {"engine": "vllm"}, "started_at": "2026-11-21T04:05:07Z"}}"#;
         let old = "chat-vllm-20261121T040507Z";
         store(old, "run.jsonl", "{}\n");

@@ -135,7 +135,10 @@ macro_rules! spec_kinds {
             /// Its name in messages, after its kind.
             const NOUN: &'static str = $noun;
             /// Its kinds, each with what reads its fields.
-            const KINDS: &'static [(&'static str, fn(&mut $crate::workload::reading::fields::Fields<'_>) -> Option<Self>)] = &[
+            const KINDS: &'static [(
+                &'static str,
+                fn(&mut $crate::workload::reading::fields::Fields<'_>) -> Option<Self>,
+            )] = &[
                 $(($kind, |fields| {
                     $($(
                         #[allow(unused_mut)]

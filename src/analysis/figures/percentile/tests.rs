@@ -108,7 +108,11 @@ proptest! {
     #[test]
     fn a_tally_says_what_a_list_says(
         lengths in prop::collection::vec(
-            (prop_oneof![0..40_u64, 0..200_000_u64, 0..9_000_000_000_u64], prop_oneof![0..4_u32, 1..90_u32], 1..3_usize),
+            (
+                prop_oneof![0..40_u64, 0..200_000_u64, 0..9_000_000_000_u64],
+                prop_oneof![0..4_u32, 1..90_u32],
+                1..3_usize,
+            ),
             0..20,
         ),
         bounds in prop::collection::vec(prop_oneof![0.0..1e-4f64, 0.0..9e3f64], 0..6),

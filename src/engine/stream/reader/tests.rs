@@ -98,7 +98,9 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_are_read_alike(stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()) {
+    fn bytes_of_any_kind_are_read_alike(
+        stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()
+    ) {
         let whole = read_in_pieces(&stream, Vec::new(), BodyEnd::Clean);
         prop_assert_eq!(&read_in_pieces(&stream, vec![cut.index(stream.len() + 1)], BodyEnd::Clean), &whole);
     }

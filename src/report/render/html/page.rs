@@ -126,7 +126,9 @@ fn with_contents(body: &Markup) -> (Markup, Markup) {
     let contents = html! {
         nav.contents aria-label="Contents" { details {
             summary { "Contents" }
-            ul { @for (place, heading) in headings.iter().enumerate() { li { a href=(format!("#s{}", place + 1)) { (heading) } } } }
+            ul { @for (place, heading) in headings.iter().enumerate() {
+                li { a href=(format!("#s{}", place + 1)) { (heading) } }
+            } }
         } }
     };
     (contents, PreEscaped(marked))

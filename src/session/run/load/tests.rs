@@ -31,7 +31,8 @@ fn a_line_says_what_is_known() {
         ),
         (
             closed.warmed_with(20),
-            "as many requests as users get answered over 30 s, 265 prompt + 133 answer tokens each, at most 8 in flight",
+            "as many requests as users get answered over 30 s, 265 prompt + 133 answer tokens each, at most 8 \
+             in flight",
         ),
         (counted.and(counted), "1,000 requests in 2 runs, 265k prompt + 133k answer tokens, at most 8 in flight"),
         (

@@ -289,7 +289,8 @@ impl Interrupts {
         match so_far {
             Interrupt::None if heeded => {
                 printer.words(
-                    "stopping: no more requests are sent, and answers in flight are awaited; Ctrl-C again cuts them off",
+                    "stopping: no more requests are sent, and answers in flight are awaited; Ctrl-C again cuts them \
+                     off",
                 );
                 self.wish.send_replace(Interrupt::StopReleasing);
             }

@@ -17,8 +17,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep, start_thread};
-use crate::mock::metrics::{Finish, JobTimes, Meters};
-use crate::simulator::{Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::mock::metrics::{Finish, JobTimes, Meters, Readings};
+use crate::simulator::{Job, JobId, Reject, SimulatedServer, TokenEvent};
 
 /// Tokens that are due now, for one of a request's answers.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +39,6 @@ pub(crate) struct JobRequest {
     pub(crate) finish: Finish,
     /// Memory of its text, bytes.
     pub(crate) text: usize,
-}
-
-/// The server's gauges and counters so far.
-#[derive(Clone, Debug)]
-pub(crate) struct Readings {
-    pub(crate) gauges: ServerGauges,
-    pub(crate) meters: Meters,
 }
 
 enum Command {
@@ -106,7 +99,10 @@ pub(crate) enum SubmitError {
     #[error(transparent)]
     Refused(#[from] Reject),
     /// All that wait have no room for it.
-    #[error("the answers under way take more than {} MiB of the mock's memory; send fewer at a time", LARGEST_JOBS >> 20)]
+    #[error(
+        "the answers under way take more than {} MiB of the mock's memory; send fewer at a time",
+        LARGEST_JOBS >> 20
+    )]
     NoRoom,
     /// The engine thread has stopped, which only a bug in the model can cause.
     #[error("the simulated engine has stopped; restart the mock and report its output")]
