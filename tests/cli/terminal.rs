@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -33,7 +34,9 @@ impl Terminal {
     /// Starts the binary in the folder of `desk`, with this terminal, of this kind, for all that it reads and
     /// writes.
     pub(crate) fn start(&self, kind: &str, desk: &Desk, arguments: &[&str]) -> Child {
-        let end = || Stdio::from(File::options().read(true).write(true).open(&self.path).unwrap());
+        // A test that has no terminal must not get this one: it would end with it.
+        let flags = OpenptFlags::NOCTTY.bits().cast_signed();
+        let end = || Stdio::from(File::options().read(true).write(true).custom_flags(flags).open(&self.path).unwrap());
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
         command.current_dir(desk.path()).args(arguments).env("TERM", kind);
         command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
