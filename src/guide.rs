@@ -15,8 +15,8 @@ pub struct Topic {
     pub text: &'static str,
 }
 
-/// The topics: their module here, their folder if it is another, the name of their file, what they are about and
-/// other words for them.
+/// Declares the topics of the guide. Each has its module here, its folder if that is another, the name of its file,
+/// what it is about and other words for it.
 macro_rules! topics {
     ($($module:ident $($folder:ident /)? $name:literal $about:literal [$($also:literal)*];)*) => {
         /// All topics, in the order in which a newcomer may read them.

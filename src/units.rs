@@ -76,7 +76,7 @@ pub fn numbers<'a>(all: impl IntoIterator<Item = (u64, &'a str)>) -> impl Iterat
     some.map(|(number, what)| format!("{} {what}", count(number)))
 }
 
-/// Returns words for the ends of an interval, such as `1 to 2`, `over 1` or `under 2`. It is `None` without either.
+/// Returns words for an interval's ends, as `1 to 2`, `over 1` or `under 2`. It is `None` without either.
 pub fn span(ends: (Option<f64>, Option<f64>), to: &str, show: impl Fn(f64) -> String) -> Option<String> {
     match (ends.0.map(&show), ends.1.map(&show)) {
         (Some(low), Some(high)) => Some(format!("{low}{to}{high}")),
@@ -98,7 +98,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// A duration in words: `850 ms`, `12.5 s`, `2 min 5 s`, `1 h 10 min`.
+/// Returns a duration in words, such as `850 ms` or `12.5 s`. From a minute on they are `2 min 5 s` or `1 h 10 min`.
 pub fn spoken(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let whole = seconds.round() as u64;
@@ -132,8 +132,8 @@ fn thousands(digits: &str) -> String {
     out
 }
 
-/// Whether a character could control a terminal or change the writing direction, is invisible, or is not allowed in
-/// XML.
+/// Returns whether a character could steer a terminal, is invisible or not allowed in XML. Steering is to control the
+/// terminal or to change the writing direction.
 pub fn steers(sign: char) -> bool {
     sign.is_control()
         || matches!(
@@ -152,7 +152,7 @@ pub fn steers(sign: char) -> bool {
         )
 }
 
-/// A size: `64 MiB`, or `1,000 bytes` where it is no whole number of larger units.
+/// Returns a size in words, such as `64 MiB`. It is `1,000 bytes` where it is no whole number of larger units.
 pub fn bytes(size: u64) -> String {
     match size {
         _ if size > 0 && size.is_multiple_of(1 << 30) => format!("{} GiB", count(size >> 30)),

@@ -5,7 +5,7 @@ use super::summary::run::Summary;
 use crate::units::{count, counted, percent, seconds, three_digits};
 use crate::workload::Purpose;
 
-/// Fact that has a place in the words of a rule: the places of its sentence come first, then those of its cure.
+/// Fact that has a place in the words of a rule. The places of its sentence come first, then those of its cure.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RuleFact {
     /// A figure, which the place says how to write.
@@ -84,7 +84,7 @@ impl<I: Copy, T: Copy> RuleRow<I, T> {
         said.into()
     }
 
-    /// Findings of the rules of a table, in its order; `ask` puts a rule to the evidence.
+    /// Returns the findings of the rules of a table, in its order. `ask` puts a rule to the evidence.
     ///
     /// A rule is not asked where something that silences it `speaks`, which knows what the rules before it said.
     pub(crate) fn judge<'r, F>(
@@ -133,8 +133,8 @@ pub(crate) fn filled_by(template: &str, mut fact: impl FnMut(&str) -> Option<Str
 }
 
 impl RuleFact {
-    /// The fact in the form of its place: `%` a share, `s` and `ms` a time, `#` a count, empty or `3` three digits, and
-    /// else the thing that is counted.
+    /// Writes the fact in the form of its place. `%` is a share, `s` and `ms` are a time, `#` is a count, and empty or
+    /// `3` is three digits. Any other form is the thing that is counted.
     pub(crate) fn in_form(self, form: &str) -> String {
         match (self, form) {
             (Self::Words(words), _) => words,

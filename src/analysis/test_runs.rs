@@ -24,8 +24,8 @@ pub(crate) fn exporter() -> TelemetrySource {
     }
 }
 
-/// A record in the making: completed, measured, of class 0, high priority; 100 prompt tokens asked for, and as
-/// many answer tokens as it got.
+/// Builder of a record that completed. It was measured, of class 0 and high priority, with 100 prompt tokens asked for,
+/// and as many answer tokens as it got.
 #[derive(Clone)]
 pub(crate) struct RecordBuilder(RequestRecord);
 
@@ -173,8 +173,8 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
     }
 }
 
-/// A run that finished: window from 0 to `window_ms`, every record planned, one class `chat` without
-/// an SLO, streamed by vLLM.
+/// Makes the log of a run that finished. Its window is from 0 to `window_ms`, every record is planned, and vLLM
+/// streamed. It has one class `chat` without an SLO.
 pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
     let of_phase = |phase| records.iter().filter(|record| record.phase == phase).count() as u64;
     let (warmup_requests, measured_requests) = (of_phase(Phase::Warmup), of_phase(Phase::Measured));
@@ -266,7 +266,7 @@ fn declared(records: &[RequestRecord]) -> ArrivalPattern {
     }
 }
 
-/// A workload of a minute in which each class has one of these arrival processes, in TOML.
+/// Returns a workload of a minute with one of these arrival processes for each class. The processes are in TOML.
 pub(crate) fn by_class(seed: u64, arrivals: &[&str]) -> WorkloadSpec {
     let class = |(place, arrival): (usize, &&str)| {
         format!(

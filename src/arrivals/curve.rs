@@ -113,7 +113,7 @@ fn inverse(stage: &RateStage, passed: f64) -> f64 {
     (2.0 * passed / (from + rate_there)).min(stage.duration_s)
 }
 
-/// The endless path through the states from the start of the run: a stage for every stay in one.
+/// Endless path through the states from the start of the run. Every stay in a state is a stage.
 #[derive(Clone, Debug)]
 pub struct StatePath {
     states: Vec<RateState>,

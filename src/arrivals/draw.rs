@@ -15,7 +15,7 @@ use crate::workload::{ArrivalPattern, GapForm, RequestClass, WorkloadSpec};
 pub struct Arrival {
     /// Its moment.
     pub moment: Timestamp,
-    /// Its source: the index of its client, class or user in patterns of clients, by class or of users; 0 in others.
+    /// Index of its client, class or user in patterns of clients, classes or users. It is 0 in others.
     pub source: usize,
 }
 
@@ -52,8 +52,8 @@ enum Process {
 }
 
 impl Arrivals {
-    /// The arrivals of a whole workload under its seed: stream `arrivals`, or `arrivals/NAME` where each class has
-    /// its own process.
+    /// Returns the arrivals of a whole workload under its seed. The stream is `arrivals`, or `arrivals/NAME` where each
+    /// class has its own process.
     pub fn from_workload(workload: &WorkloadSpec) -> Self {
         let seed = workload.seed;
         match &workload.arrival {
@@ -169,9 +169,9 @@ struct Swing {
 }
 
 impl Swing {
-    /// Advances to the next arrival by thinning: candidates at the highest rate, each kept with the ratio of the rate
-    /// at its moment to the highest (Lewis and Shedler, *Naval Research Logistics Quarterly* 26, 1979, 403–413).
-    /// Exact, and independent of the integral that checks the arrivals.
+    /// Advances to the next arrival by thinning. Candidates come at the highest rate, each kept with the ratio of the
+    /// rate at its moment to the highest (Lewis and Shedler, *Naval Research Logistics Quarterly* 26, 1979, 403–413).
+    /// Thinning is exact, and independent of the integral that checks the arrivals.
     fn advance(&mut self, stream: &mut RandomStream) -> Option<f64> {
         let highest = 1.0 + self.amplitude;
         loop {

@@ -21,7 +21,8 @@ pub enum LatentStates {
 }
 
 impl LatentStates {
-    /// The latent states of the first `count` arrivals of `pattern` under `stream`, the same that [`Arrivals`] draws.
+    /// Returns the latent states of the first `count` arrivals of `pattern` under `stream`. They are the same that
+    /// [`Arrivals`] draws.
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
         match pattern {
             ArrivalPattern::Markov { states } => Self::States(StatePath::new(states, stream.branch(1))),

@@ -42,8 +42,8 @@ impl Renewal {
         }
     }
 
-    /// Draws the rest of a gap in progress at a moment independent of the process: a uniform share of a gap drawn in
-    /// proportion to its length (Cox, *Renewal Theory*, 1962, section 5.4). For gamma such a gap has the shape plus
+    /// Draws the rest of a gap in progress at a moment independent of the process. It is a uniform share of a gap drawn
+    /// in proportion to its length (Cox, *Renewal Theory*, 1962, section 5.4). For gamma such a gap has the shape plus
     /// one; for Weibull (gap/scale)^shape is gamma with shape 1 + 1/shape.
     fn rest_of_gap(&mut self) -> f64 {
         let gap = match self.form {

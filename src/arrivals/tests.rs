@@ -136,8 +136,8 @@ fn rare_bursts_are_found_at_once() {
     assert!((mean / 2e9 - 1.0).abs() < 0.2, "first arrival after {mean} s on average");
 }
 
-/// 400 plans of 400 arrivals at the 5 % bar: an honest one fails about 20 times, and outside 7..=36 has chance below
-/// 0.3 %.
+/// Holds 400 plans of 400 arrivals to the 5 % bar. An honest one fails about 20 times, and outside 7..=36 has chance
+/// below 0.3 %.
 fn holds_over_seeds(pattern: &ArrivalPattern, uniform: impl Fn(f64) -> f64) {
     let failed = |seed: &u64| {
         let moments: Vec<f64> = arrivals(pattern, *seed).take(400).map(Timestamp::as_secs_f64).collect();

@@ -25,19 +25,19 @@ const SHORT_PER_S: f64 = 1_000.0;
 const STREAMS: u64 = 50;
 /// Gap between the tokens of a paced stream.
 const TOKEN_GAP: Duration = Duration::from_millis(5);
-/// Requests per second whose answers come at once, and tokens of each: fewer in a debug build, whose figures
-/// nobody uses, and whose tests would spend most of their time here.
+/// Requests per second whose answers come at once, and tokens of each. They are fewer in a debug build: nobody uses its
+/// figures, and its tests would spend most of their time here.
 const WHOLE_PER_S: f64 = 200.0;
 const WHOLE_TOKENS: u32 = if cfg!(debug_assertions) { 200 } else { 2_000 };
 
 /// The load under measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalibrationStage {
-    /// Pacer delay and cost of a request: 1,000 a second, each answered at once with one token.
+    /// Pacer delay and cost of a request. There are 1,000 a second, each answered at once with one token.
     ShortAnswers,
-    /// Stamp error and cost of a token: 50 streams of 200 tokens a second, a packet each.
+    /// Stamp error and cost of a token. There are 50 streams of 200 tokens a second, a packet each.
     PacedStreams,
-    /// Cost of a token that comes with many others: 200 answers a second of 2,000 tokens, all at once.
+    /// Cost of a token that comes with many others. There are 200 answers a second of 2,000 tokens, all at once.
     WholeAnswers,
 }
 
@@ -89,8 +89,8 @@ fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
     CalibrationLoad { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
 }
 
-/// For every event that arrived: |client's stamp − time at which the server began to write it|. A kernel
-/// stamp on the run's clock may be before the write: that is an error too.
+/// Returns the error of the client's stamp of every event that arrived. It is |client's stamp − time at which the
+/// server began to write it|. A kernel stamp on the run's clock may be before the write: that is an error too.
 fn stamp_delays(result: &LoadResult, writes: &HashMap<u64, Vec<Timestamp>>) -> Vec<Duration> {
     let written = result.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
     written
@@ -112,7 +112,7 @@ fn delays(all: Vec<Duration>) -> Option<Delays> {
 /// Time that the reference server may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Time for the feed and the pacer to start before the first request, on a busy machine too.
+/// Time for the feed and the pacer to start before the first request. It is enough on a busy machine too.
 const LEAD: Duration = Duration::from_millis(30);
 
 /// Reason why this machine could not be calibrated.
@@ -240,8 +240,8 @@ impl CalibrationLoad {
 mod tests {
     use super::*;
 
-    /// On a real machine, which may stall for a whole load: hence several tries and no bounds on the figures.
-    /// Tested are that every figure is there and that they are consistent.
+    /// Measures a real machine, which may stall for a whole load. Hence there are several tries and no bounds on the
+    /// figures. Tested are that every figure is there and that they are consistent.
     #[test]
     fn this_machine_is_measured() {
         let mut stages = Vec::new();

@@ -6,8 +6,8 @@ use crate::workload::WorkloadSpec;
 /// Demand of a plan on one client at its peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientDemand {
-    /// Requests per second at the plan's highest rate, with the mean number of turns per conversation; 0 for
-    /// a closed loop, which paces itself.
+    /// Requests per second at the plan's highest rate, with the mean turns of a conversation. It is 0 for a closed
+    /// loop, which paces itself.
     pub requests_per_s: f64,
     /// Events of a mean answer: one per token where answers are streamed.
     pub events_per_request: f64,
@@ -47,7 +47,7 @@ pub struct ClientCapacity<'a>(pub &'a Calibration);
 const TRUSTED: f64 = 0.5;
 
 impl ClientCapacity<'_> {
-    /// The share of the thread's time that a plan demands: requests/s × (cost of a request + its further
+    /// Returns the share of the thread's time that a plan demands. It is requests/s × (cost of a request + its further
     /// events × cost of a separate event). Above 1 it is impossible.
     pub fn share(self, demand: ClientDemand) -> f64 {
         demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
@@ -86,8 +86,8 @@ pub struct Overload {
 }
 
 impl Overload {
-    /// The mean rate up to which the same traffic is reliable, for a plan with this mean rate; two digits,
-    /// rounded down.
+    /// Returns the mean rate up to which the same traffic is reliable. The plan has the mean rate `mean_rate_per_s`.
+    /// The rate has two digits and is rounded down.
     pub fn trusted_rate_per_s(&self, mean_rate_per_s: f64) -> f64 {
         let rate = mean_rate_per_s / self.factor;
         let digit = 10f64.powf(rate.log10().floor() - 1.0);

@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// The events of a stream captured from vLLM 0.32, its words and its model's name replaced by ours.
+    /// Returns the events of a stream captured from vLLM 0.32. Its words and its model's name are replaced by ours.
     fn captured() -> Vec<String> {
         let path = "tests/data/transcripts/vllm/chat_stream_continuous_usage.txt";
         let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

@@ -13,7 +13,7 @@ use crate::units::{count, three_digits};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fitness {
-    /// Stamps and requests are off by a millisecond at the most, 99 times in a hundred.
+    /// Stamps and requests off by at most a millisecond, 99 times in a hundred.
     Ready,
     /// Off by more, and so are short times and the tails of long ones.
     Noisy,

@@ -19,7 +19,7 @@ const STOP: Token = Token(usize::MAX - 1);
 /// Longest sleep while tokens are due, after which sockets are checked again.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Moments when the writes of each paced answer's tokens began, by the index of its request.
+/// Moments when the writes of each paced answer's tokens began. The key is the index of its request.
 type Writes = HashMap<u64, Vec<Timestamp>>;
 
 /// The server; dropping it ends it.

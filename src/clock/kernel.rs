@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use super::run_clock::{RunClock, Timestamp};
 
-/// Two readings of the lead further apart than this are not of the same lead: the wall clock was set, or this
-/// thread was stopped between its two readings.
+/// Largest distance between two readings of the same lead. Where they are further apart, the wall clock was set, or
+/// this thread was stopped between its two readings.
 const TOLERANCE: i64 = 20_000;
 /// Time for which a lead is used before it is measured again.
 const RENEWAL: i64 = 1_000_000_000;
@@ -44,8 +44,8 @@ struct ClockReading {
 pub struct Receipt {
     /// Moment when the read that brought them returned.
     pub read: Timestamp,
-    /// How long before that the kernel had received them (the last of several packets); `None` where the
-    /// kernel gives no stamp or an impossible one.
+    /// Time for which the kernel had them before that read returned. Of several packets it is that of the last. It is
+    /// `None` where the kernel gives no stamp or an impossible one.
     pub delay: Option<Duration>,
 }
 
@@ -58,7 +58,7 @@ impl Receipt {
 }
 
 impl RunClock {
-    /// The receipt for a read that has just returned, with the kernel's stamp: time since 1970.
+    /// Returns the receipt for a read that has just returned, with the kernel's stamp. The stamp is time since 1970.
     ///
     /// Bytes cannot have come before `earliest`, when the request began to leave. However long they lay in
     /// the kernel after that, the stamp is used: a client that was stopped for seconds still knows when an

@@ -17,7 +17,7 @@ pub struct RunClock {
 }
 
 impl RunClock {
-    /// A clock whose zero is `lead` in the future, so that everything can be prepared before it.
+    /// Returns a clock whose zero is `lead` in the future. Everything can be prepared before it.
     pub fn starting_in(lead: Duration) -> Self {
         Self { origin: Instant::now() + lead, started_at: jiff::Timestamp::now() + lead }
     }
@@ -48,7 +48,7 @@ impl RunClock {
         self.origin + Duration::from_nanos(moment.as_nanos())
     }
 
-    /// The wall-clock time of the run's zero, for names and headers only: no latency is computed from it.
+    /// Returns the wall-clock time of the run's zero. It is for names and headers only: no latency is computed from it.
     pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at
     }

@@ -6,18 +6,18 @@ use tokio::time::Instant;
 
 use super::run_clock::{RunClock, Timestamp};
 
-/// The longest stretch at the end of a wait that is spun through, and the one used until the lateness of
-/// sleeps is known. Without Linux's timer slack set ([`SharpWait::new`]), sleeps end later.
+/// Longest stretch at the end of a wait that is spun through. It is the one used until the lateness of sleeps is known.
+/// Without Linux's timer slack set ([`SharpWait::new`]), sleeps end later.
 const MOST: Duration = Duration::from_micros(if cfg!(target_os = "linux") { 40 } else { 120 });
 /// The shortest: the best time of a wake-up.
 const LEAST: Duration = Duration::from_micros(2);
-/// The stretch shrinks by this share after each sleep that ended within it, and grows by [`GROWTH`] after
-/// each that did not: it settles where one sleep in three does not.
+/// Share by which the stretch shrinks after each sleep that ended within it. It grows by [`GROWTH`] after each that did
+/// not, and so settles where one sleep in three does not.
 const SHRINKAGE: u32 = 32;
 /// See [`SHRINKAGE`].
 const GROWTH: u32 = 16;
 
-/// Wait of a thread that must not be late: it sleeps for as long as sleeps can be trusted and spins for the rest.
+/// Wait of a thread that must not be late. It sleeps for as long as sleeps can be trusted and spins for the rest.
 ///
 /// It learns how late sleeps end. Spinning costs as much CPU time as working: on a two-core cloud VM (Intel
 /// Xeon, Linux 6.18), where sleeps end 4–5 µs late at the median, a wait that always spun through the last 40
@@ -50,7 +50,7 @@ impl SharpWait {
         Self { clock, spin: MOST, asked: None }
     }
 
-    /// Tells how to wait for `moment`: called when the wait begins, and after each step but the last.
+    /// Tells how to wait for `moment`. It is called when the wait begins, and after each step but the last.
     pub fn step_towards(&mut self, moment: Timestamp) -> WaitStep {
         let now = Instant::now();
         // A wait that was given up teaches nothing.

@@ -28,8 +28,8 @@ impl Endpoint {
 /// The address of a server: scheme, host, port, and what its paths begin with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl {
-    /// Its path is what those of the server's own pages begin with, such as `/health`; its query, if any, is sent with
-    /// every request.
+    /// URL whose path begins those of the server's own pages, such as `/health`. Its query, if any, is sent with every
+    /// request.
     root: Url,
     /// The beginning of the API's paths, below the root, where the address says it.
     api: Option<String>,
@@ -96,7 +96,7 @@ impl BaseUrl {
         }
     }
 
-    /// The URL of `path` below the root: to be sent, never shown, since its query may hold a key.
+    /// Returns the URL of `path` below the root. It is to be sent, never shown, since its query may hold a key.
     pub fn join(&self, path: &str) -> String {
         format!("{}{}", self.origin(), self.request_target(path))
     }
@@ -177,7 +177,7 @@ impl fmt::Debug for BaseUrl {
 impl FromStr for BaseUrl {
     type Err = String;
 
-    /// Reads an address such as `http://localhost:8000`, with or without `/v1` or an endpoint at its end. What stands
+    /// Reads an address such as `http://localhost:8000`. It may have `/v1` or an endpoint at its end. What stands
     /// before the endpoint is taken as it is where it has a version in it, such as `/v1beta/openai`, and where it is a
     /// deployment of Azure's.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -202,7 +202,7 @@ fn is_deployment(path: &str) -> bool {
     parts.next() == Some("deployments") && parts.next() == Some("openai")
 }
 
-/// Where the first part of a path begins that is a version, such as `v4` or `v1beta`.
+/// Returns where the first part of a path that is a version begins. Such a part is `v4` or `v1beta`.
 fn version_in(path: &str) -> Option<usize> {
     let is_version = |part: &str| {
         let digits = part.strip_prefix('v').unwrap_or_default();
@@ -219,7 +219,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// How an address is shown, and what the request lines of the chat endpoint and of the list of models say.
+    /// Returns how an address is shown, and two request lines. They are those of the chat endpoint and of the list of
+    /// models.
     fn lines(url: &BaseUrl) -> [String; 3] {
         let chat = url.endpoint_path(url.endpoint().unwrap_or_default());
         [url.to_string(), url.request_target(&chat), url.request_target(&url.models_path())]

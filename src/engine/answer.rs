@@ -22,7 +22,7 @@ pub trait Engine: Send + Sync + 'static {
     /// Builds all that can be built before the request is due.
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest;
 
-    /// Chooses the server of a request as it is sent: its place in the header's list.
+    /// Chooses the server of a request as it is sent. The server is given by its place in the header's list.
     fn route(&self, _request: &PreparedRequest) -> u16 {
         0
     }
@@ -106,13 +106,12 @@ pub trait Answer: Send {
         }
     }
 
-    /// The next event of the last read, if there is one: it need not be awaited.
+    /// Returns the next event of the last read, if there is one. It need not be awaited.
     fn next_known(&mut self) -> Option<AnswerEvent> {
         None
     }
 
-    /// Why the model stopped, where all of the text has come and the end has not. For answers that are cut
-    /// off.
+    /// Returns why the model stopped, where the text is complete without the end. It is for answers that are cut off.
     fn finish_reason(&self) -> Option<FinishReason> {
         None
     }
@@ -128,10 +127,10 @@ pub enum AnswerEvent {
         /// Whether a connection was opened for it.
         opened_connection: bool,
     },
-    /// The request has to open a connection, because the server closed one that it could have used.
+    /// The request has to open a connection. The server closed one that it could have used.
     Reconnects,
-    /// The server closed an idle connection as the request was sent, before a byte of an answer; the request goes out
-    /// once more over a new connection.
+    /// The request goes out once more over a new connection. The server closed an idle one as the request was sent,
+    /// before a byte of an answer.
     Resent,
     /// The response's status and headers came.
     Headers {
@@ -140,13 +139,14 @@ pub enum AnswerEvent {
     },
     /// A chunk with non-empty text came.
     Chunk {
-        /// When the bytes that completed it arrived: in the kernel where it reports that, else with the read.
+        /// Moment at which the bytes that completed it arrived. It is the kernel's where that reports it, else the
+        /// read's.
         at: Timestamp,
         /// Tokens it carries, where the server reports them; `None` counts as one.
         tokens: Option<u32>,
         /// The kind of the text.
         text: ChunkText,
-        /// Whether it came in the same read as the chunk before it of its choice, and so shares its stamp.
+        /// Whether it came in the same read as the previous chunk of its choice. It then shares that chunk's stamp.
         merged: bool,
         /// The choice whose text it is (`n`).
         choice: u8,
@@ -186,7 +186,8 @@ pub struct AnswerEnd {
     pub oddities: Oddities,
     /// Its text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
-    /// How long the server asks to wait before the request is sent again, with an answer that is an HTTP error.
+    /// Time that the server asks to wait before the request is sent again. It comes with an answer that is an HTTP
+    /// error.
     pub retry_after: Option<Duration>,
 }
 

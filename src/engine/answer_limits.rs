@@ -9,12 +9,12 @@ use crate::units::{bytes, count};
 /// Limits on the answers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// An answer has no end if it has more than so many times the tokens requested …
+    /// Multiple of the tokens requested above which an answer has no end.
     pub times_requested: u32,
-    /// … or a body of more bytes than this.
+    /// Bytes of a body above which an answer has no end.
     pub bytes: u64,
-    /// Bytes that answers hold together: text that is captured, until it is counted or judged, and events
-    /// that are not whole.
+    /// Bytes that answers hold together. They are text that is captured, until it is counted or judged, and events that
+    /// are not whole.
     pub memory: u64,
 }
 
@@ -24,7 +24,7 @@ impl Default for AnswerLimits {
     }
 }
 
-/// An answer of at most so many tokens never fails by their number: a server that ignores the length requested ends by
+/// Tokens of an answer up to which it never fails by their number. A server that ignores the length requested ends by
 /// one of its own.
 const LEAST_TOKENS: u64 = 4_096;
 /// Most events of an answer: those without text count too.
@@ -33,7 +33,7 @@ const EVENTS: u64 = 1_000_000;
 const TEST_BYTES: u64 = 4 << 20;
 
 impl AnswerLimits {
-    /// The limits of an answer for which so many tokens are requested, if that is known.
+    /// Returns the limits of an answer for which so many tokens are `requested`, if known.
     pub fn of(self, requested: Option<u64>) -> AnswerBudget {
         let most = |requested: u64| requested.saturating_mul(self.times_requested.into()).max(LEAST_TOKENS);
         let tokens = requested.map_or(u64::MAX, most);
@@ -86,7 +86,8 @@ impl AnswerBudget {
         Self { forced, ..self }
     }
 
-    /// Whether it is that of a test request, whose answer is forced to a length and has all of it.
+    /// Returns whether it is that of a test request with all of its forced length. The answer of such a request is
+    /// forced to a length and has all of it.
     pub(crate) fn tests_forcing(self, tokens: u64) -> bool {
         self.of == Purpose::Test && self.forced.is_some_and(|forced| tokens >= forced)
     }

@@ -3,14 +3,14 @@
 use serde::de::Error as _;
 use serde_json::Value;
 
-/// Most memory of a value: more than any list of models or page of settings takes.
+/// Most memory of a value. It is more than any list of models or page of settings takes.
 const MOST: usize = 32 << 20;
-/// Memory of an object with a member, of a list with an item, and of each more of them.
+/// Memory of an object with a member, or of a list with an item. Each more of them takes as much.
 const OBJECT: usize = 512;
 const LIST: usize = 288;
 const NEXT: usize = 144;
 
-/// The value that `json` is; an error for one that would take more memory than any answer needs.
+/// Reads `json` into a value. A value that would take more memory than any answer needs is an error.
 pub(crate) fn bounded_value(json: &[u8]) -> Result<Value, serde_json::Error> {
     let (mut inside, mut escaped, mut memory) = (false, false, json.len());
     for byte in json {

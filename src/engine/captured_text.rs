@@ -29,7 +29,7 @@ pub struct CapturedText {
     /// The last document, unless it is long.
     last: Vec<u8>,
     documents: usize,
-    /// The part of the memory for answers that it holds, as long as it is there.
+    /// Part of the memory for answers that it holds, as long as it is there.
     memory: Option<Arc<HeldMemory>>,
 }
 

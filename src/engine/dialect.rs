@@ -186,7 +186,7 @@ impl MetricNames {
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }
 
-    /// The names of a page, by the series that are read of it; `None` where none is.
+    /// Returns the names of a page by the series that are read of it. It is `None` where none is.
     pub(crate) fn on(page: &str) -> Option<Self> {
         let known = |sample: MetricSample<'_>| {
             let is_of = |names: &Self| {

@@ -22,14 +22,15 @@ pub(crate) struct DialectTraits {
     pub schema_field: SchemaField,
     /// Whether `stream_options.continuous_usage_stats` puts usage into every chunk.
     pub continuous_usage: bool,
-    /// Answers 200 when the server is ready; `None` where only the list of models shows it.
+    /// Path that answers 200 when the server is ready. It is `None` where only the list of models shows that.
     pub health_path: Option<&'static str>,
     /// Reports the server's version in one of the usual fields.
     pub version_path: Option<&'static str>,
-    /// Report how the server was started, in JSON of the server's own form; the first that answers counts.
-    /// vLLM answers only in development mode.
+    /// Paths that report how the server was started, in JSON of its own form. The first that answers counts. vLLM
+    /// answers only in development mode.
     pub flags_paths: &'static [&'static str],
-    /// Report what model it serves, in JSON; the first that answers counts, and only for what the page above lacks.
+    /// Paths that report what model it serves, in JSON. The first that answers counts, and only for what the page above
+    /// lacks.
     pub model_paths: &'static [&'static str],
     /// The metrics page; `None` where there is none. What `trtllm-serve` has at /metrics is JSON.
     pub metrics_path: Option<&'static str>,
@@ -43,14 +44,13 @@ pub(crate) struct DialectTraits {
     pub idle_connections: IdleConnections,
     /// Empties the prefix cache when posted to, where the operator allows it.
     pub reset_cache: Option<CacheReset>,
-    /// Tokens per block of the prefix cache, which shares only whole blocks, unless the server reports
-    /// otherwise.
+    /// Tokens per block of the prefix cache, unless the server reports otherwise. The cache shares only whole blocks.
     pub cache_block_tokens: Option<u32>,
     /// The order in which values of the field `priority` are served. `None` where there is no such field.
     pub priority: Option<PriorityOrder>,
 }
 
-/// The options with which a server is started to do what it does not by default; `None` where it does, or cannot.
+/// Options that start a server with what it does not do by default. They are `None` where it does, or cannot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StartOptions {
     /// Heeds priorities.
@@ -192,11 +192,12 @@ pub(crate) struct MetricNames {
     pub device: &'static [&'static str],
     /// Series about a whole device, even where each of its partitions has them.
     pub of_whole_devices: &'static [&'static str],
-    /// A label that makes one series several: they are called by its value too, such as `gpu_clock system`.
+    /// Label that makes one series several. They are called by its value too, such as `gpu_clock system`.
     pub selecting: Option<SelectingLabel>,
-    /// Series whose values are masks of the reasons for lowered clocks, in NVML's bits; the newest name first.
+    /// Series whose values are masks of the reasons for lowered clocks. The bits are NVML's, and the newest name comes
+    /// first.
     pub throttle_mask: &'static [&'static str],
-    /// Series that are shares of time with lowered clocks; of several for one reason the largest counts.
+    /// Series that are shares of time with lowered clocks. Of several for one reason the largest counts.
     pub throttle_shares: &'static [(Gauge, f64, &'static str)],
     /// The label that says what a device is.
     pub hardware: &'static str,

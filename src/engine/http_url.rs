@@ -25,8 +25,8 @@ pub(super) fn host(url: &Url) -> &str {
     url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-/// Whether the host of `url` is this machine, by its name or its address: that at which a server listens on all of its
-/// addresses is one of them.
+/// Returns whether the host of `url` is this machine, by its name or address. The address at which a server listens on
+/// all of its addresses is one of this machine's.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let is_here = |address: IpAddr| address.to_canonical().is_loopback() || address.is_unspecified();
     let name = host(url).trim_end_matches('.');

@@ -21,7 +21,7 @@ pub(crate) enum ServerText {
     SettingName,
     /// The value of one.
     Setting,
-    /// On a page of metrics: the name of a device, and what devices and drivers there are.
+    /// Text about devices on a page of metrics. It is the name of one, or says what devices and drivers there are.
     Device,
 }
 

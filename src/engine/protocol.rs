@@ -26,7 +26,7 @@ pub struct Protocol {
     pub carries: &'static [PromptNeed],
     /// Whether answers of a form (a schema, tools) can be requested.
     pub shapes_answers: bool,
-    /// Names of the field that limits an answer's tokens; where there are several, the dialect says which, and the
+    /// Names of the field that limits an answer's tokens. Where there are several, the dialect says which, and the
     /// first counts before the others.
     pub limits: &'static [&'static str],
     /// Tokens of an answer whose request sets no limit; `None` for as many as fit.

@@ -9,14 +9,14 @@ use reqwest::Url;
 
 use super::http_url::{host, is_loopback};
 
-/// An HTTP proxy that requests go through: a request for an `http` address is sent to it, and for an `https` address it
+/// An HTTP proxy that requests go through. A request for an `http` address is sent to it, and for an `https` address it
 /// opens a tunnel.
 #[derive(Clone)]
 pub(crate) struct Proxy(Intercept);
 
 impl Proxy {
-    /// The one that `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` name for an address, in lower or
-    /// upper case. This machine is reached without one.
+    /// Returns the proxy that the environment names for an address. The variables are `http_proxy`, `https_proxy`,
+    /// `all_proxy` and `no_proxy`, in lower or upper case. This machine is reached without one.
     ///
     /// # Errors
     ///
@@ -56,8 +56,8 @@ impl Proxy {
 }
 
 impl fmt::Display for Proxy {
-    /// Its address, without credentials: where a password has an `@` that is not escaped, the rest of it
-    /// stands in the URI.
+    /// Writes its address without credentials. Where a password has an `@` that is not escaped, the rest of it stands
+    /// in the URI.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let uri = self.0.uri();
         let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();

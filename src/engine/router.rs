@@ -34,7 +34,7 @@ impl<E: Engine> Router<E, ()> {
 }
 
 impl<E: Engine, P: RoutingPolicy> Router<E, P> {
-    /// Servers in the order of the header's list; the bodies of requests are the first one's.
+    /// Makes a router to servers in the order of the header's list. The bodies of requests are the first one's.
     pub fn new(first: Arc<E>, others: Vec<Arc<E>>, policy: P) -> Self {
         Self { first, others, policy }
     }

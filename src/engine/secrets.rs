@@ -25,9 +25,9 @@ pub struct Secrets(Arc<[String]>);
 
 /// Shorter ones are masked where they are whole words: within others they would match everywhere.
 const SHORT: usize = 6;
-/// A value of this length in a query may be a credential, whatever its name is.
+/// Length from which a value in a query may be a credential, whatever its name.
 const LONG: usize = 16;
-/// Pieces of a secret of at least so many bytes are masked: an answer that is cut, or in fields, holds a part of it.
+/// Bytes from which pieces of a secret are masked. An answer that is cut, or in fields, holds a part of it.
 const PIECE: usize = 12;
 /// Bytes by which pieces are found.
 const BLOCK: usize = 8;
@@ -98,8 +98,8 @@ pub(crate) fn names_a_credential(name: &str) -> bool {
     })
 }
 
-/// `text` with `***` for pieces of `secret` of at least so many bytes, in whatever case its letters are. They
-/// are found by blocks of it.
+/// Returns `text` with `***` for pieces of `secret`. They have at least `least` bytes, in whatever case their letters
+/// are, and are found by blocks of the secret.
 fn without(text: &str, secret: &str, block: usize, least: usize) -> String {
     let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
     let (text_bytes, bytes) = (folded.as_bytes(), secret.as_bytes());
@@ -125,7 +125,7 @@ fn without(text: &str, secret: &str, block: usize, least: usize) -> String {
     masked + &text[from..]
 }
 
-/// `text` with `***` for `word` wherever neither a letter nor a digit is next to it.
+/// Returns `text` with `***` for `word` where neither letter nor digit is next to it.
 fn without_word(text: &str, word: &str) -> String {
     let (folded, mut masked, mut from) = (text.to_ascii_lowercase(), String::with_capacity(text.len()), 0);
     for (at, _) in folded.match_indices(&word.to_ascii_lowercase()) {
@@ -177,9 +177,9 @@ fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A secret as others write it, where that differs: escaped in JSON once and twice, with plain and with
-/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's
-/// value; byte by byte; and in both alphabets of base64, alone and within other text.
+/// Returns a secret as others write it, where that differs. It is escaped in JSON once and twice, with plain and with
+/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's value; byte
+/// by byte; and in both alphabets of base64, alone and within other text.
 fn written(secret: &str) -> Vec<String> {
     let quoted = |text: &str| {
         let json = Value::from(text).to_string();

@@ -32,7 +32,7 @@ pub struct Target {
     pub form: AnswerForm,
     /// The model to request; found from `/v1/models` when absent.
     pub model: Option<String>,
-    /// The models of requests with a model of their own, by index; empty: all use `model`.
+    /// The models of requests with a model of their own, by index. Where it is empty, all use `model`.
     pub models: Vec<String>,
     /// The answer format of each class, by its index in the workload; empty: free text.
     pub answers: Vec<Option<AnswerShape>>,
@@ -44,16 +44,16 @@ pub struct Target {
     pub api_key: Option<Secret>,
     /// Sampling parameters.
     pub sampling: Sampling,
-    /// Merged into every body last, as a JSON Merge Patch (RFC 7386): objects are merged, `null` removes a
-    /// field, anything else replaces ours.
+    /// JSON Merge Patch (RFC 7386) that is merged into every body last. Objects are merged, `null` removes a field,
+    /// anything else replaces ours.
     pub extra_body: ExtraBody,
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
     /// The proxy that requests go through.
     pub(crate) proxy: Option<Proxy>,
-    /// The fields by which requests ask for a length, where they are not the dialect's own.
+    /// Fields by which requests ask for a length, where they are not the dialect's.
     pub(crate) length: Option<LengthFields>,
-    /// The header that carries the id of a request's session, so that a balancer can keep sessions together.
+    /// Header that carries the id of a request's session. With it a balancer can keep sessions together.
     pub session_header: Option<HeaderName>,
 }
 
@@ -156,7 +156,8 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// The parameters of requests with this sampling, extra body and header for the id of a session.
+    /// Returns the parameters of requests with this sampling. They include the extra body and the header for the id of
+    /// a session.
     pub fn parameters(
         &self,
         extra_body: &Map<String, Value>,
@@ -210,7 +211,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// Holds `text`, without white space around it, so that what is sent is what is hidden.
+    /// Holds `text` without white space around it. What is sent is then what is hidden.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into().trim().to_owned(), variable: None }
     }

@@ -38,7 +38,7 @@ impl DifferenceScale {
         }
     }
 
-    /// A length on the scale, such as a spread, as a share of A or in the figure's unit.
+    /// Returns a length as a share of A or in the figure's unit. It is a length on the scale, such as a spread.
     pub(super) fn length(self, shift: f64) -> f64 {
         match self {
             Self::Ratio => libm::expm1(shift),
@@ -98,7 +98,8 @@ impl PerGpuTrade {
         Some(Self { latency, latency_change, per_gpu_change })
     }
 
-    /// The trade of a side in words: `tp2 answers faster and makes fewer tokens with each GPU: p50 TTFT −36 %, …`.
+    /// Returns the trade of a side in words. They are like
+    /// `tp2 answers faster and makes fewer tokens with each GPU: p50 TTFT −36 %, …`.
     pub fn in_words(&self, side: &str) -> String {
         let [latency, per_gpu] = [self.latency_change, self.per_gpu_change].map(|by| percent(by.abs()));
         let (name, tokens) = (self.latency.title(), Metric::OutputTokensPerGpu.title());

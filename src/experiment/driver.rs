@@ -12,7 +12,7 @@ use super::spoiled::spoiled_here;
 use crate::analysis::Summary;
 use crate::units::counted;
 
-/// Limit on new runs in a row that this machine spoiled: after so many no more runs are started.
+/// Limit on new runs in a row that this machine spoiled. After so many no more runs are started.
 const MOST_SPOILED: u64 = 3;
 
 /// Treatment of INVALID runs: whether they count.
@@ -25,7 +25,7 @@ pub enum InvalidRuns {
     Counted,
 }
 
-/// Returns a caution that `spoiled` of `all` things are INVALID and count on request; `None` where none is.
+/// Returns a caution that `spoiled` of `all` things are INVALID and count on request. It is `None` where none is.
 pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String> {
     let of = counted(all as u64, thing);
     let are = if spoiled == 1 { "is INVALID and counts" } else { "are INVALID and count" };
@@ -35,7 +35,7 @@ pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String>
 /// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether
 /// a run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
 pub trait Experiment {
-    /// Part of the experiment that a run is, with what makes it differ from the others.
+    /// Part of the experiment that a run is. It has what makes the run differ from the others.
     type Part: Clone;
     /// Result of the runs together.
     type Result;
@@ -43,7 +43,7 @@ pub trait Experiment {
     /// Name of the things that [`drive`] counts in a row where this machine spoils them.
     const SPOILED: &str = "runs";
 
-    /// The run to carry out next, from what was recorded so far; `None` once the experiment is over.
+    /// Returns the run to carry out next, from what was recorded so far. It is `None` once the experiment is over.
     fn next(&self) -> Option<RunRequest<Self::Part>>;
 
     /// Takes in how the run that `request` asked for ended, which the last [`next`](Self::next) returned.
@@ -65,7 +65,8 @@ pub trait Experiment {
         true
     }
 
-    /// Says which run replaces the requested one, where that has just been recorded and is spoiled.
+    /// Names the run that replaces the requested one. There is one where the requested one has just been recorded and
+    /// is spoiled.
     fn replacement(&self, _request: &RunRequest<Self::Part>) -> Option<String> {
         None
     }
@@ -82,9 +83,9 @@ pub struct RunRequest<P> {
     pub part: P,
     /// Whether it may be carried out, or only read.
     pub source: RunSource,
-    /// Folders of the runs that belong together, this one included, in their order; empty for a run by itself. Stored
-    /// runs of a group are used only if all of them are complete. Otherwise all are set aside before the first of them
-    /// starts, so that they follow one another in time.
+    /// Folders of the runs that belong together, this one included, in their order. There is none for a run by itself.
+    /// Stored runs of a group are used only if all of them are complete. Otherwise all are set aside before the first
+    /// of them starts, so that they follow one another in time.
     pub group: Vec<String>,
 }
 
@@ -116,7 +117,7 @@ pub enum RunOutcome {
         /// Reach of the failure: what else cannot run for the same reason.
         reach: FailureReach,
     },
-    /// Run that was not started, for the reason given: this machine cannot be trusted with it.
+    /// Run that was not started, for the reason given. This machine cannot be trusted with it.
     Refused(String),
     /// Interruption by the user, who stopped the run or asked that no more runs start. A run that was stopped half-way
     /// is in it.
@@ -141,8 +142,8 @@ pub struct RunFailure {
 pub enum FailedBy {
     /// The server: it did not start, was never ready, or ended.
     Server,
-    /// The client's side: its machine, its disk, a command around the runs, or something else in the server's place.
-    /// That says nothing about the server.
+    /// Client's side, which says nothing about the server. It is its machine, its disk, a command around the runs, or
+    /// something else in the server's place.
     Client,
 }
 

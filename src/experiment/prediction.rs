@@ -37,8 +37,8 @@ impl Prediction {
     pub const SCHEMA: u32 = 2;
 }
 
-/// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has
-/// one. The log is the run's as it would be stored.
+/// Runs `schedule` against `fleet`, and against its baseline where it has one. The schedule is that of the workload of
+/// `header`. The log is the run's as it would be stored.
 ///
 /// # Errors
 ///
@@ -71,8 +71,8 @@ pub fn predict(
     Ok((log, prediction))
 }
 
-/// Runs `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be
-/// stored.
+/// Runs `schedule` against `fleet` and returns the log of the run. The schedule is that of the workload of `header`.
+/// The log is as it would be stored.
 ///
 /// # Errors
 ///
@@ -89,8 +89,8 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
     VirtualRun { schedule, plan: header.plan.clone(), drain, caps }
 }
 
-/// The envelope's back, at the context that the workload's requests have on average while they decode: the whole prompt
-/// and half of the answer.
+/// Returns the envelope's back, at the workload's mean context. That is the context that its requests have on average
+/// while they decode: the whole prompt and half of the answer.
 fn bandwidth_math(fleet: &Fleet, run: &VirtualRun) -> Option<BandwidthMath> {
     let EngineModel::Batching(config) = &fleet.engine else { return None };
     let StepTime::Roofline(roofline) = &config.step_time else { return None };

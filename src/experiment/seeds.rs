@@ -4,9 +4,9 @@ use crate::random::RandomStream;
 use crate::record::Repeat;
 use crate::workload::WorkloadSpec;
 
-/// The seed of run number `run`, counted from 1: of the first it is `first` itself, of each other the upper 53 bits of
-/// the branch with the run's number of the stream `repeats` under `first`. 53 bits, so that no reader of JSON rounds
-/// it.
+/// Returns the seed of run number `run`, counted from 1. The first run has `first` itself. Each other has the upper 53
+/// bits of the branch with the run's number of the stream `repeats` under `first`. 53 bits, so that no reader of JSON
+/// rounds it.
 pub fn seed_of_run(first: u64, run: u64) -> u64 {
     if run <= 1 { first } else { RandomStream::named(first, "repeats").branch(run).bits() >> 11 }
 }

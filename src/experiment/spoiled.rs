@@ -17,8 +17,8 @@ use crate::units::counted;
 pub(super) const SERVER_RULES: [Rule; 4] =
     [Rule::ServerStayed, Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
-/// Rules that a server breaks in every run, if in one: the run is INVALID, and no spare one replaces it. A
-/// proxy that holds streams back counts as the server.
+/// Rules that a server breaks in every run, if in one. The run is INVALID, and no spare one replaces it. A proxy that
+/// holds streams back counts as the server.
 const LASTING: [Rule; 3] = [Rule::TokenIdentity, Rule::CounterIdentity, Rule::StreamsWhole];
 
 /// Returns why `run` is INVALID by the rules that `counts` picks, a sentence each.
@@ -33,14 +33,14 @@ pub(super) fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
     broken(run, |rule| !SERVER_RULES.contains(&rule))
 }
 
-/// Returns why the devices of a run were not as fast as they are otherwise; `None` where they were. It is no reason to
-/// distrust what was measured, but a run that was slowed by heat says nothing beside one that was not.
+/// Returns why the devices of a run were slower than they are otherwise. It is `None` where they were as fast. It is no
+/// reason to distrust what was measured, but a run that was slowed by heat says nothing beside one that was not.
 pub(super) fn slowed(run: &Summary) -> Option<&str> {
     let finding = run.findings.iter().find(|finding| finding.kind == FindingKind::Throttled)?;
     Some(&finding.sentence)
 }
 
-/// Returns why a run that came to its end is spoiled; `None` where it is not.
+/// Returns why a run that came to its end is spoiled. It is `None` where it is not.
 pub(crate) fn spoiled_by(run: &Summary) -> Option<&str> {
     let mut reasons = broken(run, |rule| !SERVER_RULES.contains(&rule) && !LASTING.contains(&rule));
     reasons.next().or_else(|| slowed(run)).filter(|_| run.window.is_whole())
@@ -58,8 +58,8 @@ pub(super) fn runs_wanted(planned: u64, spoiled: u64) -> u64 {
     planned + spoiled.min(Repeat::MOST_SPARE)
 }
 
-/// The `runs` that count, in their order: those that are not spoiled where they are as many as planned, else all, spare
-/// ones included.
+/// Returns the `runs` that count, in their order. They are those that are not spoiled where they are as many as
+/// planned, else all, spare ones included.
 pub(super) fn counting<R: Copy>(runs: &[R], planned: u64, is_spoiled: impl Fn(R) -> bool) -> Vec<R> {
     let trusted: Vec<_> = runs.iter().copied().filter(|run| !is_spoiled(*run)).collect();
     if trusted.len() as u64 >= planned { trusted } else { runs.to_vec() }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Reads the result in `text`, or says what is wrong with it: that it has a version of the format after `newest`, or
+/// Reads the result in `text`, or says what is wrong with it. That may be a version of the format after `newest`, or
 /// something else.
 pub(super) fn parse<T: DeserializeOwned>(
     text: &str,

@@ -116,8 +116,8 @@ impl ForeignRun {
         faults.into_iter().flatten().chain(self.reservations.iter().cloned()).collect()
     }
 
-    /// The share of the requested load that was sent, where that is surely less: the run without its slowest
-    /// answer is the least time in which it was sent, and a Poisson process varies by the root of its mean.
+    /// Returns the share of the requested load that was sent, if surely less. The run without its slowest answer is the
+    /// least time in which it was sent, and a Poisson process varies by the root of its mean.
     fn sent_late(&self) -> Option<String> {
         let (rate, duration) = (self.conditions.rate_per_s?, self.whole_run.duration_s?);
         let slowest = self.figure(&FigureKey::latency(Statistic::Max, Metric::E2eFromSend))?.exact()?;

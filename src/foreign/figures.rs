@@ -55,7 +55,8 @@ pub struct ReportedFigures {
 }
 
 impl ReportedFigures {
-    /// The mean, the least, the median, the 90th, 95th, 99th and 99.9th percentile, and the largest of `n` samples.
+    /// Returns the figures of `n` samples. They are the mean, the least, the median, the 90th, 95th, 99th and 99.9th
+    /// percentile, and the largest.
     pub(super) const fn new(n: Option<u64>, values: [Option<f64>; 8]) -> Self {
         let [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms] = values;
         Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }

@@ -102,8 +102,8 @@ impl ForeignFile {
 /// Largest file that is read, bytes.
 const LARGEST: u64 = 128 << 20;
 
-/// Whether a file is a run log of Skyline, which may be too long to read twice. A pipe cannot be inspected before it
-/// is read.
+/// Returns whether a file is a run log of Skyline. Such a log may be too long to read twice. A pipe cannot be inspected
+/// before it is read.
 fn is_a_run_log(file: &Path) -> bool {
     const BEGINNING: &[u8] = b"{\"header\"";
     let mut first = [0; BEGINNING.len()];

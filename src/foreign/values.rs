@@ -20,7 +20,7 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Value of a function of the tables; `None` where one is no number, or a comparison does not hold.
+/// Computes the value of a function of the tables. It is `None` where one is no number, or a comparison does not hold.
 pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
     match (function, arguments) {
         ("numbers", [list]) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::record::{Join, Release};
 
-/// Requests by the moments at which they are due; of equal moments the lowest index comes first.
+/// Requests by the moments at which they are due. Of equal moments the lowest index comes first.
 #[derive(Debug)]
 pub(crate) struct DueQueue<T>(BTreeMap<(Timestamp, u64), T>);
 
@@ -39,7 +39,7 @@ impl<T> DueQueue<T> {
 #[derive(Debug)]
 pub(super) struct Dependents<T> {
     waiting: HashMap<u64, Waiting<T>>,
-    /// The index of a request that has not ended, and of one that waits for it.
+    /// Pairs of a request that has not ended and one that waits for it. Both are indices.
     edges: BTreeSet<(u64, u64)>,
     released: DueQueue<T>,
 }
@@ -48,7 +48,8 @@ pub(super) struct Dependents<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     request: T,
-    /// The end that releases a request: the first of those that it waits for, or the last.
+    /// Number of ends that are still to come. The end that releases the request is the first of those that it waits
+    /// for, or the last.
     missing: usize,
     by: ReleasedBy,
     delay: Duration,
@@ -90,7 +91,7 @@ impl<T> Dependents<T> {
         }
     }
 
-    /// Notes that the answer to a request will never come: those that need it are lost, and those that need them.
+    /// Notes that the answer to a request will never come. Those that need it are lost, and those that need them.
     /// Returns how many.
     pub(super) fn failed(&mut self, index: u64) -> u64 {
         let mut lost = 0;
@@ -102,7 +103,8 @@ impl<T> Dependents<T> {
         lost
     }
 
-    /// Takes out one that waits for this request: its index, for how many others it waits, and which releases it.
+    /// Takes out one that waits for this request. Returns its index, for how many others it waits, and which releases
+    /// it.
     fn take_edge(&mut self, index: u64) -> Option<(u64, usize, ReleasedBy)> {
         loop {
             let edge = self.edges.range((index, 0)..=(index, u64::MAX)).next().copied()?;

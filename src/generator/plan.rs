@@ -61,8 +61,8 @@ impl Plan {
         Self { workload, draws, phases, source }
     }
 
-    /// The latest arrival drawn: once the plan has left the window, the first moment after it. If no arrival
-    /// followed, just after the last.
+    /// Returns the latest arrival drawn. Once the plan has left the window, it is the first moment after it. If no
+    /// arrival followed, just after the last.
     pub(super) fn latest_arrival(&self) -> Timestamp {
         self.phases.latest
     }
@@ -120,7 +120,7 @@ impl DrawnRequests {
 struct PhaseTracker {
     workload: Arc<WorkloadSpec>,
     next_index: u64,
-    /// Last moment at which load may still arrive; unknown until the end of the window is known.
+    /// Last moment at which load may still arrive. It is unknown until the end of the window is known.
     cooldown_end: Option<Timestamp>,
     /// The latest arrival, inside or outside the plan.
     latest: Timestamp,
@@ -135,7 +135,8 @@ impl PhaseTracker {
         Self { workload, next_index: 0, cooldown_end, latest: Timestamp::ZERO }
     }
 
-    /// Moment, index and phase of the next arrival; `None` at the end of the plan, or where nothing arrives any more.
+    /// Returns moment, index and phase of the next arrival. It is `None` at the end of the plan, or where nothing
+    /// arrives any more.
     fn admit(&mut self, arrival: Option<Timestamp>) -> Option<(Timestamp, u64, Phase)> {
         let before = self.latest;
         let Some(scheduled) = arrival else {

@@ -54,7 +54,7 @@ pub fn check_plan(log: &RunLog) -> PlanCheck {
     Comparison::from_log(log).result()
 }
 
-/// The part of the check that needs no file: whether the records give the hash in the header.
+/// Makes the part of the check that needs no file. It compares the hash of the records with the one in the header.
 fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     let RunHeader { workload, plan, shard, .. } = &log.header;
     let found = workload.arrival.trace().and_then(|trace| trace.found.as_ref());

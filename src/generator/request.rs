@@ -23,7 +23,7 @@ pub struct PlannedRequest {
     pub priority: Priority,
     /// SLO of the request.
     pub slo: Slo,
-    /// Row of the dataset, from 0 among the rows that are sent; absent without a dataset.
+    /// Row of the dataset, from 0 among those sent. It is absent without a dataset.
     pub row: Option<u64>,
     /// The number of its row's tags among those of the dataset, where rows have some. Class and row decide it.
     pub tags: Option<u16>,

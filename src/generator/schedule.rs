@@ -105,7 +105,8 @@ impl Schedule {
         }))
     }
 
-    /// Draws the later turns of sessions, in the window of this plan; `None` where every request stands alone.
+    /// Returns the planner of later turns of sessions, in the window of this plan. It is `None` where every request
+    /// stands alone.
     pub fn sessions(&self, plan: &PlanFacts) -> Option<SessionPlanner> {
         self.all_sessions().map(|sessions| sessions.within(plan))
     }
@@ -139,8 +140,8 @@ impl Schedule {
         self.requests().map(move |request| with_prompt(request, &prompts))
     }
 
-    /// The facts of the plan: of a shard too, hash and window are those of the *whole*, by which shards of one plan
-    /// know each other; only the counts are the shard's own.
+    /// Returns the facts of the plan. Of a shard too, hash and window are those of the *whole*, by which shards of one
+    /// plan know each other; only the counts are the shard's own.
     ///
     /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens

@@ -33,7 +33,7 @@ pub struct SessionPlanner {
     window: (Timestamp, Timestamp),
     /// Longest time for which load may go on after it.
     load_after: Duration,
-    /// Requests that the users of a closed loop may still send, where the run has so many.
+    /// Requests that the users of a closed loop may still send. It is there where the run has so many.
     left: Option<u64>,
     /// The latest moment of those that are counted.
     latest: Timestamp,
@@ -170,8 +170,8 @@ impl SessionPlanner {
         (next.map(|(next, release)| self.at(next, release.moment(end.at))), broken)
     }
 
-    /// The request that follows `last`, with what releases it, and why its conversation ended early, if it did.
-    /// `answered` are the tokens of the answer that the next turn repeats; absent without a complete answer.
+    /// Returns the request that follows `last`, with what releases it. It also says why the conversation ended early,
+    /// if it did. `answered` are the tokens of the answer that the next turn repeats; absent without a complete answer.
     fn follower(&self, last: &PlannedRequest, answered: Option<u32>) -> (Option<Follower>, Option<ConversationBreak>) {
         let Some(turn) = last.turn else { return (None, None) };
         let turns = self.turns_of(last.class, &turn);
@@ -215,8 +215,8 @@ impl SessionPlanner {
         std::iter::successors(Some(opener), move |last| after(last)).skip(1).take(most)
     }
 
-    /// The first request of a user, or the one that opens a user's conversation at `number`; `None` where a dataset
-    /// gives no lengths.
+    /// Returns the request that opens a user's conversation at `number`, or the user's first. It is `None` where a
+    /// dataset gives no lengths.
     pub(super) fn opener_of(&self, user: u64, number: u32) -> Option<PlannedRequest> {
         let index = Turn::index_of(user, number);
         let (class, model) = self.draws.of_index(index);

@@ -10,7 +10,7 @@ use crate::record::ClientLimits;
 pub struct ConcurrencyCaps {
     /// Slots of all classes together.
     pub total: Option<u64>,
-    /// Slots of each class, by its index in the workload; empty where no class has a cap.
+    /// Slots of each class, by its index. They are empty where no class has a cap.
     pub classes: Vec<Option<u64>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Slots<T> {
     in_flight: u64,
     /// Slots taken by each class, where classes have caps.
     of_class: Vec<u64>,
-    /// Waiting lines of the classes, oldest first; one line for all where classes have no caps.
+    /// Waiting lines of the classes, oldest first. There is one line for all where classes have no caps.
     waiting: Vec<VecDeque<Waiting<T>>>,
 }
 

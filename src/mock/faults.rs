@@ -65,7 +65,7 @@ pub enum Fault {
     SplitUtf8,
     /// The events of three tokens in one write.
     Coalesced,
-    /// All events of an answer in one write, at its end, as a proxy sends them that gathers the stream.
+    /// All events of an answer in one write, at its end. A proxy that gathers the stream sends them so.
     Gathered,
     /// The role chunk at once, not with the first token.
     RoleEarly,
@@ -75,10 +75,10 @@ pub enum Fault {
     Reasoning,
     /// A chat's answer is the arguments of a tool call.
     ToolCalls,
-    /// A JSON answer, the arguments of a tool call or a canned answer ends in its middle as if it were
+    /// A JSON answer, a tool call's arguments or a canned answer breaks off. It ends in its middle as if it were
     /// complete.
     BrokenAnswer,
-    /// A JSON answer, or the arguments of a tool call, is complete and violates the schema.
+    /// A JSON answer, or the arguments of a tool call, violates the schema. It is complete.
     OffSchema,
 }
 

@@ -27,8 +27,8 @@ impl Backend {
     /// Longest prompt plus answer of a server that sets no limit, tokens.
     pub const PLAIN_MODEL_LEN: u32 = 131_072;
 
-    /// Llama-3.1-8B in 16 bits on one NVIDIA A10G, with vLLM's defaults: the smallest accelerator that a team
-    /// is likely to rent, and a model that it is likely to try first.
+    /// Returns Llama-3.1-8B in 16 bits on one NVIDIA A10G, with vLLM's defaults. It is the smallest accelerator that a
+    /// team is likely to rent, and a model that it is likely to try first.
     ///
     /// # Errors
     ///
@@ -57,8 +57,8 @@ impl Backend {
         })
     }
 
-    /// A server without physics: so many slots, first come first served, a drawn time to the first token and
-    /// drawn gaps after it.
+    /// Returns a server without physics. It has so many slots, first come first served, a drawn time to the first token
+    /// and drawn gaps after it.
     pub fn fixed(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
             server: Box::new(FixedQueue::new(slots, ttft, gap, seed)),
@@ -117,7 +117,7 @@ pub enum PromptDetails {
     Shown,
 }
 
-/// Lengths at which a model would stop by itself: log-normal, much like the lengths of chat answers.
+/// Lengths at which a model would stop by itself. They are log-normal, much like the lengths of chat answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopLength {
     /// Median, tokens.
@@ -126,7 +126,7 @@ pub struct StopLength {
     pub sigma: f64,
 }
 
-/// Close to the answers in `ShareGPT` (vLLM's filtered set has a mean of about 200 tokens): an estimate.
+/// An estimate close to the answers in `ShareGPT`. vLLM's filtered set has a mean of about 200 tokens.
 impl Default for StopLength {
     fn default() -> Self {
         Self { median: 150.0, sigma: 0.8 }

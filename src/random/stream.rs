@@ -18,15 +18,15 @@ pub struct RandomStream {
 }
 
 impl RandomStream {
-    /// The stream called `name` under `seed`: `ChaCha8` keyed with
-    /// SHA-256(domain ‖ seed as 8 little-endian bytes ‖ name).
+    /// Returns the stream called `name` under `seed`. It is `ChaCha8` keyed with SHA-256(domain ‖ seed as 8
+    /// little-endian bytes ‖ name).
     pub fn named(seed: u64, name: &str) -> Self {
         let key = Sha256::new().chain_update(DOMAIN).chain_update(seed.to_le_bytes()).chain_update(name);
         Self { bits: ChaCha8Rng::from_seed(key.finalize().into()) }
     }
 
-    /// The branch of the stream with this number, from its beginning: cheap, and independent of every other branch.
-    /// Branch 0 is the stream itself.
+    /// Returns the branch of the stream with this number, from its beginning. It is cheap, and independent of every
+    /// other branch. Branch 0 is the stream itself.
     #[must_use]
     pub fn branch(&self, number: u64) -> Self {
         let mut bits = self.bits.clone();
@@ -50,7 +50,7 @@ impl RandomStream {
         ((self.bits() >> 11) | 1) as f64 * (0.5 / (1_u64 << 52) as f64)
     }
 
-    /// A whole number from 0 to `bound` − 1, all equally likely; 0 when `bound` is 0.
+    /// Returns a whole number from 0 to `bound` − 1, all equally likely. It is 0 when `bound` is 0.
     ///
     /// Lemire, *Fast random integer generation in an interval* (ACM TOMACS 29:1, 2019): unbiased.
     pub fn below(&mut self, bound: u64) -> u64 {

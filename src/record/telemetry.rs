@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 pub struct TelemetrySource {
     /// Its address, without credentials.
     pub url: String,
-    /// The server or exporter whose metric names it uses; absent if it could never be read.
+    /// Server or exporter whose metric names it uses. It is absent if it could never be read.
     pub kind: Option<PageKind>,
     /// Its devices, such as `2 × NVIDIA H100 80GB HBM3`.
     pub hardware: Option<String>,
@@ -181,14 +181,13 @@ pub enum Gauge {
     PowerW,
     /// Limit of the power draw, watts.
     PowerLimitW,
-    /// Share of cycles in which the memory of the device was sending or receiving data, 0 to 1.
+    /// Share of cycles with the device's memory sending or receiving data, 0 to 1.
     DramActive,
-    /// Share of time in which the memory of the device was read or written at all, 0 to 1: never less than
-    /// its activity.
+    /// Share of time with the memory read or written at all, 0 to 1. It is never less than the memory's activity.
     MemoryBusy,
     /// Share of cycles in which the matrix units were active, 0 to 1.
     TensorActive,
-    /// Share of cycles in which a multiprocessor had work, averaged over all of them, 0 to 1.
+    /// Share of cycles in which a multiprocessor had work, 0 to 1. It is averaged over all of them.
     SmActive,
     /// Clock of the multiprocessors, MHz.
     SmClockMhz,
@@ -198,24 +197,25 @@ pub enum Gauge {
     MemoryClockMhz,
     /// Temperature of the device, degrees Celsius.
     TemperatureC,
-    /// Share of time in which the clocks were lowered to keep to the power limit, 0 to 1.
+    /// Share of time with clocks lowered to keep to the power limit, 0 to 1.
     SwPowerCap,
-    /// Share of time with clocks lowered by the hardware to half or less, 0 to 1. The cause is heat, a power brake, or
-    /// too high a current.
+    /// Share of time with clocks lowered by hardware to half or less, 0 to 1. The cause is heat, a power brake, or too
+    /// high a current.
     HwSlowdown,
-    /// Share of time with clocks lowered to keep to those of another device, 0 to 1.
+    /// Share of time with clocks lowered to keep to another device's, 0 to 1.
     SyncBoost,
     /// Share of time with clocks lowered against heat, 0 to 1. The device or its memory was too hot.
     SwThermalSlowdown,
-    /// Share of time with clocks lowered by the hardware to half or less against heat, 0 to 1. The device was too hot.
+    /// Share of time with clocks lowered to half or less against heat, 0 to 1. The hardware lowered them, and the
+    /// device was too hot.
     HwThermalSlowdown,
-    /// Share of time with clocks lowered to half or less for the power supply, 0 to 1. The power supply asked for it.
+    /// Share of time with clocks lowered to half or less for power, 0 to 1. The power supply asked for it.
     HwPowerBrakeSlowdown,
 }
 
 impl Gauge {
-    /// Shares of time in which the clocks were lowered, the gravest first; with the bits that NVML has for them
-    /// (`nvmlClocksThrottleReason…`, now `nvmlClocksEventReason…`).
+    /// Shares of time in which the clocks were lowered, the gravest first. With them are the bits that NVML has for
+    /// them (`nvmlClocksThrottleReason…`, now `nvmlClocksEventReason…`).
     pub const THROTTLING: [(Self, u64); 6] = [
         (Self::HwThermalSlowdown, 0x40),
         (Self::HwPowerBrakeSlowdown, 0x80),
@@ -225,8 +225,8 @@ impl Gauge {
         (Self::SwPowerCap, 0x04),
     ];
 
-    /// Whether it is a share of time in which heat, the power supply or the hardware lowered the clocks: such
-    /// a device is not as fast as it is otherwise. A power limit is part of how a device is set up.
+    /// Returns whether it is a share of time with a slowdown. Heat, the power supply or the hardware lowered the
+    /// clocks: such a device is not as fast as it is otherwise. A power limit is part of how a device is set up.
     pub const fn is_slowdown(self) -> bool {
         matches!(
             self,
@@ -234,7 +234,7 @@ impl Gauge {
         )
     }
 
-    /// The throttling that a mask of NVML's bits says: 1 for each that is set, else 0.
+    /// Reads the throttling from a mask of NVML's bits. It is 1 for each that is set, else 0.
     pub fn throttling_of(mask: u64) -> impl Iterator<Item = (Self, f64)> {
         Self::THROTTLING.into_iter().map(move |(gauge, bit)| (gauge, f64::from(u8::from(mask & bit != 0))))
     }
@@ -330,15 +330,15 @@ pub struct ClientSample {
     pub at: Timestamp,
     /// CPU time of the process since the run's zero.
     pub cpu_ns: u64,
-    /// CPU time of the thread that writes requests and reads answers since the run's zero, where the system reports
-    /// it.
+    /// CPU time of the requesting thread since the run's zero, where the system reports it. The thread writes requests
+    /// and reads answers.
     pub loop_cpu_ns: Option<u64>,
     /// Memory of the process, bytes, where the system reports it.
     pub memory_bytes: Option<u64>,
     /// Longest event-loop delay since the sample before; absent if not measured.
     pub loop_delay_max_ns: Option<u64>,
-    /// TCP retransmits of this machine since the run's zero, to all peers, where the system reports them: Linux
-    /// counts per network namespace, not per process.
+    /// TCP retransmits of this machine since the run's zero, to all peers. They are there where the system reports
+    /// them: Linux counts per network namespace, not per process.
     pub retransmits: Option<u64>,
 }
 

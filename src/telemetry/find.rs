@@ -32,7 +32,7 @@ pub(super) enum ReadingOrigin {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PageIdentity {
     kind: PageKind,
-    /// When its process and its series began, or which devices it is about: no other page has these.
+    /// Facts that no other page has. They are when its process and its series began, or which devices it is about.
     own: Vec<String>,
     /// Its totals.
     totals: Vec<String>,
@@ -84,7 +84,7 @@ impl FoundPage {
         join_all(pages.into_iter().map(Self::look)).await
     }
 
-    /// Probes again the pages that could not be read: a server or an exporter may have started since.
+    /// Probes again the pages that could not be read. A server or an exporter may have started since.
     pub(crate) async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
             match &found.origin {
@@ -104,7 +104,8 @@ impl FoundPage {
         Self { origin: ReadingOrigin::Library(devices), source, problem: None, identity: Some(identity) }
     }
 
-    /// Leaves out pages that are others of them under another address: the address of each, and of the one that stays.
+    /// Leaves out pages that are others of them under another address. It returns the address of each, and of the one
+    /// that stays.
     pub(crate) fn leave_out_repeated(pages: &mut Vec<Self>) -> Vec<(String, String)> {
         let mut repeated = Vec::new();
         let mut kept: Vec<Self> = Vec::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::record::{DeviceReading, Gauge, Reading, ServerState};
 
-/// A page counts as silent after so many intervals without a reading, but not before this time.
+/// Intervals without a reading after which a page counts as silent. It never does before `LEAST`.
 const INTERVALS: u32 = 3;
 const LEAST: Duration = Duration::from_secs(5);
 
@@ -23,8 +23,8 @@ impl LatestReadings {
         Self { pages: BTreeMap::new(), patience }
     }
 
-    /// The values of all pages together after `reading`: sums, or means of values that do not add up. A value
-    /// that only some devices report is left out, since it is not that of all. A silent page is left out too.
+    /// Returns the values of all pages together after `reading`. They are sums, or means of values that do not add up.
+    /// A value that only some devices report is left out, since it is not that of all. A silent page is left out too.
     pub(crate) fn with(&mut self, reading: &Reading) -> ServerState {
         let now = reading.answered;
         self.pages.insert(reading.source, reading.clone());

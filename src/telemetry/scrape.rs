@@ -35,8 +35,8 @@ pub(crate) struct Scraper {
 }
 
 impl Scraper {
-    /// Reads the pages at once and then at every multiple of the interval on `clock`, and gives each reading
-    /// to `keep`. It neither waits for other threads nor delays them.
+    /// Reads the pages at once and then at every multiple of the interval. It keeps time by `clock`, and gives each
+    /// reading to `keep`. It neither waits for other threads nor delays them.
     pub(crate) fn start(
         pages: &[FoundPage],
         times: ScrapeTimes,
@@ -69,7 +69,7 @@ impl Scraper {
         Self { stop, problems, thread }
     }
 
-    /// Reads each page a last time and returns the problems: one sentence for each page that could not always
+    /// Reads each page a last time and returns the problems. They are one sentence for each page that could not always
     /// be read.
     pub(crate) fn finish(mut self) -> Vec<String> {
         self.stop.cancel();
@@ -163,7 +163,7 @@ impl Reader {
     }
 }
 
-/// The times at which a page is read: multiples of an interval, and the ends of the window.
+/// Times at which a page is read. They are multiples of an interval, and the ends of the window.
 #[derive(Debug)]
 struct Moments {
     every: Duration,

@@ -22,7 +22,7 @@ pub(super) fn kind_of(page: &str) -> Option<PageKind> {
     MetricNames::on(page).map(|names| names.kind)
 }
 
-/// The devices of a page, as `2 × NVIDIA H100 80GB HBM3`, and their driver's version.
+/// Returns the devices of a page and their driver's version. The devices are as `2 × NVIDIA H100 80GB HBM3`.
 pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, Option<String>) {
     if names.device.is_empty() {
         return (None, None);
@@ -93,8 +93,8 @@ fn throttling(names: &MetricNames, series: &MetricSeries<'_>) -> BTreeMap<Gauge,
     shares
 }
 
-/// The device of a sample: its labels, joined; without the partition where the series is about the whole
-/// device.
+/// Returns the device of a sample, by its labels, joined. They are without the partition where the series is about the
+/// whole device.
 fn device_of(sample: &MetricSample<'_>, names: &MetricNames) -> Option<String> {
     let is_whole = names.of_whole_devices.iter().any(|name| names.own(name) == Some(sample.name));
     let labels = if is_whole { 1 } else { names.device.len() };

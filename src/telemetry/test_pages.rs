@@ -13,7 +13,7 @@ pub(crate) const COMPUTE_BOUND: &str = include_str!("../../tests/data/telemetry/
 /// One that is hot: 88 °C, 900 of 1,980 MHz, hardware thermal slowdown.
 pub(crate) const THROTTLED: &str = include_str!("../../tests/data/telemetry/dcgm_throttled.txt");
 
-/// The log as if `page` had been read every second of its window, and had not changed.
+/// Returns the log as if `page` had been read every second of its window. The page had not changed.
 pub(crate) fn with_page(mut log: RunLog, page: &str) -> RunLog {
     let url = "http://gpu-1:9400/metrics".to_owned();
     let place = log.header.telemetry.len() as u16;

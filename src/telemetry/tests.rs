@@ -214,8 +214,9 @@ fn the_power_of_a_gpu_in_parts_is_that_of_one() {
     assert_eq!(whole(both).devices["0"].gauges, [(Gauge::Utilisation, 0.9)].into());
 }
 
-/// With `--enable-priority-scheduling` it reports running and waiting requests in total and again by
-/// priority; counters carry each request's own priority alone (`observability/metrics_collector.py`).
+/// Reads a page of a server with `--enable-priority-scheduling`. The server reports running and waiting requests in
+/// total and again by priority. Counters carry each request's own priority alone
+/// (`observability/metrics_collector.py`).
 #[test]
 fn priorities_of_sglang_are_counted_once() {
     let page = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\

@@ -8,18 +8,18 @@ use crate::clock::Timestamp;
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
 
-/// How far a beat of a plan may be off, milliseconds: moments are whole nanoseconds of sums of floats.
+/// Distance by which a beat of a plan may be off, milliseconds. Moments are whole nanoseconds of sums of floats.
 const PLANNED_MS: f64 = 0.001;
 
-/// How arrivals at a constant rate keep their interval: the k-th belongs at phase + k ÷ rate, the phase being the one
-/// that the median arrival has.
+/// Regularity of arrivals at a constant rate. The k-th belongs at phase + k ÷ rate. The phase is the one that the
+/// median arrival has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConstantArrivals {
     /// Length of a beat, milliseconds.
     pub interval_ms: f64,
-    /// 99 % of the arrivals, or all but four where that is more, are at most this far from their constant interval,
-    /// milliseconds.
+    /// Distance from the constant interval that 99 % of the arrivals do not exceed, milliseconds. Four may exceed it
+    /// where that is more than 1 %.
     pub off_p99_ms: f64,
     /// The farthest is this far from its beat, milliseconds.
     pub off_max_ms: f64,
@@ -50,7 +50,8 @@ impl ConstantArrivals {
         cured(within(Measure::new(Rule::PlannedArrivals, statistic), off, bar, sentence))
     }
 
-    /// The test of a delivery: nearly all beats kept to a tenth of a beat, or 1 ms where that is more.
+    /// Tests that nearly all beats of a delivery were kept. Each may be off by a tenth of a beat, or by 1 ms where that
+    /// is more.
     pub(super) fn delivered_check(&self) -> Check {
         let (off, bar) = (self.off_p99_ms, (0.1 * self.interval_ms).max(1.0));
         let sentence = format!(
@@ -75,8 +76,8 @@ pub(super) fn cured(check: Check) -> Check {
     check
 }
 
-/// The value that 99 % of them do not exceed, or all but four where that is more: a single host stall
-/// may touch that many, and says nothing about the rest. Absent for four and fewer.
+/// Returns the value that 99 % of the values do not exceed. Four may exceed it where that is more than 1 %. A single
+/// host stall may touch that many, and says nothing about the rest. Absent for four and fewer.
 pub(super) fn nearly_all(values: &[f64]) -> Option<f64> {
     const ONE_STANDSTILL: usize = 4;
     ranked(values, values.len().checked_sub(1 + ONE_STANDSTILL.max(values.len() / 100))?)
@@ -104,16 +105,18 @@ const TENTH: usize = 10;
 pub struct ArrivalShift {
     /// Mean planned gap, milliseconds.
     pub mean_gap_ms: f64,
-    /// 99 % of the gaps, or all but four where that is more, were at most this much shorter or longer than planned,
-    /// milliseconds.
+    /// Difference from the planned gap that 99 % of the gaps do not exceed, milliseconds. It counts shorter and longer
+    /// ones alike. Four may exceed it where that is more than 1 %.
     pub gap_shift_p99_ms: f64,
-    /// How much later than planned the requests of the last tenth left than those of the first, milliseconds,
-    /// medians: a generator that goes on from a late moment, as if it had been the planned one, falls behind for ever.
+    /// Growth of the delay from the first to the last tenth of the requests, milliseconds. The delay of a tenth is the
+    /// median of how much later than planned its requests left. A generator that goes on from a late moment, as if it
+    /// had been the planned one, falls behind for ever.
     pub growth_ms: f64,
 }
 
 impl ArrivalShift {
-    /// Beats of (planned, delivered) moments, which are put in the order of the plan; absent for fewer than 100.
+    /// Measures the shift of (planned, delivered) moments, sorted into the order of the plan. Absent for fewer than
+    /// 100.
     pub fn from_moments(moments: &[(Timestamp, Timestamp)]) -> Option<Self> {
         if moments.len() < FEWEST {
             return None;
@@ -132,8 +135,9 @@ impl ArrivalShift {
         })
     }
 
-    /// The tests: the delay may not grow by a whole mean gap (then requests are being forfeited), nor may more
-    /// than 1 % of the gaps be off by a tenth of the mean one; 1 ms is allowed in either case.
+    /// Tests the growth of the delay and the shift of the gaps. The delay may not grow by a whole mean gap, for then
+    /// requests are being forfeited. No more than 1 % of the gaps may be off by a tenth of the mean one. 1 ms is
+    /// allowed in either case.
     pub(super) fn checks(&self) -> [Check; 2] {
         let growth_bar = self.mean_gap_ms.max(1.0);
         let growth = format!(

@@ -29,8 +29,8 @@ pub struct ClassArrivals {
 }
 
 impl ClassArrivals {
-    /// Returns the arrivals of every class of `workload`, if each has a process of its own. They are taken from all
-    /// requests in the order of the plan.
+    /// Returns the arrivals of every class of `workload`. The list is empty unless each class has a process of its own.
+    /// They are taken from all requests in the order of the plan.
     pub(super) fn new(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Vec<Self> {
         let ArrivalPattern::ByClass { classes: patterns } = &workload.arrival else { return Vec::new() };
         let classes = workload.classes.iter().zip(patterns).zip(0..);
@@ -70,8 +70,8 @@ pub(super) struct Departure {
     pub(super) delivered: Timestamp,
 }
 
-/// The sequences of requests planned and delivered at these moments, as [`super::figures::ArrivalFigures::of_delivery`]
-/// takes them: a request that left on time counts as delivered at its planned moment.
+/// Returns the sequences of requests planned and delivered at these moments. A request that left on time counts as
+/// delivered at its planned moment, as in [`super::figures::ArrivalFigures::of_delivery`].
 pub(super) fn sequences(
     pattern: &ArrivalPattern,
     hidden: &LatentStates,
@@ -94,7 +94,8 @@ pub(super) fn sequences(
     (sequence, delivery)
 }
 
-/// How late a request may leave to be on time: a tenth of the mean gap, at least 0.1 ms and at most 1 ms.
+/// Returns how late a request may leave to be on time. That is a tenth of the mean gap, at least 0.1 ms and at most 1
+/// ms.
 fn on_time(until: Timestamp, arrivals: usize) -> Duration {
     let mean_gap = until.as_secs_f64() / arrivals.max(1) as f64;
     Duration::from_secs_f64((0.1 * mean_gap).clamp(1e-4, 1e-3))

@@ -5,7 +5,7 @@ use crate::arrivals::{LatentStates, StatePath};
 use crate::random::RandomStream;
 use crate::workload::{ArrivalPattern, GapForm};
 
-/// Gaps up to this long, seconds, count as equal: a thousand times the resolution of a moment.
+/// Longest gap that counts as equal to others, seconds. It is a thousand times the resolution of a moment.
 const UNRESOLVED_S: f64 = 1e-6;
 
 /// A sequence of arrivals on the clock of its process.
@@ -140,7 +140,7 @@ impl Clock {
     }
 }
 
-/// The most that one gap counts for: e⁻⁷⁰⁰ is about as unlikely as a float can say.
+/// Largest hazard that one gap counts for. A chance of e⁻⁷⁰⁰ is about as unlikely as a float can say.
 const MOST: f64 = 700.0;
 
 /// Independent gaps of one form with mean 1/rate.
@@ -151,7 +151,7 @@ struct DeclaredGaps {
 }
 
 impl DeclaredGaps {
-    /// The hazard integrated over a gap that has lasted for so many seconds: −ln P(gap > seconds).
+    /// Integrates the hazard over a gap that has lasted for so many seconds. The integral is −ln P(gap > seconds).
     fn hazard(self, seconds: f64) -> f64 {
         let due = match self.form {
             GapForm::Gamma(shape) => -ln_gamma_survival(shape, shape * self.rate_per_s * seconds),
@@ -160,8 +160,8 @@ impl DeclaredGaps {
         due.clamp(0.0, MOST)
     }
 
-    /// Integrates the hazard over the rest of a gap under way when the run began: −ln of rate · ∫ P(gap > u) du from
-    /// `seconds` on (Cox, *Renewal Theory*, 1962, section 5.4).
+    /// Integrates the hazard over the rest of a gap under way when the run began. The integral is −ln of rate ·
+    /// ∫ P(gap > u) du from `seconds` on (Cox, *Renewal Theory*, 1962, section 5.4).
     ///
     /// Gamma with shape k at z = k·rate·seconds: Q(k + 1, z) − z/k · Q(k, z). Weibull: Q(1/shape,
     /// (seconds/scale)^shape).
@@ -187,9 +187,9 @@ impl DeclaredGaps {
 mod tests {
     use super::*;
 
-    /// Shape, seconds, and for gamma and then Weibull gaps with mean 1: a whole gap, the rest of one. scipy 1.17.1:
-    /// `-d.logsf(x)` and `-log(quad(d.sf, x, inf))` with `d = gamma(k, scale=1/k)`,
-    /// `weibull_min(k, scale=1/gamma_function(1 + 1/k))`.
+    /// Hazards of gaps with mean 1, by scipy 1.17.1. A row has the shape and seconds. Then it has, for gamma and then
+    /// Weibull gaps, the hazard of a whole gap and of the rest of one. They are `-d.logsf(x)` and
+    /// `-log(quad(d.sf, x, inf))` with `d = gamma(k, scale=1/k)`, `weibull_min(k, scale=1/gamma_function(1 + 1/k))`.
     const BY_SCIPY: [(f64, f64, [f64; 4]); 7] = [
         (
             0.25,

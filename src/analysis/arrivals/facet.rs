@@ -14,11 +14,12 @@ use crate::workload::ArrivalPattern;
 /// How far out chance alone may put a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Allowance {
-    /// For arrivals of which nothing else is known: all tests together accuse at most 2 in 100 honest sequences
-    /// (the sum of their levels, by Bonferroni's inequality: 1 + 0.27 + 0.1 + 0.1 + 0.05 = 1.52 %).
+    /// Allowance for arrivals of which nothing else is known. All tests together accuse at most 2 in 100 honest
+    /// sequences (the sum of their levels, by Bonferroni's inequality: 1 + 0.27 + 0.1 + 0.1 + 0.05 = 1.52 %).
     Sequence,
-    /// For plans, and for what was delivered of a plan that was itself so unusual: 1 in 10,000 together (2 in 100,000
-    /// each). A seed says the same in every run, so an honest one that was refused would be refused for ever.
+    /// Allowance for plans, and for deliveries of a plan that was itself so unusual. All tests together accuse 1 in
+    /// 10,000 (2 in 100,000 each). A seed says the same in every run, so an honest one that was refused would be
+    /// refused for ever.
     Plan,
 }
 
@@ -34,14 +35,15 @@ pub(super) enum Facet {
     Gaps,
     /// Whether a gap depends on the one before.
     Neighbours,
-    /// Whether the last falls on its count exactly, as in a sequence that was stretched until it did.
+    /// Offset of the last arrival from its count. In a sequence that was stretched until it fell there exactly, it is
+    /// 0.
     Landing,
 }
 
 /// Share of wrong gaps that is too small to matter.
 const SMALL_DEVIATION: f64 = 0.01;
-/// Correlation of neighbours that is too small to matter: it moves the dispersion of counts by a tenth (1 + 2ρ; Cox
-/// and Lewis 1966), which is that figure's own bar.
+/// Correlation of neighbours that is too small to matter. It moves the dispersion of counts by a tenth (1 + 2ρ; Cox and
+/// Lewis 1966), which is that figure's own bar.
 const SMALL_CORRELATION: f64 = 0.05;
 /// Dispersion that is too near to 1 to matter.
 const SMALL_DISPERSION: (f64, f64) = (0.9, 1.1);
@@ -49,7 +51,8 @@ const SMALL_DISPERSION: (f64, f64) = (0.9, 1.1);
 const SMALL_COUNT: f64 = 0.01;
 
 impl Allowance {
-    /// Probability with which a test accuses honest arrivals; that of [`Facet::Gaps`] is in its critical values.
+    /// Returns the probability with which a test accuses honest arrivals. That of [`Facet::Gaps`] is in its critical
+    /// values.
     fn alpha(self, facet: Facet) -> f64 {
         match (self, facet) {
             (Self::Plan, _) => 2e-5,
@@ -188,9 +191,9 @@ fn count(pattern: &ArrivalPattern, measure: Measure, sequence: &ArrivalSequence,
     within(measure, value, critical, sentence)
 }
 
-/// The offset is nearly normal with the deviation of the count, so it lies within ±x of 0 with probability
-/// 2x/(√(2π)·deviation). No smallness excuses it: a count that is the same in every run varies too little by all of
-/// its variance.
+/// Tests how far the last arrival is from its count. The offset is nearly normal with the deviation of the count, so it
+/// lies within ±x of 0 with probability 2x/(√(2π)·deviation). No smallness excuses it. A count that is the same in
+/// every run varies too little by all of its variance.
 fn landing(
     pattern: &ArrivalPattern,
     measure: Measure,

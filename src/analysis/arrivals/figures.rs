@@ -14,13 +14,14 @@ use crate::random::RandomStream;
 use crate::record::{RecordRef, RunLog};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
+/// Figures of the arrivals of a run. They count from its zero to the end of its window or, where it was stopped, to
+/// that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalFigures {
     /// Arrivals as the plan has them.
     pub planned: Option<ArrivalSequence>,
-    /// Arrivals as requests were dispatched, counting one that left on time (see [`ArrivalFigures::of_delivery`]) as
+    /// Arrivals as requests were dispatched. One that left on time (see [`ArrivalFigures::of_delivery`]) counts as
     /// dispatched at its very moment. A wait for a slot under a cap comes after that and is no part of it.
     pub delivered: Option<ArrivalSequence>,
     /// Effect of the delivery on the plan. Absent for fewer than 100 requests.
@@ -37,20 +38,20 @@ pub struct ArrivalFigures {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Untested {
-    /// The loop is closed: users send when the server has answered, by no process of their own.
+    /// The loop is closed. Users send when the server has answered, by no process of their own.
     ClosedLoop,
     /// The log was cut off: what was in flight left no record.
     CutOffLog,
     /// The log holds one generator's share of the plan.
     PartOfThePlan,
-    /// Requests of the plan are missing in the log, or are in it twice, and it is no share: the moments at which they
-    /// were dispatched are not known, so that the delivery counts as flawed.
+    /// Requests of the plan are missing in the log, or are in it twice. The log is no share of the plan. The moments at
+    /// which they were dispatched are not known, so that the delivery counts as flawed.
     BrokenPlan,
 }
 
 impl ArrivalFigures {
-    /// Figures of requests planned and delivered at these moments, as far as they are before `until`, in the order of
-    /// the plan of one process, which hides `hidden`.
+    /// Computes the figures of requests planned and delivered at these moments. They count as far as they are before
+    /// `until`, in the order of the plan of one process, which hides `hidden`.
     ///
     /// A request that left at most a tenth of the mean gap late, at least 0.1 ms and at most 1 ms, was on time: no
     /// server of language models, whose steps take longer than that, can tell the difference, and where many gaps are
@@ -69,7 +70,8 @@ impl ArrivalFigures {
         Self { planned: Some(planned), delivered: Some(delivered), shift, ..Self::default() }
     }
 
-    /// Figures of a plan that has not been run: its requests before `until`, each with the place of its class.
+    /// Computes the figures of a plan that has not been run. Its requests are those before `until`, each
+    /// with the place of its class.
     pub fn of_plan(workload: &WorkloadSpec, until: Timestamp, requests: &[(u16, Timestamp)]) -> Self {
         if workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);

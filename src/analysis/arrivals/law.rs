@@ -33,9 +33,9 @@ impl GapLaw {
     }
 }
 
-/// Standard deviation of the number of arrivals where `count` are expected: √count for Poisson; for independent
-/// gaps √count times their coefficient of variation (Cox, *Renewal Theory*, 1962). Of clients whose gaps are
-/// long beside the run the counts vary as Poisson ones, so of the two the smaller is taken for each.
+/// Returns the standard deviation of the number of arrivals where `count` are expected. It is √count for Poisson, and
+/// for independent gaps √count times their coefficient of variation (Cox, *Renewal Theory*, 1962). Of clients whose
+/// gaps are long beside the run the counts vary as Poisson ones, so of the two the smaller is taken for each.
 pub(super) fn deviation_of(pattern: &ArrivalPattern, count: f64) -> f64 {
     if let Some((_, form)) = pattern.gaps() {
         return libm::sqrt(count) * form.cv();
@@ -78,7 +78,7 @@ pub(super) fn judged(measure: Measure, failed: bool, of: [f64; 2], sentence: Str
     measure.judged(failed, of, sentence, cure)
 }
 
-/// The check of a figure that may not exceed its bar, to either side of 0.
+/// Checks that a figure does not exceed its bar to either side of 0.
 pub(super) fn within(measure: Measure, value: f64, critical: f64, sentence: String) -> Check {
     judged(measure, value.abs() > critical, [value, critical], sentence)
 }

@@ -33,8 +33,8 @@ impl ArrivalSequence {
         self.facets(pattern, Rule::PlannedArrivals, None)
     }
 
-    /// Tests of delivered arrivals: together they accuse fewer than 2 in 100 honest sequences of chance, and hardly
-    /// ever one that was delivered as planned when the `plan` is known.
+    /// Tests delivered arrivals. The tests together accuse fewer than 2 in 100 honest sequences of chance. They hardly
+    /// ever accuse one that was delivered as planned when the `plan` is known.
     pub fn delivered_checks(&self, pattern: &ArrivalPattern, plan: Option<&Self>) -> Vec<Check> {
         if let Some(beats) = &self.constant_arrivals {
             return vec![beats.delivered_check(), self.beats_check(Rule::DeliveredArrivals)];
@@ -62,7 +62,7 @@ impl ArrivalSequence {
         not_tested(rule, Some(self.arrivals), sentence)
     }
 
-    /// The test of the number of beats: as many as go into the stretch, to one, or 1 % where that is more.
+    /// Tests the number of beats. There are to be as many as go into the stretch, to one, or 1 % where that is more.
     pub(super) fn beats_check(&self, rule: Rule) -> Check {
         let (missed, bar) = (self.arrivals as f64 - self.expected, (0.01 * self.expected).max(1.0));
         let sentence = format!(
@@ -77,11 +77,11 @@ impl ArrivalSequence {
     }
 }
 
-/// Chance that honest runs are accused, half of it on each side: as small as for plans, since the seeds say the same
-/// every time and honest ones that were refused would be refused for ever.
+/// Chance that honest runs are accused, half of it on each side. It is as small as for plans, since the seeds say the
+/// same every time and honest ones that were refused would be refused for ever.
 const ALPHA: f64 = 1e-4;
 
-/// Tests the counts of runs with seeds of their own: Σ(N − expected)²/expected is χ² with one degree of freedom a run.
+/// Tests the counts of runs with seeds of their own. Σ(N − expected)²/expected is χ² with one degree of freedom a run.
 ///
 /// Runs that were stretched to hit their count vary too little, even where the gaps of each look right; two runs
 /// suffice to see it. Runs of a metronome have no chance in them and are left out. Not tested for fewer than two.

@@ -21,24 +21,26 @@ pub(super) const FEWEST: u64 = 50;
 pub struct ArrivalSequence {
     /// How many arrived.
     pub arrivals: u64,
-    /// How many the declared process expects over the same stretch: rate × time or its integral; of states, given
-    /// those that were drawn; of independent gaps and clients the hazard integrated from arrival to arrival;
-    /// of a trace, what its survey counted.
+    /// Arrivals that the declared process expects over the same stretch. The number is rate × time or its integral. Of
+    /// states it is given those that were drawn. Of independent gaps and clients it is the hazard integrated from
+    /// arrival to arrival. Of a trace it is what its survey counted.
     pub expected: f64,
     /// The stretch that they are counted over, seconds.
     pub span_s: f64,
     /// Arrivals per second of it; absent for an empty stretch.
     pub rate_per_s: Option<f64>,
-    /// Standard deviation ÷ mean of the gaps: 1 for Poisson, 0 for a metronome; absent for fewer than two.
+    /// Coefficient of variation of the gaps, standard deviation ÷ mean. It is 1 for Poisson and 0 for a metronome.
+    /// Absent for fewer than two.
     pub gap_cv: Option<f64>,
-    /// Variance ÷ mean of the counts in √n equal slices of time: 1 for Poisson, above it for traffic in bursts,
-    /// whatever was declared; absent for fewer than 50 arrivals.
+    /// Index of dispersion of the counts in √n equal slices of time, variance ÷ mean. It is 1 for Poisson, and above it
+    /// for traffic in bursts, whatever was declared. Absent for fewer than 50 arrivals.
     pub count_dispersion: Option<f64>,
     /// Length of those slices, seconds: bursts much shorter or longer than one show less.
     pub count_slice_s: Option<f64>,
-    /// How they fit a process of chance; absent for a metronome, a trace, or fewer than 50 arrivals.
+    /// Fit of the arrivals to a process of chance. Absent for a metronome, a trace, or fewer than 50 arrivals.
     pub fit: Option<ArrivalFit>,
-    /// How they keep the constant interval of a metronome; absent for other processes, or fewer than 50 arrivals.
+    /// Regularity of the arrivals of a metronome, by its constant interval. Absent for other processes, or fewer than
+    /// 50 arrivals.
     pub constant_arrivals: Option<ConstantArrivals>,
 }
 
@@ -47,28 +49,28 @@ pub struct ArrivalSequence {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalFit {
-    /// Anderson–Darling's A² of the gaps: against the exponential with estimated mean, A²(1 + 0.6/n), or for
+    /// Anderson–Darling's A² of the gaps. It is against the exponential with estimated mean, A²(1 + 0.6/n), or for
     /// independent gaps and clients against the declared distribution.
     pub anderson_darling: f64,
-    /// Largest distance between the gaps' distribution function and that one, from 0 to 1: the share of gaps that
-    /// are too short, or too long.
+    /// Largest distance between the gaps' distribution function and the expected one, from 0 to 1. It is the share of
+    /// gaps that are too short, or too long.
     pub largest_cdf_deviation: f64,
     /// Spearman's correlation of each gap with the next.
     pub lag1_spearman: f64,
-    /// Variance ÷ mean of the counts in slices of equally many expected arrivals: 1 as declared, whatever
-    /// was.
+    /// Index of dispersion of the counts in slices of equally many expected arrivals. It is variance ÷ mean, and 1
+    /// where arrivals are as declared, whatever was declared.
     pub dispersion_index: f64,
     /// How many slices: as many as each holds arrivals, √n. Fewer and longer ones see slow waves, more and shorter
     /// ones see clumps; generators that fix the count of every second are seen from one to the other.
     pub dispersion_slices: u64,
-    /// Arrivals expected by the moment of the last one, minus how many there were: in a sequence that was stretched
+    /// Arrivals expected by the moment of the last one, minus the number there were. In a sequence that was stretched
     /// to hit its count this is 0.
     pub last_arrival_offset: f64,
 }
 
 impl ArrivalSequence {
-    /// Looks at the `moments` before `until`, in the order of the plan, of a sequence that should come from
-    /// `pattern`, which hides `hidden`.
+    /// Computes the figures of the `moments` before `until`. They are in the order of the plan, of a sequence that
+    /// should come from `pattern`, which hides `hidden`.
     pub fn new(pattern: &ArrivalPattern, hidden: &LatentStates, until: Timestamp, moments: &[Timestamp]) -> Self {
         let places = moments.iter().zip(0..).filter(|(moment, _)| **moment < until);
         let mut arrivals: Vec<(f64, usize)> = places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();
@@ -133,7 +135,7 @@ fn slice_count(arrivals: usize) -> usize {
     libm::floor(libm::sqrt(arrivals as f64)) as usize
 }
 
-/// How many of the marks lie in each of so many equal slices from 0 to `whole`.
+/// Counts the marks in each of so many equal slices from 0 to `whole`.
 fn counts(marks: impl Iterator<Item = f64>, whole: f64, slices: usize) -> Vec<f64> {
     let mut counts = vec![0.0; slices];
     for mark in marks {

@@ -33,7 +33,8 @@ pub struct Evidence {
     pub warm_up: Option<WarmUpEvidence>,
     /// Length of the window, or of the whole run of a tool without one, seconds.
     pub window_s: Option<f64>,
-    /// Length of a window with samples enough for p99 at the same rate, seconds, where a longer window has more.
+    /// Length of a window with samples enough for p99 at the same rate, seconds. Absent unless a longer window has
+    /// more.
     pub window_for_p99_s: Option<f64>,
     /// Requests that were sent.
     pub sent: Option<u64>,
@@ -43,7 +44,7 @@ pub struct Evidence {
     pub traffics: Option<u64>,
     /// Content of the prefix cache, in words.
     pub prefix_cache: Option<String>,
-    /// Answers that were judged, and those that passed; (0, 0) where it is known that none was.
+    /// Answers that were judged, and those that passed. Both are 0 where it is known that none was judged.
     pub judged_answers: Option<(u64, u64)>,
     /// Runs of the same load.
     pub runs: u64,
@@ -237,13 +238,13 @@ impl Evidence {
         metrics.iter().find_map(|metric| self.latencies.iter().find(|latency| latency.metric == *metric))
     }
 
-    /// The latency by which a result is claimed: that of the first token, else of the whole answer.
+    /// Returns the latency by which a result is claimed. That is the one of the first token, else of the whole answer.
     pub(super) fn main_latency(&self) -> Option<&LatencyEvidence> {
         self.latency(&[Metric::Ttft, Metric::TtftFromSend, Metric::E2e, Metric::E2eFromSend])
     }
 
-    /// Samples of that latency, else requests that were answered, and how many independent ones they are
-    /// worth, as far as that is known.
+    /// Returns the samples of the main latency, and how many independent ones they are worth. Where their number is not
+    /// known, it is that of the requests that were answered. All count as independent unless fewer are known to be.
     pub(super) fn samples(&self) -> Option<(u64, u64)> {
         let answered = || Some(self.sent?.saturating_sub(self.failed?));
         let latency = self.main_latency();

@@ -49,7 +49,7 @@ impl Rule {
 }
 
 impl Checklist {
-    /// Judges a result by what is known of it; `None` of a smoke run and of a simulation, which measure no server.
+    /// Judges a result by what is known of it. `None` of a smoke run and of a simulation, which measure no server.
     pub fn from_evidence(evidence: &Evidence) -> Option<Self> {
         if !evidence.source.is_measurement() {
             return None;

@@ -12,7 +12,7 @@ pub(super) const FAILED: f64 = 0.01;
 
 type Row = RuleRow<(), fn(&Evidence) -> Option<Vec<RuleFact>>>;
 
-/// Lists what cannot be concluded from a result, the gravest first: `no capacity: one load only`.
+/// Lists what cannot be concluded from a result. The gravest comes first. An example is `no capacity: one load only`.
 pub(super) fn cannot_conclude(evidence: &Evidence) -> Vec<String> {
     let rules = if RULES_OUT.iter().any(|rule| (rule.test)(evidence).is_some()) { RULES_OUT } else { RULES };
     let said = Row::judge(rules, |_, _| false, |rule| Some(rule.words((rule.test)(evidence)?)));

@@ -22,7 +22,8 @@ const NEARLY_EVEN_WEIBULL: f64 = 2.1;
 const BY_METRICS: &str = "--metrics-url reads the server's hit rate from its page of metrics";
 /// Words that a written prompt begins with, so many that differ.
 const WORDS: f64 = 512.0;
-/// Fewer different prompts than this repeat from run to run; above this share of them that is no new prompts.
+/// Fewest different prompts that do not repeat from run to run. Where more than a share of
+/// `MAY_REPEAT` of the prompts have fewer, they are not new.
 const DISTINCT: f64 = 1e6;
 const MAY_REPEAT: f64 = 0.01;
 /// A trace that is over within this time came at once, seconds.
@@ -196,7 +197,7 @@ fn prefix_cache(log: &RunLog, summary: &Summary) -> Option<String> {
     (!known.is_empty()).then(|| known.join("; "))
 }
 
-/// Whether over 1 % of the prompts are so short that other requests have the same.
+/// Returns whether over 1 % of the prompts are so short that they repeat. Other requests then have the same.
 fn may_repeat(log: &RunLog) -> bool {
     let is_short = |record: &RequestRecord| {
         let class = log.header.workload.classes.get(usize::from(record.class));

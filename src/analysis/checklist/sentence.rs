@@ -10,7 +10,8 @@ use crate::units::{count, counted, seconds, three_digits};
 /// The percentiles that a sentence may be about, the strongest first.
 const STRONGEST: [Quantile; 4] = [Quantile::P99, Quantile::P95, Quantile::P90, Quantile::P50];
 
-/// The sentence; `None` where a result bears none: an INVALID run, a smoke run, a simulation, a run without answers.
+/// Writes the strongest sentence that a result bears. `None` of an INVALID run, a smoke run, a simulation and a run
+/// without answers, which bear none.
 pub(super) fn strongest(evidence: &Evidence) -> Option<String> {
     let unusable = matches!(evidence.source, ResultSource::Simulation | ResultSource::Smoke)
         || evidence.outcome == Some(VerdictOutcome::Invalid);
@@ -43,7 +44,7 @@ pub(super) fn strongest(evidence: &Evidence) -> Option<String> {
     })
 }
 
-/// The tail of a latency: below the upper end of its interval where there is one, else about its value.
+/// Writes the tail of a latency. It is below the upper end of its interval where there is one, else about its value.
 fn bound(latency: &LatencyEvidence, joined_runs: u64) -> Option<String> {
     let known = |quantile: &Quantile| latency.percentile(*quantile);
     let firm = |percentile: &&PercentileEvidence| latency.n.is_some_and(|n| n >= percentile.quantile.plenty());
@@ -65,7 +66,7 @@ fn bound(latency: &LatencyEvidence, joined_runs: u64) -> Option<String> {
     })
 }
 
-/// The least number of three digits that is not below `value`: a bound must not be rounded down.
+/// Returns the least number of three digits that is not below `value`. A bound must not be rounded down.
 fn rounded_up(value: f64) -> f64 {
     if value <= 0.0 {
         return value;

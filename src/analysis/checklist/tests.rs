@@ -274,8 +274,8 @@ fn what_cannot_be_concluded_has_its_reason() {
     assert_eq!(invalid, ["nothing: the run is INVALID (it sent late)"]);
 }
 
-/// The example of the articles' anti-patterns: fixed lengths, constant arrivals, no warm-up, six seconds, one
-/// tenant, no checks.
+/// Judges the example of the articles' anti-patterns. It has fixed lengths, constant arrivals, no warm-up, six seconds,
+/// one tenant and no checks.
 #[test]
 fn a_valid_run_that_measures_little_meets_little() {
     let records = (0..60).map(|i| record(i).sent_at(i * 100, i * 100, i * 100 + 1).paced(i * 100 + 50, 10, 11));

@@ -8,7 +8,7 @@ use crate::units::{count, counted, seconds, three_digits};
 
 /// Lengths whose p95 is less than this many times their median hardly vary.
 const SPREAD: f64 = 1.5;
-/// Prompts that are all shorter than this many tokens fit into one step of a server's prefill.
+/// Prompt length below which prompts fit into one step of a server's prefill, tokens. It holds for the longest.
 const SHORT: f64 = 512.0;
 /// Requests and seconds, either of which warms a server up.
 const WARM_UP: (u64, f64) = (50, 30.0);

@@ -13,14 +13,15 @@ use crate::analysis::requests::{LoadForm, Observed};
 use crate::record::{RequestRecord, StampSource};
 use crate::units::{millis, percent, three_digits};
 
-/// An effect of the client is worth a word when it is over this share of a figure …
+/// Share of a figure above which an effect of the client is worth a word. The effect must be over `LEAST_MS` too.
 pub(crate) const NOTED: f64 = 0.01;
-/// … and over this, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
+/// Least effect of the client that is worth a word, milliseconds. Timers and schedulers of a healthy machine are as
+/// coarse as that.
 pub(crate) const LEAST_MS: f64 = 1.0;
 /// An effect of more than this share of a figure spoils it.
 pub(crate) const SPOILED: f64 = 0.05;
 
-/// A reported percentile that this machine could have made longer by over 1 % of it and over 1 ms.
+/// A reported percentile that this machine could have made longer. The effect is over 1 % of it and over 1 ms.
 ///
 /// What counts of a client's lateness is what it does to a figure: a late request among ten thousand moves no median,
 /// and 5 ms of delay are nothing beside a TTFT of 2 s. So each kind of lateness is turned into
@@ -44,8 +45,8 @@ pub(crate) const SPOILED: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ClientEffect {
-    /// The rule that judges it: of the schedule lag for late sending, of a starved client for late reading, of host
-    /// stalls.
+    /// Rule that judges the effect. It is that of the schedule lag for late sending, of a starved client for late
+    /// reading, or of host stalls.
     pub(crate) rule: Rule,
     /// The latency.
     #[serde(serialize_with = "by_name")]
@@ -63,7 +64,7 @@ pub(crate) struct ClientEffect {
     pub(crate) judged: bool,
 }
 
-/// Says what the client did where a rule is broken, in words that an effect follows.
+/// Says what the client did where a rule is broken. An effect follows the words.
 pub(crate) const fn did(rule: Rule) -> &'static str {
     match rule {
         Rule::ScheduleLag => "the client sent requests late, which raised",
@@ -77,7 +78,8 @@ pub(crate) const fn did(rule: Rule) -> &'static str {
 const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
 
 impl ClientEffect {
-    /// All that are large enough, by their rule; `without_stalls` are the latencies with every stall cut out.
+    /// Returns all effects that are large enough, by their rule. `without_stalls` are the latencies with every stall
+    /// cut out.
     pub(crate) fn all(
         observed: &Observed<'_>,
         latency: &LatencyTable,
@@ -222,7 +224,7 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::record::{ClientFacts, Delays, LateStamps, StampSource};
 
-    /// `n` requests, one a millisecond, each with its first token 100 ms after it left; request `i` leaves
+    /// Summarises `n` requests, one a millisecond. Each has its first token 100 ms after it left. Request `i` leaves
     /// `lag(i)` ms late.
     fn held_up(n: u64, lag: impl Fn(u64) -> u64) -> Summary {
         let records = (0..n).map(|i| {
@@ -241,7 +243,7 @@ mod tests {
         check(summary).outcome
     }
 
-    /// The percentiles of TTFT that late sending raised, and whether the run is judged by each.
+    /// Returns the percentiles of TTFT that late sending raised. Each comes with whether the run is judged by it.
     fn raised(summary: &Summary) -> Vec<(Quantile, bool)> {
         let effects = summary.client_effects.iter();
         let ttft = effects.filter(|effect| effect.metric == Metric::Ttft && effect.rule == Rule::ScheduleLag);

@@ -8,40 +8,41 @@ use crate::analysis::requests::StreamDelivery;
 use crate::record::{Calibration, Delays, RunLog, StampSource};
 use crate::units::{count, millis, three_digits};
 
-/// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
+/// Limit of the read loop's p99 delay, milliseconds. A client above it has no time to spare.
 pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
 /// A timer itself may be this late without the event loop being so, milliseconds.
 pub(crate) const TIMER_MS: f64 = 2.0;
 
-/// A read loop that is late by this part of the time between two reads of an answer may itself gather what
-/// comes between.
+/// Share of the time between two reads of an answer that lateness may take. A read loop that is later may itself gather
+/// what comes between.
 const LATE_SHARE: f64 = 0.25;
 
 /// Work of the measuring machine in a run, from its zero to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientLoad {
-    /// CPU cores that this process used on average: its CPU time ÷ the length of the run.
+    /// CPU cores that this process used on average. The figure is its CPU time ÷ the length of the run.
     pub cpu_cores: f64,
-    /// Share of the run in which the thread that writes requests and reads answers was busy, between 0 and 1.
+    /// Share of the run in which the client's loop was busy, between 0 and 1. The loop is the thread that writes
+    /// requests and reads answers.
     pub loop_busy: f64,
     /// Client read-loop delay: how late that thread handled a timer that was due. The timer itself is up to about 2
     /// ms late.
     pub loop_delay: Option<DelaySummary>,
-    /// How long bytes waited in the kernel before they were read, if the kernel reports when they arrived.
+    /// Time that bytes waited in the kernel before they were read. Absent unless the kernel reports when they arrived.
     pub read_delay: Option<DelaySummary>,
     /// Where the moments of arriving bytes come from.
     pub stamps: StampSource,
-    /// Stamps of tokens that may be late, for the client read so late that one read brought several packets,
-    /// which all have the kernel's time of the last; absent if there is none.
+    /// Stamps of tokens that may be late. The client read so late that one read brought several packets, which all have
+    /// the kernel's time of the last. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_stamps: Option<LateStampSummary>,
     /// Peak memory of the process, bytes, if the system reports it.
     pub peak_memory_bytes: Option<u64>,
-    /// TCP segments that the whole machine, in its network namespace, retransmitted until the last sample of the run,
-    /// to any host; absent if not measured.
+    /// TCP segments that the whole machine retransmitted to any host. They are those of its network namespace, until
+    /// the last sample of the run. Absent if not measured.
     pub retransmits: Option<u64>,
-    /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
+    /// Whether the measuring threads lost their real-time priority. They lose it when one of them runs on and on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority_lost: bool,
 }
@@ -54,7 +55,8 @@ pub struct LateStampSummary {
     pub count: u64,
     /// Stamps of tokens in all.
     pub of: u64,
-    /// The most that one may be late, milliseconds: the time from when the client last looked for bytes to the stamp.
+    /// Longest time by which a stamp may be late, milliseconds. It is the time from when the client last looked for
+    /// bytes to the stamp.
     pub longest_ms: f64,
 }
 
@@ -115,15 +117,15 @@ impl ClientLoad {
         })
     }
 
-    /// Whether the thread that reads answers came so late that it had no time to spare.
+    /// Returns whether the thread that reads answers came too late. It then had no time to spare.
     pub(crate) fn reads_late(&self) -> bool {
         self.loop_delay.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
     }
 }
 
 impl StreamDelivery {
-    /// Whether this client may have gathered the chunks that came together itself: most of them where half of
-    /// its reads are late enough, some where one in a hundred is.
+    /// Returns whether this client may have gathered the chunks that came together itself. It may have gathered most of
+    /// them where half of its reads are late enough, and some where one in a hundred is.
     pub(crate) fn may_be_of_client(&self, client: Option<&ClientLoad>) -> bool {
         let (time, reads) = self.between_reads;
         let bar_ms = LATE_SHARE * millis(time) / reads as f64;
@@ -132,8 +134,8 @@ impl StreamDelivery {
         reads > 0 && delay_ms.is_some_and(|delay_ms| delay_ms - TIMER_MS > bar_ms)
     }
 
-    /// Whether this client may have gathered them, and whether something else may have: of a client that is
-    /// late by its own rules nobody can tell.
+    /// Returns whether this client, and whether something else, may have gathered the chunks. Of a client that is late
+    /// by its own rules nobody can tell.
     pub(crate) fn gathered_by(&self, client: Option<&ClientLoad>) -> (bool, bool) {
         let by_reads = self.may_be_of_client(client);
         (by_reads || client.is_some_and(ClientLoad::reads_late), !by_reads)
@@ -147,7 +149,8 @@ impl StreamDelivery {
 pub struct CalibrationSummary {
     /// How long it took to measure.
     pub took_ms: f64,
-    /// The client's stamp of an event − the moment at which the server began to write it, without its sign.
+    /// Distance between the client's stamp of an event and the server's write. It is the stamp − the moment at which
+    /// the server began to write the event, without its sign.
     pub stamp_delay: DelaySummary,
     /// The moment at which a request was dispatched − its scheduled moment.
     pub pacer_delay: DelaySummary,

@@ -17,8 +17,8 @@ use crate::units::{count, counted, percent, seconds};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostStallImpact {
-    /// Stalls from the run's zero to its end; in a merged run those of every generator, each of which touches the
-    /// requests of its own share alone.
+    /// Stalls from the run's zero to its end. In a merged run they are those of every generator, each of which touches
+    /// the requests of its own share alone.
     pub count: u64,
     /// Lengths of the pauses together, seconds.
     pub total_s: f64,
@@ -27,20 +27,21 @@ pub struct HostStallImpact {
     /// The longest time in which nothing ran at all.
     #[serde(skip)]
     pub(crate) unbroken_ms: Option<f64>,
-    /// How long the machine slept besides, by a clock that counts it, seconds; absent where it did not. No
-    /// latency counts it.
+    /// Time for which the machine slept besides, seconds. A clock that counts sleep tells it. Absent where the machine
+    /// did not sleep. No latency counts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slept_s: Option<f64>,
-    /// Measured requests with a stall between their scheduled moment and the last that a latency of theirs is taken
-    /// from: their last chunk or, where they were cut off, their end.
+    /// Measured requests with a stall in the time that their latencies cover. That time begins at their scheduled
+    /// moment. It ends at the last that a latency of theirs is taken from, their last chunk or, where they were cut
+    /// off, their end.
     pub requests_touched: u64,
     /// Share of all measured requests that they touched; absent when there is none.
     pub share_touched: Option<f64>,
 }
 
 impl HostStallImpact {
-    /// The stalls of a run, and its latencies with every stall cut out of them, where there is one in any; `None` where
-    /// nobody watched for stalls.
+    /// Returns the stalls of a run, and its latencies with every stall cut out. The latencies are there where a stall
+    /// is in any of them. `None` where nobody watched for stalls.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<(Self, Option<LatencyTable>)> {
         let client = observed.log.footer.as_ref()?.client.as_ref()?;
         let stalls = &client.host_stalls;
@@ -87,7 +88,7 @@ impl HostStallImpact {
     }
 }
 
-/// The latencies of the run, where each shortened record stands in the place of the request's own.
+/// Computes the latencies of the run with the shortened records. Each record stands in the place of the request's own.
 fn table_of(observed: &Observed<'_>, places: &[usize], shortened: &Records) -> LatencyTable {
     let mut requests = observed.requests.clone();
     for (&place, own) in places.iter().zip(0..) {
@@ -108,7 +109,7 @@ impl Timelines {
         Self(own.into_iter().map(|(shard, stalls)| (shard, Timeline::without(&stalls))).collect())
     }
 
-    /// The record without the stalls of the generator that ran it; `None` where there is none in it.
+    /// Returns the record without the stalls of the generator that ran it. `None` where there is none in it.
     fn shortened(&self, record: &RequestRecord) -> Option<RequestRecord> {
         let is_own = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
         let (_, timeline) = self.0.iter().find(|(shard, _)| is_own(*shard))?;
@@ -118,7 +119,8 @@ impl Timelines {
 
 /// The time of one generator from which its stalls are cut out.
 struct Timeline {
-    /// Beginning and end of each stall, and the time lost to those before it, nanoseconds; in order, none overlaps.
+    /// Beginning and end of each stall, and the time lost before it, nanoseconds. The time lost is that of earlier
+    /// stalls. Stalls are in order, and none overlaps.
     cuts: Vec<(u64, u64, u64)>,
 }
 
@@ -149,15 +151,15 @@ impl Timeline {
         Timestamp::from_nanos(moment.as_nanos() - self.lost_before(moment))
     }
 
-    /// Whether there is a stall between the scheduled moment and the last that a latency is taken from: of an answer
-    /// that was cut off, its end.
+    /// Returns whether a stall lies in the time that the record's latencies cover. That time begins at the scheduled
+    /// moment. It ends at the last that a latency is taken from, which is its end for an answer that was cut off.
     fn touches(&self, record: &RequestRecord) -> bool {
         let arrived = record.chunks.last_at().max(record.whole_answer);
         let last = arrived.filter(|_| !record.outcome.is_cut_off()).unwrap_or(record.ended);
         self.lost_before(last) > self.lost_before(record.scheduled)
     }
 
-    /// The record with every moment at its place, so that every latency is shorter by the stalls in it.
+    /// Moves every moment of the record to its place. Every latency is then shorter by the stalls in it.
     fn shorten(&self, record: &RequestRecord) -> RequestRecord {
         let place = |moment: Option<Timestamp>| moment.map(|moment| self.place(moment));
         let chunks = record.chunks.iter().map(|chunk| TokenChunk { at: self.place(chunk.at), ..chunk });
@@ -199,8 +201,9 @@ mod tests {
         summarise(&log, &[])
     }
 
-    /// `count` requests, one each 100 ms: a first token after 100 ms, ten more 10 ms apart. While the machine stands
-    /// still nothing leaves and nothing is read; the first token of what was held up comes 100 ms after that.
+    /// Makes a run of `count` requests, one each 100 ms. The first token comes after 100 ms, and ten more 10 ms apart.
+    /// While the machine stands still nothing leaves and nothing is read. The first token of what was held up comes 100
+    /// ms after that.
     fn sample_run(count: u64, still: Option<HostStall>) -> RunLog {
         let records = (0..count).map(|i| {
             let scheduled = ms(i * 100);

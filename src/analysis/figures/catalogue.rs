@@ -19,7 +19,7 @@ pub enum Metric {
     Ttft,
     /// Time to first token, from sending.
     TtftFromSend,
-    /// Time to the first token that is not reasoning, from the scheduled moment; in a closed loop from sending.
+    /// Time to the first token that is not reasoning, from the scheduled moment. In a closed loop it is from sending.
     Ttfa,
     /// Time per output token after the first.
     Tpot,
@@ -37,7 +37,7 @@ pub enum Metric {
     ScheduleLag,
     /// Wait for a slot under a concurrency cap.
     QueueWait,
-    /// Requests completed per second that met their SLO; where none has an SLO, all that completed.
+    /// Requests completed per second that met their SLO. Where none has an SLO, all that completed count.
     Goodput,
     /// Requests completed per second.
     RequestRate,
@@ -53,7 +53,7 @@ pub enum Metric {
     TokensPerUser,
     /// Answer tokens per second of a request, its wait included: the median.
     TokensPerRequest,
-    /// Answer tokens per second of the slowest requests, their wait included: 19 in 20 requests are at least this fast.
+    /// Answer tokens per second of the slowest requests, their wait included. 19 in 20 requests are at least this fast.
     SlowTokensPerRequest,
     /// Answer tokens of a complete answer: the mean.
     AnswerTokens,
@@ -108,7 +108,7 @@ impl Metric {
     /// Latencies that a user feels, with the gaps between tokens.
     pub const MAIN_AND_ITL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
 
-    /// Whether it is a pace at which tokens come, which depends on how many requests are in flight.
+    /// Returns whether the figure is a pace at which tokens come. A pace depends on how many requests are in flight.
     pub(crate) const fn is_pace(self) -> bool {
         matches!(self, Self::Tpot | Self::TpotAdjusted | Self::Itl | Self::ChunkGap)
     }

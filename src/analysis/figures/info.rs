@@ -17,7 +17,7 @@ pub struct FigureInfo {
     pub better: Direction,
     /// Thing that one sample of the figure belongs to.
     pub samples: Samples,
-    /// Whether it is known of a class, priority, tenant or model too, not of the whole run alone.
+    /// Whether the figure is known of a class, priority, tenant or model too. Others are known of the whole run alone.
     pub of_parts: bool,
     /// Meaning of the figure, in one sentence.
     pub meaning: &'static str,

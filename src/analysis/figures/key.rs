@@ -12,7 +12,8 @@ use super::quantile::Quantile;
 use crate::record::PartKind;
 use crate::workload::nearest;
 
-/// A figure of a run, or of a part of its requests, written as objectives name it: `p95 ttft of chat`, `goodput`.
+/// Key of a figure of a run, or of a part of its requests. It is written as objectives name the figure, such as
+/// `p95 ttft of chat` or `goodput`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct FigureKey {
     /// Statistic of the figure. Absent unless it is a latency.
@@ -134,7 +135,8 @@ impl FigureKey {
         Self::latency(Statistic::Percentile(quantile), metric)
     }
 
-    /// Figures of a whole run: each latency of `latencies` with each percentile of `quantiles`, then `others`.
+    /// Lists figures of a whole run. They are each latency of `latencies` with each percentile of `quantiles`, then
+    /// `others`.
     pub fn listed(
         latencies: &'static [Metric],
         quantiles: &'static [Quantile],

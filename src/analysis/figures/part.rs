@@ -5,10 +5,10 @@ use std::fmt;
 use crate::record::{PartKind, RequestRecord};
 use crate::workload::{GoldenCheck, Priority, WorkloadSpec};
 
-/// Name of a part of a run, as it stands behind `of` in the name of a figure.
+/// Name of a part of a run. It stands behind `of` in the name of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartName {
-    /// Kind of the name; absent where that was not said, for only one can be meant.
+    /// Kind of the name. Absent where that was not said, for only one can be meant.
     pub kind: Option<PartKind>,
     /// The name.
     pub name: String,
@@ -83,12 +83,12 @@ impl PartName {
         }
     }
 
-    /// Splits the name as a tag: what is before the first `=`, and what is behind it.
+    /// Splits the name as a tag. The parts are what is before the first `=`, and what is behind it.
     pub(crate) fn tag(&self) -> Option<(&str, &str)> {
         self.name.split_once('=')
     }
 
-    /// The kinds of which the name can be: a bare name is never that of a slice, which no request has.
+    /// Returns the kinds of which the name can be. A bare name is never that of a slice, which no request has.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = PartKind> {
         let kind = self.kind;
         let can_be = move |other: &PartKind| kind.map_or(*other != PartKind::Slice, |kind| kind == *other);
@@ -143,7 +143,8 @@ mod tests {
         Tenant { name: name.to_owned(), weight, slo: None, classes }
     }
 
-    /// Two tenants: `victim` waits for 900 ms and one of its four requests is refused, `noisy` waits for 100 ms.
+    /// Makes a run of two tenants, `victim` and `noisy`. `victim` waits for 900 ms and one of its four requests is
+    /// refused. `noisy` waits for 100 ms.
     fn shared() -> RunLog {
         let refused = || Failure::new(FailureKind::HttpStatus(503), "busy");
         let records = (0..12).map(|i| {

@@ -134,15 +134,15 @@ impl Sample {
         (self.least.len() - self.most.len()) as u64
     }
 
-    /// The quantile at `fraction`, by linear interpolation between closest ranks (numpy's default; type 7 of
-    /// Hyndman and Fan, 1996). `None` for an empty sample.
+    /// Returns the quantile at `fraction`, by linear interpolation between closest ranks. This is numpy's default (type
+    /// 7 of Hyndman and Fan, 1996). `None` for an empty sample.
     pub fn quantile(&self, fraction: f64) -> Option<Figure> {
         let rank = self.len().checked_sub(1)? as f64 * fraction.clamp(0.0, 1.0);
         Some(Figure::within(self.at_rank(&self.least, rank)?, self.at_rank(&self.most, rank)))
     }
 
-    /// The share of the samples that are at most `value`, between 0 and 1, each censored one at its bound; 0
-    /// for an empty sample.
+    /// Returns the share of the samples that are at most `value`, between 0 and 1. Each censored sample counts at its
+    /// bound. The share is 0 for an empty sample.
     pub fn share_at_most(&self, value: f64) -> f64 {
         let all = self.len();
         if all == 0 { 0.0 } else { self.count_at_most(value) as f64 / all as f64 }
@@ -183,15 +183,16 @@ impl Sample {
         Some(Figure::within(self.at(&self.least, rank)?, self.at(&self.most, rank)))
     }
 
-    /// The value at a rank counted from 0, which may lie between two samples, of the exact ones and these
-    /// `others`; `None` past the end.
+    /// Returns the value at a rank of the exact samples and these `others`. The rank is counted from 0, and may lie
+    /// between two samples. `None` past the end.
     fn at_rank(&self, others: &[f64], rank: f64) -> Option<f64> {
         let low = self.at(others, rank as u64)?;
         let share = rank.fract();
         if share == 0.0 { Some(low) } else { Some(interpolate(low, self.at(others, rank as u64 + 1)?, share)) }
     }
 
-    /// The sample of rank `rank`, counted from 0, of the exact ones and these `others`; `None` past the end.
+    /// Returns the sample of rank `rank` of the exact ones and these `others`. The rank is counted from 0. `None` past
+    /// the end.
     fn at(&self, others: &[f64], rank: u64) -> Option<f64> {
         // Each of the others lies behind those before it and the exact ones that are no longer.
         let rank_of = |place: usize| place as u64 + self.exact.at_most(others[place]);
@@ -223,7 +224,7 @@ impl FromIterator<Figure> for Sample {
     }
 }
 
-/// The point `share` of the way from `low` to `high`, computed from the nearer end, as numpy does.
+/// Returns the point `share` of the way from `low` to `high`. It is computed from the nearer end, as numpy does.
 fn interpolate(low: f64, high: f64, share: f64) -> f64 {
     let step = high - low;
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }

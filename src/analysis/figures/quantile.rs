@@ -25,7 +25,7 @@ impl Quantile {
     /// 999 in 1,000.
     pub const P999: Self = Self::per_mille(999);
 
-    /// Percentiles that every latency row reports, ascending; others are there where a user asks for them.
+    /// Percentiles that every latency row reports, ascending. Others are there where a user asks for them.
     pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999];
 
     const STEPS: u64 = 10_000_000_000;
@@ -79,8 +79,8 @@ impl Quantile {
         if self == Self::P50 && samples > 0 { None } else { self.mark_by_chance(samples) }
     }
 
-    /// The rule behind [`Quantile::floor`]: of so many samples at most 1 set in 100 has fewer than two beyond the
-    /// percentile. From 1 % of the samples on there are to be ten beyond it, besides.
+    /// Marks the percentile by the rule behind [`Quantile::floor`]. Of so many samples at most 1 set in 100 has fewer
+    /// than two beyond the percentile. From 1 % of the samples on there are to be ten beyond it, besides.
     pub(crate) fn mark_by_chance(self, samples: u64) -> Option<SampleWarning> {
         let tail = self.fraction().min(1.0 - self.fraction());
         let n = samples as f64;
@@ -94,7 +94,7 @@ impl Quantile {
         }
     }
 
-    /// Samples that it needs, in words, with the window that has as many at the rate of a run.
+    /// Says how many samples the percentile needs. The words name the window that has as many at the rate of a run.
     pub(crate) fn need(self, window_s: Option<f64>) -> String {
         let time = window_s.map(|window_s| format!(", about {} at this rate", seconds(window_s.ceil())));
         format!("{self} needs {} independent samples{}", count(self.plenty()), time.unwrap_or_default())
@@ -119,14 +119,15 @@ pub enum SampleWarning {
     Indicative,
 }
 
-/// Why a figure has no useful 95 % interval, or no end of it on one side.
+/// Reason why a figure has no useful 95 % interval. Such a reason also stands for an end that is
+/// missing on one side alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Unresolvable {
-    /// The window is too short against the time for which the server remembers, or has too few requests to
-    /// tell it: what it does at other times may be missing.
+    /// The window is too short against the time for which the server remembers. Or it has too few requests to tell that
+    /// time. What the server does at other times may be missing.
     WindowTooShort,
     /// Too few independent samples lie beyond the percentile.
     TooFewBeyond,

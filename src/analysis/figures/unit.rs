@@ -9,9 +9,8 @@ pub struct Unit {
     pub sign: &'static str,
     /// Base unit by the Unified Code for Units of Measure, as OTLP wants it.
     pub ucum: &'static str,
-    /// Ending of the names of series in its base unit: what Prometheus makes of the OTLP unit, so that a
-    /// figure has one name there however it came (`OpenTelemetry`, *Prometheus and `OpenMetrics`
-    /// Compatibility*).
+    /// Ending of the names of series in its base unit. It is what Prometheus makes of the OTLP unit, so that a figure
+    /// has one name there however it came (`OpenTelemetry`, *Prometheus and `OpenMetrics` Compatibility*).
     pub ending: &'static str,
     /// How many of it are one of its base unit.
     pub per_base: u16,

@@ -9,7 +9,7 @@ use crate::analysis::summary::run::Summary;
 use crate::units::{count, counted};
 use crate::workload::ShapeFault;
 
-/// Share of answers cut at their longest length from which on that hides what form they have.
+/// Least share of answers cut at their longest length that hides their form.
 const CUT_BAR: f64 = 0.05;
 
 pub(super) const RULES: &[FindingRow] = &[

@@ -9,13 +9,14 @@ use crate::analysis::summary::run::Summary;
 use crate::record::{Fact, Gauge};
 use crate::units::three_digits;
 
-/// A device that is held at its power limit for a larger share of the window is worth a word.
+/// Share of the window that a device may be held at its power limit. More than that is worth a word.
 const CAPPED: f64 = 0.5;
-/// A device that is busy for a larger share of the time before the first request is not idle.
+/// Share of the time before the first request that an idle device may be busy. A device that is busy for more of it is
+/// not idle.
 const IDLE: f64 = 0.2;
 /// Settings that make a server write a line for each request, or more.
 const VERBOSE: [&str; 3] = ["enable_log_requests", "log_requests", "enable_log_outputs"];
-/// A setting that does so while it is false: older servers log requests unless they are forbidden.
+/// Setting that makes a server log requests while it is false. Older servers log requests unless they are forbidden.
 const FORBIDS: &str = "disable_log_requests";
 /// Settings that are levels of logging.
 const LEVELS: [&str; 5] = ["VLLM_LOGGING_LEVEL", "log_level", "log_level_http", "uvicorn_log_level", "logging_level"];
@@ -62,7 +63,8 @@ pub(super) fn verbose_logging(summary: &Summary) -> Option<Vec<RuleFact>> {
     (!flags.is_empty()).then(|| facts![flags.join(", ")])
 }
 
-/// Serving flags as the user states them, such as `--enable-log-requests --log-level debug`, by the names of settings.
+/// Returns serving flags as the user states them, by the names of settings. An example is
+/// `--enable-log-requests --log-level debug`.
 fn stated_flags(summary: &Summary) -> Vec<(String, Value)> {
     let mut facts = summary.reproduction.reported.iter();
     let by_user = facts.find(|fact| fact.name == Fact::ServingFlags && fact.source == FactSource::User);
@@ -91,7 +93,8 @@ mod tests {
     use crate::analysis::test_runs::{exporter, ms, record, run};
     use crate::record::{DeviceReading, Gauge, Reading, RunLog};
 
-    /// Ten seconds of requests, from one second on, and a device that reports these gauges every second.
+    /// Makes a run with a device that reports these gauges every second. The run lasts ten seconds, with requests from
+    /// one second on.
     fn with_device(gauges: impl Fn(u64) -> Vec<(Gauge, f64)>) -> RunLog {
         let records =
             (10..100).map(|i| record(i - 10).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20, 5, 5).build());
@@ -114,7 +117,8 @@ mod tests {
         Some((finding.sentence, finding.cure))
     }
 
-    /// Busy, 900 of 1,980 MHz and 88 °C, with lowered clocks for this reason in the seconds of `when`.
+    /// Makes a run on a busy device at 900 of 1,980 MHz and 88 °C. Its clocks are lowered for this reason in the
+    /// seconds of `when`.
     fn slowed(reason: Gauge, when: impl Fn(u64) -> bool) -> RunLog {
         with_device(|second| {
             vec![

@@ -22,7 +22,7 @@ const DRIFT_BAR: f64 = 0.1;
 const LONGEST_WARM_UP: f64 = 0.5;
 /// Waiting for a slot for longer than this is waiting.
 const QUEUE_BAR_MS: f64 = 1.0;
-/// The largest share of a run of so many requests that its end without load may take.
+/// Largest share of a run that its end without load may take. The run is one of so many requests.
 const END_BAR: f64 = 0.1;
 
 /// Advice that says the same, and how long a window would tell.
@@ -169,7 +169,7 @@ pub(super) const RULES: &[FindingRow] = &[
     .cure("fix the cause; it may have begun inside the window"),
 ];
 
-/// The load is back after a spike, and requests do not end well as before it.
+/// Finds a spike after which requests do not end well as before it. The load is back.
 fn not_back(run: &Summary) -> Option<(&SpikeAftermath, String)> {
     let aftermath = run.aftermath.as_ref().filter(|aftermath| aftermath.recovered == Some(false))?;
     let (before, after) = (&aftermath.before, &aftermath.after);
@@ -206,7 +206,7 @@ fn warm_up(run: &Summary) -> Option<Vec<RuleFact>> {
     Some(facts![beginning.length_s, beginning.present, beginning.present_after, begins, cure])
 }
 
-/// Finds growth of one of the two that grow together where a server cannot keep up.
+/// Finds growth of requests present or latency without the other. The two grow together where a server cannot keep up.
 fn drift(run: &Summary) -> Option<Vec<RuleFact>> {
     let state = run.steady_state.filter(|state| state.unsettled.is_none())?;
     let latency = if run.run.engine.streamed { "the time to first token" } else { "the time to the answer" };

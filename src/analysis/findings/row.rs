@@ -5,7 +5,8 @@ use crate::analysis::rules::Suppressor::{self, Reason};
 use crate::analysis::rules::{RuleFact, RuleRow};
 use crate::analysis::summary::run::Summary;
 
-/// An overload: its reason says what was cut off, a longer run is slower still, and the queue opens connections.
+/// Reason that the server was overloaded. It says what was cut off. A longer run is slower still, and the queue opens
+/// connections.
 pub(super) const GREW: Suppressor = Reason(Rule::SteadyState);
 /// A server that is gone: the rest of the run was against none.
 pub(super) const GONE: Suppressor = Reason(Rule::ServerStayed);

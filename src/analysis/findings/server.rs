@@ -15,8 +15,8 @@ use crate::units::three_digits;
 
 /// A key-value cache that is fuller than this has no room for another request's context.
 const FULL: f64 = 0.95;
-/// More of the client's mean TTFT than this share, and than so many milliseconds, outside of the server is
-/// worth a look.
+/// Largest share of the client's mean TTFT that may pass outside of the server. More than it, and than `OUTSIDE_BAR_MS`
+/// milliseconds, is worth a look.
 const OUTSIDE_BAR: f64 = 0.1;
 const OUTSIDE_BAR_MS: f64 = 5.0;
 /// Requests that had to connect first, as a share.

@@ -31,7 +31,8 @@ fn what_was_cut_off_took_longer_than_it_is_known_to() {
     assert_eq!(said, "the slowest request took 4.1 s, longer than the window of 1 s");
 }
 
-/// One request in 100 ms for a minute, each with its first token after `wait(i)` and its end after `stay(i)` ms.
+/// Summarises a minute with one request in 100 ms. Each has its first token after `wait(i)` and its end after `stay(i)`
+/// ms.
 fn minute(wait: impl Fn(u64) -> u64, stay: impl Fn(u64) -> u64) -> Summary {
     let records = (0..600).map(|i| {
         let at = i * 100;
@@ -326,7 +327,7 @@ fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
     assert!(cure.starts_with("check that the tokenizer"), "{cure}");
 }
 
-/// Answers that came in gathered reads, to a client whose read loop was late by so much one time in a hundred.
+/// Summarises answers that came in gathered reads. The client's read loop was late by so much one time in a hundred.
 fn gathered(late_ms: u64) -> Summary {
     let mut records: Vec<_> =
         (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(100, 10, 8).build()).collect();

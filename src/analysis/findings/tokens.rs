@@ -18,11 +18,13 @@ const LENGTH_BAR: f64 = 0.1;
 const FAR_ABOVE: f64 = 1_000.0;
 /// Answers that are longer than requested by more than this were not limited.
 const IGNORED_BAR: f64 = 1.0;
-/// Chunk counts may miss this share of the server's tokens (a last token without text, a swallowed one).
+/// Share of the server's tokens that chunk counts may miss. They may miss a last token without text, or a swallowed
+/// one.
 const MISMATCH_BAR: f64 = 0.005;
-/// Share of chunks that came together above which gaps tell more about buffers than the model.
+/// Share of chunks that may come together. Above it gaps tell more about buffers than the model.
 const MERGED_BAR: f64 = 0.1;
-/// A chat template's own opening is shared by all prompts; more than this share is a warm cache.
+/// Share of prompt tokens that may come from a cache that is not warm. A chat template's own opening is shared by all
+/// prompts.
 const CACHED_BAR: f64 = 0.05;
 
 pub(super) const RULES: &[FindingRow] = &[
@@ -128,7 +130,8 @@ fn output_length(run: &Summary) -> Option<Vec<RuleFact>> {
     Some(facts![ignored, error.abs(), than, received, requested, by, off, balance.requests, cure])
 }
 
-/// How far prompts are from what was requested; the server counts images too, and nobody asked for their tokens.
+/// Returns how far prompts are from what was requested. Runs with images are left out, for the server counts images
+/// too, and nobody asked for their tokens.
 fn wrong_prompts(run: &Summary) -> Option<f64> {
     let error = run.tokens.input.relative_error.filter(|_| run.run.images.is_empty())?;
     (error.abs() > LENGTH_BAR).then_some(error)
@@ -202,7 +205,8 @@ fn token_mismatch(run: &Summary) -> Option<Vec<RuleFact>> {
     (off > MISMATCH_BAR).then(|| facts![answers, seen, counted, source, off, MISMATCH_BAR, source, cure])
 }
 
-/// Where that withholds figures the cause may be this client itself; else a late client says nothing of others.
+/// Finds chunks that came together. Where that withholds figures the cause may be this client itself. Elsewhere a late
+/// client says nothing of others.
 fn merged_reads(run: &Summary) -> Option<Vec<RuleFact>> {
     let delivery = &run.delivery;
     let share = delivery.together_share().filter(|&share| share > MERGED_BAR || delivery.itl_withheld)?;

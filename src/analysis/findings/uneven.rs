@@ -5,7 +5,7 @@ use crate::analysis::summary::description::Window;
 use crate::analysis::summary::run::Summary;
 use crate::workload::{ArrivalPattern, RateProfile, Spike, TraceFindings};
 
-/// Largest distance of the window's expected rate from the mean of the pattern that it was cut from.
+/// Largest distance of the window's expected rate from its pattern's mean. The window was cut from that pattern.
 const UNEVEN_BAR: f64 = 0.1;
 
 pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Vec<RuleFact>> {
@@ -17,7 +17,7 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Vec<RuleFact>> {
     Some(facts![sentence, cure])
 }
 
-/// The first class whose arrivals do not fit the window, and the names of the others.
+/// Finds the first class whose arrivals do not fit the window. The names of the others go with it.
 fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<(String, String)> {
     let mut found = names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
     let (first, (sentence, cure)) = found.next()?;
@@ -56,15 +56,15 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<(String, String)>
     Some((sentence, cure))
 }
 
-/// Largest distance of the rate of a part of a trace from that of all of it …
+/// Largest distance of the rate of a part of a trace from the whole's.
 const TRACE_BAR: f64 = 0.5;
-/// … and in standard deviations of a Poisson process.
+/// Largest distance of these rates in standard deviations of a Poisson process.
 const SURE: f64 = 3.0;
 
 /// Fewest lengths that have a mean to speak of.
 const ENOUGH_LENGTHS: u64 = 30;
 
-/// A part of a trace whose prompts or answers are not as long as those of all of it.
+/// Finds a part of a trace with prompts or answers of another length. They are not as long as those of all of it.
 fn other_lengths(summary: &Summary) -> Option<(String, String)> {
     let found = summary.run.arrival.found().filter(|found| summary.window.end_s < found.ends_s)?;
     let lengths = [
@@ -100,7 +100,7 @@ fn cut_trace(window: &Window, arrival: &ArrivalPattern, found: &TraceFindings) -
     Some(untypical(length, found, apart))
 }
 
-/// A spike of which the window misses a part: then it says nothing of what the whole spike does.
+/// Finds a spike of which the window misses a part. Such a window says nothing of what the whole spike does.
 fn cut_spike(window: &Window, spike: &Spike) -> Option<(String, String)> {
     let (from, until) = (spike.at_s, spike.end_s());
     if window.start_s <= from && until <= window.end_s {

@@ -1,6 +1,6 @@
 //! The course of a rate.
 
-/// Bins in which arrivals are counted, and the fewest arrivals that a bin has on average.
+/// Most bins in which arrivals are counted. `PER_BIN` is the fewest arrivals that a bin has on average.
 const BINS: usize = 120;
 const PER_BIN: usize = 20;
 /// Fewest bins in which a change differs from chance.
@@ -15,8 +15,8 @@ pub struct RatePhase {
     pub arrivals: u64,
 }
 
-/// The stretches of `moments` (seconds, in order, from 0 to below `ends_s`) in which the rate stays; one
-/// where no change differs from chance.
+/// Finds the stretches of `moments` in which the rate stays. Moments are in seconds, in order, from 0 to below
+/// `ends_s`. There is one stretch where no change differs from chance.
 ///
 /// Arrivals are counted in up to 120 equal bins of at least 20 on average. Among all ways of cutting these into
 /// stretches the one is taken with the least cost (Jackson et al., *An algorithm for optimal partitioning of data on an
@@ -45,8 +45,8 @@ pub fn rate_course(moments: &[f64], ends_s: f64) -> Vec<RatePhase> {
         .collect()
 }
 
-/// How much more neighbouring bins differ than Poisson counts of a level rate do, at least 1: the mean of
-/// (a − b)² ÷ (a + b), which hardly sees where the rate changes.
+/// Computes how much more neighbouring bins differ than Poisson counts of a level rate. It is the mean of
+/// (a − b)² ÷ (a + b), at least 1, which hardly sees where the rate changes.
 fn dispersion(counts: &[u64]) -> f64 {
     let pairs = counts.windows(2).filter(|pair| pair[0] + pair[1] > 0);
     let differences: Vec<f64> =

@@ -9,7 +9,7 @@ use crate::analysis::statistics::{mean, uniform_distance, variance};
 const MOST: usize = 100_000;
 /// Fewest gaps that show a shape.
 const FEWEST: usize = 30;
-/// A clock whose step is over this share of the mean gap does not tell the shape of gaps.
+/// Share of the mean gap that the step of a clock may have. A coarser clock does not tell the shape of gaps.
 const COARSE: f64 = 0.1;
 /// Gaps that vary less than this are a metronome's.
 const METRONOME_CV: f64 = 0.01;
@@ -40,13 +40,13 @@ pub struct GapFit {
     pub n: u64,
     /// Coefficient of variation of the gaps; absent of fewer than two.
     pub cv: Option<f64>,
-    /// Kolmogorov distance of the law from the gaps; absent where there are too few gaps, and of a metronome.
+    /// Kolmogorov distance of the law from the gaps. Absent where there are too few gaps, and of a metronome.
     pub distance: Option<f64>,
-    /// Step of the clock as a share of the mean gap, where it is too coarse to tell the shape.
+    /// Step of the clock as a share of the mean gap. Absent unless it is too coarse to tell the shape.
     pub coarse: Option<f64>,
 }
 
-/// Fits gaps, whose unit does not matter, recorded by a clock that steps by `step` of that unit.
+/// Fits gaps recorded by a clock that steps by `step`. Both have one unit, which does not matter.
 ///
 /// The exponential and the gamma of greatest likelihood are compared by their BIC; the shape k of the gamma is where
 /// ln k − ψ(k) = ln x̄ − mean ln x, which is monotone and bisected (Johnson, Kotz and Balakrishnan,

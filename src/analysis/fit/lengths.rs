@@ -81,7 +81,7 @@ fn bounds(distribution: &Distribution) -> (u32, u32) {
     }
 }
 
-/// Most values that are tried as a table by itself, and entries of the table that stands for more.
+/// Most values that are tried as a table by itself. `TABLE` is the number of entries of the table that stands for more.
 const FEW_VALUES: usize = 16;
 const TABLE: usize = 200;
 /// Share of a law that its bounds must keep: less is refused in a workload.
@@ -92,11 +92,12 @@ const KEPT: f64 = 0.001;
 pub struct LengthFit {
     /// Distribution that describes the token counts.
     pub distribution: Distribution,
-    /// The law with parameters that came nearest, where it was not near enough and a table stands in its place.
+    /// Nearest law with its parameters that was refused. It was not near enough, and a table stands in its place.
     pub refused: Option<RefusedLaw>,
     /// Values it was fitted to.
     pub n: u64,
-    /// Kolmogorov distance of the distribution from the values: the largest difference of the two shares below a count.
+    /// Kolmogorov distance of the distribution from the values. It is the largest difference of the two shares below a
+    /// count.
     pub distance: f64,
     /// Figures of the values.
     pub observed: LengthFigures,
@@ -113,7 +114,7 @@ pub struct RefusedLaw {
     pub distance: f64,
 }
 
-/// Tokens at the mean and at percentiles, a percentile being the smallest count that so large a share does not exceed.
+/// Tokens at the mean and at percentiles. A percentile is the smallest count that so large a share does not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LengthFigures {
     /// The mean.
@@ -298,8 +299,9 @@ impl ObservedLengths {
         self.times.chunks(each).filter_map(cell).collect()
     }
 
-    /// The largest distance of the distribution function from that of a law, `below(k)` being P(X ≤ k): the
-    /// Kolmogorov distance of two distributions on whole numbers, which is reached at a count that came or just before.
+    /// Returns the largest distance of the distribution function from that of a law. `below(k)` is P(X ≤ k) by the law.
+    /// This is the Kolmogorov distance of two distributions on whole numbers, which is reached at a count that came or
+    /// just before.
     pub(super) fn distance(&self, below: impl Fn(u32) -> f64) -> f64 {
         let (mut met, mut largest) = (0, 0.0_f64);
         for (count, times) in &self.times {
@@ -312,8 +314,8 @@ impl ObservedLengths {
         largest
     }
 
-    /// About `slices` values with weights that stand for all: every count by itself where there are no more, else the
-    /// means of slices of equally many values, which keep the mean of all.
+    /// Returns about `slices` values with weights that stand for all. Every count stands by itself where there are no
+    /// more. Else the values are the means of slices of equally many values, which keep the mean of all.
     pub(super) fn table(&self, slices: usize) -> (Vec<u32>, Vec<f64>) {
         if self.times.len() <= slices {
             return self.times.iter().map(|(count, times)| (*count, *times as f64)).unzip();

@@ -17,9 +17,9 @@ pub use lengths::{LengthFigures, LengthFit, fit_lengths};
 #[cfg(test)]
 mod tests;
 
-/// The Kolmogorov distance beyond which a law does not describe what it was fitted to: at no point may the share of
-/// values below it be off by more than one in twenty, or, of few values, by more than chance makes of a law that holds,
-/// 1.36/√n (5 %; Smirnov 1948).
+/// Returns the Kolmogorov distance beyond which a law does not describe its values. At no point may the share of values
+/// below it be off by more than one in twenty. Of few values it may be off by as much as chance makes of a law that
+/// holds, 1.36/√n (5 %; Smirnov 1948).
 pub fn distance_bar(n: usize) -> f64 {
     (1.36 / (n.max(1) as f64).sqrt()).max(0.05)
 }

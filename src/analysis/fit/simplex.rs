@@ -1,10 +1,11 @@
 //! The least value of a function of two numbers.
 
-/// Steps of the search; each shrinks the triangle by a third or so, and a hundred leave nothing of it.
+/// Most steps of the search. Each shrinks the triangle by a third or so, and a hundred leave nothing of it.
 const STEPS: usize = 200;
 
-/// Where `cost` is least, by the simplex method of Nelder and Mead (*The Computer Journal* 7, 1965, 308–313) with their
-/// coefficients 1, 2, ½, ½, from a triangle at `start` with sides `step`. An infinite cost is a wall.
+/// Finds where `cost` is least, by the simplex method of Nelder and Mead. The method (*The Computer Journal* 7, 1965,
+/// 308–313) has their coefficients 1, 2, ½, ½, and begins with a triangle at `start` with sides `step`. An infinite
+/// cost is a wall.
 pub(super) fn least(start: [f64; 2], step: [f64; 2], cost: impl Fn([f64; 2]) -> f64) -> [f64; 2] {
     let at = |point: [f64; 2]| (cost(point), point);
     let [x, y] = start;
@@ -36,7 +37,7 @@ pub(super) fn least(start: [f64; 2], step: [f64; 2], cost: impl Fn([f64; 2]) -> 
     triangle[0].1
 }
 
-/// The point on the line from `from` to `to` that is `share` of the way along.
+/// Returns the point that is `share` of the way from `from` to `to`. It lies on the line between them.
 fn along(from: [f64; 2], to: [f64; 2], share: f64) -> [f64; 2] {
     [from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])]
 }

@@ -108,7 +108,7 @@ fn a_coarse_clock_tells_no_shape() {
     assert_eq!(fit_gaps(&[1.0, 2.0], 1e-9).law, FittedGapLaw::Exponential);
 }
 
-/// Moments of a Poisson process with these rates, one after the other for 100 s each.
+/// Draws moments of a Poisson process with these rates. One follows the other, for 100 s each.
 fn moments(seed: u64, rates: &[f64]) -> Vec<f64> {
     let mut stream = RandomStream::named(seed, "course");
     let mut moments = Vec::new();

@@ -79,8 +79,8 @@ impl Measure {
 pub enum VerdictOutcome {
     /// The figures can be trusted, and the server kept up.
     Valid,
-    /// The figures can be trusted, and the server did not keep up: its queue grew, or it refused requests or let them
-    /// time out. That is an answer; latencies then depend on how long the run lasted.
+    /// The figures can be trusted, and the server did not keep up. Its queue grew, or it refused requests or let them
+    /// time out. That is an answer. Latencies then depend on how long the run lasted.
     Overloaded,
     /// The figures cannot be trusted.
     #[default]
@@ -103,7 +103,7 @@ impl VerdictOutcome {
     }
 }
 
-/// Whether the figures of a run can be trusted and the server kept up, and if not, why.
+/// Judgement on whether a run's figures can be trusted and its server kept up. It says why, if not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
@@ -113,7 +113,7 @@ pub struct Verdict {
     pub valid: bool,
     /// Why it is not VALID: what the failed tests say.
     pub reasons: Vec<Reason>,
-    /// Every check of the run, those that passed and those that could not be tested included.
+    /// Every check of the run. Those that passed and those that could not be tested are included.
     pub checks: Vec<Check>,
 }
 
@@ -123,9 +123,10 @@ pub struct Verdict {
 pub struct Reason {
     /// The rule that was broken.
     pub rule: Rule,
-    /// Outcome that this makes of the run: OVERLOADED where the server is to blame, and INVALID otherwise.
+    /// Outcome that this makes of the run. It is OVERLOADED where the server is to blame, and INVALID otherwise.
     pub outcome: VerdictOutcome,
-    /// Numbers of the runs that broke it, none where all together did; absent unless runs repeat one another.
+    /// Numbers of the runs that broke the rule. The list is empty where all together did. Absent unless runs repeat one
+    /// another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<u64>>,
     /// Finding in words, with the figures of the first of several runs, and the limit.
@@ -169,7 +170,7 @@ pub enum Rule {
     StreamsWhole,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,
-    /// X = N ÷ (R + Z) holds between the users of a closed loop, their requests and their think times.
+    /// X = N ÷ (R + Z) holds in a closed loop. It binds its users, their requests and their think times.
     InteractiveLaw,
     /// The tokens of the chunks are those of the server's `usage`.
     TokenIdentity,

@@ -23,15 +23,16 @@ pub enum FindingKind {
     Interrupted,
     /// The log has no last line.
     CutOff,
-    /// Requests do not end well again after a spike of the load, for clients keep up the overload.
+    /// Requests do not end well again after a spike of the load. Clients keep up the overload.
     Metastable,
-    /// Requests do not end well again after a spike, and clients send no more than before.
+    /// Requests do not end well again after a spike. Clients send no more than before.
     NotRecovered,
     /// Requests were still running when the drain limit ended.
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
-    /// Requests waited before a retry for as long as the server asked, longer than their clients do by themselves.
+    /// Requests waited before a retry for as long as the server asked. That is longer than their clients wait by
+    /// themselves.
     AskedWaits,
     /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
     ClientLate,
@@ -79,13 +80,13 @@ pub enum FindingKind {
     WorseUnderLoad,
     /// Answers in conversations had no text, and the next turn repeated an empty one.
     EmptyTurns,
-    /// Answers do not have the requested form, or were cut off before they could have it.
+    /// Answers lack the requested form, or were cut off before they could have it.
     WrongForms,
     /// Requests opened their own connections.
     ColdConnections,
     /// A requested metrics page could not be read, or not all the time.
     PageUnread,
-    /// A total of the server went back inside the window: it was started anew, or there are several.
+    /// A total of the server went back inside the window. The server was started anew, or there are several.
     ServerRestarted,
     /// The key-value cache was full, and requests were put back for want of it.
     CacheFull,

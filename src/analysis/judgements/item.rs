@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::analysis::slo::judgement::Status;
 
-/// Whether a result was measured and reported so that it can be trusted, item by item.
+/// Checklist of how a result was measured and reported. It says, item by item, whether that was done so that the result
+/// can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Checklist {
@@ -46,7 +47,7 @@ fn in_item_words<S: Serializer>(standing: &Status, serializer: S) -> Result<S::O
 pub enum ChecklistRule {
     /// Prompts and answers have lengths like production: they vary, and not all prompts are short.
     Lengths,
-    /// Requests arrive at random or as in a trace, not evenly and not all at once.
+    /// Requests arrive at random or as in a trace. They arrive neither evenly nor all at once.
     Arrivals,
     /// No request waits for the answer to another before it is sent.
     OpenLoop,

@@ -22,7 +22,7 @@ pub struct Alias {
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub same_as: Option<Metric>,
-    /// The figure itself, where no metric of this program is the same; absent without a sample.
+    /// The figure itself, where no metric of this program is the same. Absent without a sample.
     pub latency: Option<LatencyRow>,
 }
 

@@ -15,14 +15,14 @@ const TAIL: [f64; 8] = [0.99, 0.995, 0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0]
 pub struct LatencyCurve {
     /// Samples; tokens for `itl`.
     pub n: u64,
-    /// Shares of the samples, between 0 and 1, with the milliseconds that they are at most, ascending.
-    /// Requests that were cut off count with the most that they can have taken; where there is no such most,
-    /// it ends.
+    /// Shares of the samples with the milliseconds that they are at most, ascending. A share lies between 0 and 1.
+    /// Requests that were cut off count with the most that they can have taken; where there is no such most, it ends.
     pub points: Vec<(f64, f64)>,
 }
 
 impl LatencyCurve {
-    /// Curve of a latency of which each request has one; `None` without a sample of which anything is known.
+    /// Returns the curve of a latency of which each request has one. `None` without a sample of which anything is
+    /// known.
     pub fn new(log: &RunLog, metric: Metric) -> Option<Self> {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         let figures = measured.filter_map(|record| latency_of(log, &record).get(metric));
@@ -31,7 +31,7 @@ impl LatencyCurve {
         Self::through(sample.len(), at_most)
     }
 
-    /// Curve of the gaps between tokens; it ends where those in which answers were cut off may lie.
+    /// Returns the curve of the gaps between tokens. It ends where the gaps in which answers were cut off may lie.
     pub fn of_gaps(gaps: &TokenGaps) -> Option<Self> {
         Self::through(gaps.count(), |share| Some((share, gaps.at_share(share)?)))
     }
@@ -44,7 +44,7 @@ impl LatencyCurve {
     }
 }
 
-/// The shortest gap that counts as one, milliseconds: those of tokens that shared a read are shorter.
+/// The shortest gap that counts as one, milliseconds. Those of tokens that shared a read are shorter.
 const SHORTEST_MS: f64 = 0.01;
 /// Bars that a power of ten may be cut into, the finest first.
 const BARS_OF_A_DECADE: [u32; 4] = [40, 20, 10, 5];
@@ -84,21 +84,22 @@ impl TokenGaps {
         self.0.len()
     }
 
-    /// How many of them are silences in which answers were cut off: nobody knows how much longer they would have been.
+    /// Number of gaps that are silences in which answers were cut off. Nobody knows how much longer they would have
+    /// been.
     pub fn open(&self) -> u64 {
         self.0.censored()
     }
 
-    /// The milliseconds that a share of the gaps, between 0 and 1, are at most; 0 where these are too short to be
-    /// measured, and `None` where some of them were cut off, or may be longer than one that was.
+    /// Returns the milliseconds that a share of the gaps are at most. The share lies between 0 and 1. 0 where these
+    /// gaps are too short to be measured. `None` where some of them were cut off, or may be longer than one that was.
     pub fn at_share(&self, share: f64) -> Option<f64> {
         let known = self.0.quantile(share)?.exact()?;
         Some(if known < SHORTEST_MS { 0.0 } else { known })
     }
 
-    /// The bars from the shortest gap to the longest, those without a gap left out; each a like share of a power of ten
-    /// wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of
-    /// the length that it had reached.
+    /// Returns the bars from the shortest gap to the longest, without empty ones. Each is a like share of a power of
+    /// ten wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of the
+    /// length that it had reached.
     pub fn bars(&self) -> Vec<GapBar> {
         let tiny = GapBar { from_ms: 0.0, to_ms: SHORTEST_MS, count: self.shorter_than(SHORTEST_MS) };
         let mut bars: Vec<GapBar> = (tiny.count > 0).then_some(tiny).into_iter().collect();
@@ -154,8 +155,8 @@ mod tests {
         assert_eq!(LatencyCurve::new(&run(1_000, Vec::new()), Metric::Ttft), None);
     }
 
-    /// Nine gaps of 10 ms and a silence of 2 s that a time limit ended: of the tenth nothing is known but
-    /// that it is longer.
+    /// Nine gaps of 10 ms and a silence of 2 s. A time limit ended the silence: of the tenth nothing is known but that
+    /// it is longer.
     #[test]
     fn that_of_gaps_ends_before_those_that_were_cut_off() {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
@@ -203,7 +204,7 @@ mod tests {
         assert!(TokenGaps::from_log(&run(1_000, vec![record(0).whole_answer(5, 1).build()])).is_none());
     }
 
-    /// Tokens that shared a read have no gap between them, not one of 10 µs; what was cut off is no longest gap.
+    /// Tokens that shared a read have no gap between them, not one of 10 µs. What was cut off is no longest gap.
     #[test]
     fn gaps_too_short_are_none_and_those_cut_off_have_no_length() {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
@@ -218,7 +219,7 @@ mod tests {
         assert!(bars[2].from_ms <= 2_000.0 && bars[2].to_ms > 2_000.0);
     }
 
-    /// Gaps of 10 ms, one of 500 ms, and one that was cut off after 150 ms: it may have been longer than that or not.
+    /// Gaps of 10 ms, one of 500 ms, and one cut off after 150 ms. That one may have been longer than 500 ms or not.
     #[test]
     fn nothing_is_known_from_the_shortest_cut_off_gap_on() {
         let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 150 ms");

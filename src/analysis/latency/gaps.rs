@@ -21,8 +21,8 @@ const STALL_FACTOR: u64 = 5;
 pub(crate) struct Gaps {
     /// Gap of each chunk, as one of one token.
     chunk: Tally,
-    /// Gap per token; filled from the first chunk on that carries not exactly one token, because until then it says the
-    /// same as `chunk`.
+    /// Gap per token, filled from the first chunk that carries not exactly one token. Until then it says the same as
+    /// `chunk`.
     token: Option<Tally>,
     /// Silences in which answers were cut off.
     open: Vec<OpenGap>,
@@ -31,8 +31,8 @@ pub(crate) struct Gaps {
     scratch: Vec<u64>,
 }
 
-/// Long silences inside answers: gaps over the larger of 100 ms and five times the request's median gap. One in which
-/// an answer was cut off counts with the length that it had reached.
+/// Long silences inside answers. They are gaps over the larger of 100 ms and five times the request's median gap. One
+/// in which an answer was cut off counts with the length that it had reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stalls {
@@ -54,7 +54,7 @@ pub(crate) struct Received<'a> {
     waited_until: Option<Timestamp>,
 }
 
-/// A silence in which an answer was cut off, milliseconds: nobody knows how long it would have gone on.
+/// A silence in which an answer was cut off, milliseconds. Nobody knows how long it would have gone on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct OpenGap {
     /// Time since the last chunk.
@@ -72,7 +72,8 @@ impl<'a> Received<'a> {
         (record.outcome == Outcome::Completed || cut_off).then_some(Self { chunks: &record.chunks, waited_until })
     }
 
-    /// The silence in which it was cut off, where that is a stall already, by the median of its other gaps.
+    /// Returns the silence in which it was cut off, where that is a stall already. The median of its other gaps says
+    /// so.
     ///
     /// A shorter one is the ordinary wait for the next token, which the run's end or a limit on the whole answer cut
     /// somewhere: it bounds nothing from above and says nothing of long gaps, and counted as "at least" it would hide
@@ -169,7 +170,7 @@ fn stall_bar(gaps: &mut [u64]) -> u64 {
     nanos(SHORTEST_STALL).max(median(gaps).saturating_mul(STALL_FACTOR))
 }
 
-/// The median of a list that is not empty, the mean of the middle two for an even count; 0 for an empty one.
+/// Returns the median of a list. It is the mean of the middle two for an even count. 0 for an empty list.
 fn median(values: &mut [u64]) -> u64 {
     let middle = values.len() / 2;
     if values.is_empty() {
@@ -202,7 +203,7 @@ mod tests {
         gaps_of(answers.iter().map(|chunks| record(0).chunks(chunks)))
     }
 
-    /// An answer with these chunks, asked for ten tokens more, that was cut off at `until`.
+    /// An answer with these chunks that was cut off at `until`. It was asked for ten tokens more.
     fn cut_off(chunks: &[(u64, u32)], until: u64) -> RecordBuilder {
         let failure = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s allowed");
         record(0).chunks(chunks).asked(100).failed(until, failure)

@@ -14,22 +14,22 @@ const Z: f64 = 1.959_963_984_540_054;
 /// How close a figure should be known: within a tenth of itself.
 const CLOSE: f64 = 0.1;
 
-/// Fewest correlation times of the number in flight for any interval: of calm windows of fewer, a queue or a
-/// nearly full server (M/M/32 with 500 requests; 95 % of the limit of an A10G, a minute) made intervals of
-/// TTFT and e2e that held the truth in a third of the runs.
+/// Fewest correlation times of the number in flight for any interval. Of calm windows of fewer, a queue or a nearly
+/// full server (M/M/32 with 500 requests; 95 % of the limit of an A10G, a minute) made intervals of TTFT and e2e that
+/// held the truth in a third of the runs.
 const LEAST_IN_FLIGHT: f64 = 10.0;
 
-/// Correlation times of that number in a window that tells all of what a queue does: of fewer, as large a share of the
-/// samples counts for the upper end. M/M/16 and M/M/32 at 70 to 90 % load, of which windows of 10 to 35 are shown, held
-/// the truth in 77 to 89 % of those without it.
+/// Correlation times of the number in flight in a long enough window. It tells all of what a queue does. Of fewer, as
+/// large a share of the samples counts for the upper end. M/M/16 and M/M/32 at 70 to 90 % load, of which windows of 10
+/// to 35 are shown, held the truth in 77 to 89 % of those without it.
 const ENOUGH_IN_FLIGHT: f64 = 30.0;
 
-/// Correlation time of tokens as a multiple of that of requests: long answers, in which more time passes,
-/// have most of them.
+/// Correlation time of tokens as a multiple of that of requests. Long answers, in which more time passes, have most of
+/// the tokens.
 const OF_TOKENS: f64 = 1.5;
 
-/// Gives every percentile of `row` its interval, from the least that each of its values can be, in order of
-/// arrival, and how many requests each `found` in flight.
+/// Gives every percentile of `row` its interval. The `values` are the least that each can be, in order of arrival, and
+/// each request `found` so many in flight.
 ///
 /// The share of requests at or below a percentile is a mean of zeros and ones, and how sure it is follows from how many
 /// independent requests they are worth: their number ÷ their correlation time ([`Memory`]), the longer of that of their
@@ -88,7 +88,7 @@ struct Excess {
     design: f64,
 }
 
-/// Samples of each request: how many there are, and how many of them are at or below each of some bounds.
+/// Samples of each request, and how many of them are at or below each bound.
 struct Counts {
     samples: Vec<u32>,
     at_most: Vec<Vec<u32>>,
@@ -109,7 +109,8 @@ impl Counts {
         self.at_most.iter_mut().zip(at_most).for_each(|(all, one)| all.push(one));
     }
 
-    /// Samples that each request has at or below the bound in this `place` beyond the share of all.
+    /// Returns each request's samples at or below a bound beyond the share of all. The bound is the one in this
+    /// `place`.
     ///
     /// Samples of one request are alike too: the variance of it is as many times that of independent samples
     /// as the number of samples counts too much (the design effect of clusters: Kish, *Survey Sampling*,
@@ -128,13 +129,13 @@ impl Counts {
 }
 
 impl LatencyRow {
-    /// The percentiles, those that were asked for behind the usual ones: each at the least that it can be.
+    /// Returns the percentiles, each at the least that it can be. Those that were asked for come behind the usual ones.
     fn bounds(&self) -> Vec<f64> {
         self.percentiles.iter().chain(&self.asked).map(|percentile| percentile.figure.at_least()).collect()
     }
 
-    /// Adds the intervals of samples of so many requests, which `found` others in flight, by the `memory`
-    /// that they show or by that of the number `in_flight`, and what the samples have of it.
+    /// Adds the intervals of samples of so many requests, which `found` others in flight. It goes by the `memory` that
+    /// they show or by that of the number `in_flight`, and by what the samples have of it.
     fn add(
         &mut self,
         sample: &Sample,
@@ -172,8 +173,8 @@ impl LatencyRow {
         }
     }
 
-    /// Sets what is known of each percentile, in the same order: so many `requests` are worth the samples
-    /// that `effective` gives for its place.
+    /// Sets what is known of each percentile, in the same order. So many `requests` are worth the samples that
+    /// `effective` gives for its place.
     fn know(&mut self, sample: &Sample, requests: u64, effective: impl Fn(usize) -> Option<Effective>) {
         for (place, percentile) in self.percentiles.iter_mut().chain(&mut self.asked).enumerate() {
             if let Some(effective) = effective(place) {
@@ -182,8 +183,8 @@ impl LatencyRow {
         }
     }
 
-    /// Takes the intervals away where the window holds fewer than 20 of the correlation times of this
-    /// latency, or of another of the same requests, in whose numbers both are given.
+    /// Takes the intervals away where the window holds fewer than 20 correlation times. They are those of this latency,
+    /// or of another of the same requests, in whose numbers both are given.
     pub(super) fn lose_unseen(&mut self, correlation_times: Option<f64>) {
         if correlation_times.is_none_or(|times| times < LEAST_EFFECTIVE) {
             self.lose(None);
@@ -226,8 +227,9 @@ impl Percentile {
         self.requests_for_ten_percent = self.needed(p, sample, effective, requests);
     }
 
-    /// How many requests would bring a 95 % interval within a tenth of the figure: p(1 − p)·(z/Δ)² effective samples, Δ
-    /// the share of the samples within a tenth on one side, on average. `None` where none lie there.
+    /// Returns the requests that bring a 95 % interval within a tenth of the figure. That takes p(1 − p)·(z/Δ)²
+    /// effective samples, Δ the share of the samples within a tenth on one side, on average. `None` where none lie
+    /// there.
     fn needed(&self, p: f64, sample: &Sample, effective: Effective, requests: u64) -> Option<u64> {
         let value = self.figure.exact().filter(|&value| value > 0.0)?;
         let [below, above] = [1.0 - CLOSE, 1.0 + CLOSE].map(|times| sample.share_at_most(value * times));
@@ -238,8 +240,8 @@ impl Percentile {
     }
 }
 
-/// Whether neighbours are alike beyond chance: von Neumann's ratio of the ranks (Bartels, *JASA* 77, 1982), one-sided
-/// at 1 %. `None` for fewer than 20 requests, or where all are alike.
+/// Whether neighbours are alike beyond chance. The test is von Neumann's ratio of the ranks (Bartels, *JASA* 77, 1982),
+/// one-sided at 1 %. `None` for fewer than 20 requests, or where all are alike.
 pub(crate) fn are_dependent(values: &[f64]) -> Option<bool> {
     if values.len() < FEWEST_ALIKE {
         return None;
@@ -270,7 +272,8 @@ mod tests {
         LatencyRow::in_order(values).unwrap()
     }
 
-    /// How many of `seeds` runs have an interval of the median, and how many of these hold the true one.
+    /// Counts the runs with an interval of the median, and those that hold the truth. There are as many runs as
+    /// `seeds`.
     fn shown_and_covered(seeds: u64, n: usize, memory: f64) -> (u32, u32) {
         let (mut shown, mut covered) = (0, 0);
         for seed in 0..seeds {
@@ -325,7 +328,8 @@ mod tests {
         assert_eq!((few.correlation_times, few.percentile(Quantile::P50).effective_samples), (None, None));
     }
 
-    /// 2,000 requests that are worth a few: no percentile of them is without a mark, and none is too few by number.
+    /// A sample of 2,000 requests that are worth a few. No percentile of them is without a mark, and none is too few by
+    /// number.
     #[test]
     fn requests_that_are_worth_few_independent_ones_are_marked() {
         let marks = |memory| row(&requests(1, 2_000, memory)).percentiles.map(|percentile| percentile.mark);
@@ -334,7 +338,7 @@ mod tests {
         assert_eq!(marks(0.997)[..4], [indicative; 4]);
     }
 
-    /// One request of ten gaps says no more than one gap where its gaps are alike.
+    /// One request of ten alike gaps says no more than one gap.
     #[test]
     fn gaps_of_one_answer_are_not_ten_samples() {
         let answers: Vec<Vec<f64>> = requests(4, 500, 0.0).into_iter().map(|gap| vec![gap; 10]).collect();
@@ -346,7 +350,7 @@ mod tests {
         assert!((of(&gaps) / of(&single) - 1.0).abs() < 0.35, "{} {}", of(&gaps), of(&single));
     }
 
-    /// Independent requests with a log-normal latency: the density at the p95 gives 429 for ±10 %.
+    /// Independent requests with a log-normal latency. The density at the p95 gives 429 for ±10 %.
     #[test]
     fn the_requests_for_a_tenth_follow_from_the_density() {
         let needed = |seed| row(&requests(seed, 4_000, 0.0)).percentile(Quantile::P95).requests_for_ten_percent;

@@ -26,12 +26,12 @@ pub struct LatencyRow {
     pub percentiles: [Percentile; 5],
     /// Percentiles that the user asked for, ascending; empty where none were asked for.
     pub asked: Vec<Percentile>,
-    /// Whether requests that follow one another are alike beyond chance; absent where there are too few to tell, and
+    /// Whether requests that follow one another are alike beyond chance. Absent where there are too few to tell, and
     /// for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
-    /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
-    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight,
-    /// and ten are enough. Absent where there are too few requests to tell.
+    /// Length of the window in correlation times of the requests, cautiously judged. With fewer than 20 it is too short
+    /// for an interval. Of a pace of tokens, where the rate is even, that of the number in flight, and ten are enough.
+    /// Absent where there are too few requests to tell.
     pub correlation_times: Option<f64>,
 }
 
@@ -42,26 +42,26 @@ pub struct Percentile {
     pub quantile: Quantile,
     /// Value of the percentile, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
-    /// 95 % interval, milliseconds, which respects that requests depend on one another: never narrower than the window
-    /// bears out. A side is `None` where nothing bounds it.
+    /// 95 % interval, milliseconds, which respects that requests depend on one another. It is never narrower than the
+    /// window bears out. A side is `None` where nothing bounds it.
     pub interval: (Option<f64>, Option<f64>),
-    /// How many independent samples tell as much of it as these; absent where there are too few to tell.
+    /// Number of independent samples that tell as much of it as these. Absent where there are too few to tell.
     pub effective_samples: Option<f64>,
     /// Why a side of the interval, or all of it, is missing.
     pub unresolvable: Option<Unresolvable>,
-    /// About how many requests would tell it within a tenth of itself, by the correlation time of these; absent where
-    /// that cannot be estimated.
+    /// Approximate number of requests that would tell it within a tenth of itself. It follows from the correlation time
+    /// of these. Absent where that cannot be estimated.
     pub requests_for_ten_percent: Option<u64>,
-    /// About how many requests would give its interval both ends; absent where it has both, or that cannot be
-    /// estimated.
+    /// Approximate number of requests that would give its interval both ends. Absent where it has both, or that cannot
+    /// be estimated.
     pub requests_for_both_ends: Option<u64>,
     /// A reservation, when samples are few.
     pub mark: Option<SampleWarning>,
 }
 
 impl LatencyRow {
-    /// Describes a sample by the usual percentiles and those that the user asked for, in percent; `None` for
-    /// an empty one.
+    /// Describes a sample by the usual percentiles and those that the user asked for. The latter are in percent. `None`
+    /// for an empty sample.
     pub(crate) fn new(sample: &Sample, percents: &[f64]) -> Option<Self> {
         let [p50, p90, p95, p99, p999] = Quantile::ALL.map(|quantile| Percentile::new(quantile, sample));
         let quantiles: BTreeSet<_> = percents.iter().copied().map(Quantile::from_percent).collect();
@@ -79,7 +79,7 @@ impl LatencyRow {
         })
     }
 
-    /// The percentile that a statistic is; `None` where it is none, or was not asked for.
+    /// Returns the percentile that a statistic is. `None` where it is none, or was not asked for.
     pub fn at(&self, statistic: Statistic) -> Option<&Percentile> {
         match statistic {
             Statistic::Percentile(quantile) => self.shown().find(|shown| shown.quantile == quantile),
@@ -108,7 +108,7 @@ impl LatencyRow {
         }
     }
 
-    /// How far the tail lies from the middle: p99 / p50, when both are known and p50 is not zero.
+    /// Returns the distance of the tail from the middle, p99 / p50. `None` unless both are known and p50 is not zero.
     pub fn p99_over_p50(&self) -> Option<f64> {
         let exact = |quantile| self.percentile(quantile).figure.exact();
         let middle = exact(Quantile::P50).filter(|&middle| middle > 0.0)?;
@@ -117,7 +117,7 @@ impl LatencyRow {
 }
 
 impl Percentile {
-    /// The percentile of a sample, so far without an interval; `None` where there is no sample.
+    /// Returns the percentile of a sample, so far without an interval. `None` where there is no sample.
     fn new(quantile: Quantile, sample: &Sample) -> Option<Self> {
         Some(Self {
             quantile,
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((ratio(&[0.0; 3]), ratio(&[0.0, 0.0, 9.0])), (None, None));
     }
 
-    /// Answers that were cut off after 40 and 60 ms have no upper bound of the times.
+    /// Answers cut off after 40 and 60 ms have no upper bound of the times.
     #[test]
     fn what_is_known_only_within_bounds_is_stored_with_them() {
         let row = LatencyRow::new(&Sample::new(vec![10.0]).and_at_least([40.0, 60.0]), &[]).unwrap();

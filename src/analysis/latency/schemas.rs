@@ -27,7 +27,7 @@ struct Row {
     min_ms: Option<f64>,
     /// The least that it can be, where it is not known.
     min_at_least_ms: Option<f64>,
-    /// The most that it can be, where it is not known and there is a most.
+    /// The most that it can be. Null where it is known, or there is no most.
     min_at_most_ms: Option<f64>,
     /// The median.
     p50: Percentile,
@@ -43,15 +43,15 @@ struct Row {
     max_ms: Option<f64>,
     /// The least that it can be, where it is not known.
     max_at_least_ms: Option<f64>,
-    /// The most that it can be, where it is not known and there is a most.
+    /// The most that it can be. Null where it is known, or there is no most.
     max_at_most_ms: Option<f64>,
-    /// How far the tail lies from the middle; null where either is not known, or the median is 0.
+    /// Distance of the tail from the middle. Null where either is not known, or the median is 0.
     p99_over_p50: Option<f64>,
-    /// Whether successive requests are correlated; null if there are too few of them, and for tokens and chunks.
+    /// Whether successive requests are correlated. Null if there are too few of them, and for tokens and chunks.
     dependent: Option<bool>,
-    /// How many times the requests' correlation time, cautiously judged, fits into the window: with fewer than 20 it is
-    /// too short for an interval. Of a pace of tokens, where the rate is even, that of the number in flight,
-    /// and ten are enough. Null where there are too few requests to tell.
+    /// Length of the window in correlation times of the requests, cautiously judged. With fewer than 20 it is too short
+    /// for an interval. Of a pace of tokens, where the rate is even, that of the number in flight, and ten are enough.
+    /// Null where there are too few requests to tell.
     correlation_times: Option<f64>,
 }
 
@@ -62,20 +62,20 @@ struct PercentileFields {
     value_ms: Option<f64>,
     /// The least that it can be, where it is not known.
     at_least_ms: Option<f64>,
-    /// The most that it can be, where it is not known and there is a most.
+    /// The most that it can be. Null where it is known, or there is no most.
     at_most_ms: Option<f64>,
-    /// Lower end of the 95 % interval, which respects that requests depend on one another; null where nothing
-    /// bounds it.
+    /// Lower end of the 95 % interval. It respects that requests depend on one another. Null where nothing bounds it.
     interval_low_ms: Option<f64>,
     /// Upper end of the interval.
     interval_high_ms: Option<f64>,
-    /// How many independent samples tell as much of it as these; null where there are too few to tell.
+    /// Number of independent samples that tell as much of it as these. Null where there are too few to tell.
     effective_samples: Option<f64>,
     /// Why an end of the interval is missing; null where both are there.
     unresolvable: Option<Unresolvable>,
-    /// About how many requests would tell it within a tenth of itself; null where that cannot be estimated.
+    /// Approximate number of requests that would tell it within a tenth of itself. Null where that cannot be estimated.
     requests_for_ten_percent: Option<u64>,
-    /// About how many requests would give the interval both ends; null where it has both, or that cannot be estimated.
+    /// Approximate number of requests that would give the interval both ends. Null where it has both, or that cannot be
+    /// estimated.
     requests_for_both_ends: Option<u64>,
     /// A reservation, when samples are few.
     mark: Option<SampleWarning>,

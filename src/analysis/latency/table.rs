@@ -94,12 +94,13 @@ impl LatencyTable {
 }
 
 impl LatencyRow {
-    /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
+    /// Describes a latency of which each request has one. The requests are in order of arrival. `None` without any.
     pub fn in_order(values: &[f64]) -> Option<Self> {
         in_order(values.iter().map(|value| (Figure::Exact(*value), 0)), &[], None)
     }
 
-    /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
+    /// Describes the gaps inside answers, of each answer its own. The answers are in order of arrival. `None` without
+    /// any.
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::new(&sample, &[])?;
@@ -110,7 +111,7 @@ impl LatencyRow {
     }
 }
 
-/// Latencies of the requests that had no end when the log was cut off: each is at least nothing.
+/// Returns the latencies of requests that had no end when the log was cut off. Each is at least nothing.
 fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = (Figure, u32)> {
     let has_one = matches!(metric, Metric::Ttft | Metric::TtftFromSend | Metric::E2e | Metric::E2eFromSend);
     std::iter::repeat_n((Figure::AtLeast(0.0), 0), if has_one { observed.window.in_flight as usize } else { 0 })
@@ -121,7 +122,8 @@ fn of_metric(in_flight: Option<Occupancy>, metric: Metric) -> Option<Occupancy> 
     in_flight.map(|in_flight| if metric.is_pace() { in_flight.of_pace(1.0) } else { in_flight })
 }
 
-/// The figures of a latency that each request has one of, in order of arrival, with how many it found in flight.
+/// Returns the figures of a latency of which each request has one. They are in order of arrival, each with how many its
+/// request found in flight.
 fn figures<'r, 'a: 'r>(
     requests: impl Iterator<Item = &'r Measured<'a>>,
     metric: Metric,
@@ -129,7 +131,8 @@ fn figures<'r, 'a: 'r>(
     requests.filter_map(move |request| Some((request.latency().get(metric)?, request.found)))
 }
 
-/// The row of one figure a request, in order of arrival, with whether those that follow one another are alike.
+/// Returns the row of one figure a request, in order of arrival. It says whether requests that follow one another are
+/// alike.
 fn in_order(
     figures: impl Iterator<Item = (Figure, u32)>,
     asked: &[f64],
@@ -140,8 +143,8 @@ fn in_order(
     Some(row)
 }
 
-/// The row of one figure a request, in order of arrival, with the percentiles that the user asked for, in
-/// percent; `None` without one.
+/// Returns the row of one figure a request, in order of arrival. It has the percentiles that the user asked for, in
+/// percent. `None` without a figure.
 pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
     row_and_values(figures.map(|figure| (figure, 0)), asked, None).map(|(row, _)| row)
 }
@@ -163,7 +166,8 @@ fn row_and_values(
 /// Hands out the samples of an answer, each with how many it stands for.
 type SamplesOf = fn(Received<'_>, &mut dyn FnMut(f64, u32));
 
-/// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
+/// Returns the row of what lies between the chunks of `answers`. They are the gaps of each, with the samples that one
+/// stands for.
 fn of_answers<'r>(
     sample: &Sample,
     asked: &[f64],

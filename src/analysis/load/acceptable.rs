@@ -42,8 +42,9 @@ fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
     Some(in_slo && matches!(request.record().validity, None | Some(Validity::Valid)))
 }
 
-/// Why the golden prompts let no answer count: fewer of them, or of one slice of them, passed than an objective on
-/// `check_pass_rate` demands, by the rate that the objective is judged by. Without such an objective they bar nothing.
+/// Returns the reason why the golden prompts let no answer count. Fewer of them, or of one slice of them, passed than
+/// an objective on `check_pass_rate` demands, by the rate that the objective is judged by. Without such an objective
+/// they bar nothing.
 fn barred_by_quality(quality: Option<&Quality>, objectives: &[Objective]) -> Option<String> {
     let quality = quality?;
     let missed = |demand: &Objective| {
@@ -70,7 +71,7 @@ mod tests {
     use crate::record::{CheckRecord, CheckResult, DeploymentFacts, Failure, FailureKind, RunLog, Shard, Validity};
     use crate::workload::{Expectation, GoldenCheck, Priority, ShapeFault, Slo};
 
-    /// Ten seconds of eight requests on four GPUs at 9 an hour, a hundredth of a unit each second: two are too
+    /// Ten seconds of eight requests on four GPUs at 9 an hour. That is a hundredth of a unit each second. Two are too
     /// late for their SLO, one fails, one is of another form and one cut at its longest length. Three are left.
     fn run_of_eight() -> RunLog {
         eight(|i| {
@@ -207,7 +208,8 @@ mod tests {
         assert!(near(figure(&barred, "cost_per_answer"), 0.1 / 7.0));
     }
 
-    /// TTFT of an answer that is not streamed cannot be measured, and so not whether it is acceptable.
+    /// TTFT of an answer that is not streamed cannot be measured. Whether the answer is acceptable cannot be told
+    /// either.
     #[test]
     fn what_cannot_be_measured_leaves_it_open() {
         let mut log = run_of_eight();

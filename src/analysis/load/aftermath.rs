@@ -7,22 +7,22 @@ use crate::analysis::requests::{Measured, Observed};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RunHeader};
 
-/// A run has recovered when the share of requests that end well is at least this part of that before the
-/// spike (a choice; a load within capacity loses next to nothing).
+/// Least share of requests ending well, relative to before the spike, that counts as recovered. It is a choice: a load
+/// within capacity loses next to nothing.
 const BACK: f64 = 0.9;
-/// The part of the time after the spike that says whether a run has recovered: its end.
+/// Share of the time after the spike that says whether a run has recovered. It is the end of that time.
 const LAST: f64 = 0.25;
-/// Fewest requests on average in a part of the course, before the spike and in the last part of the time
-/// after it: a share of fewer says little.
+/// Fewest requests on average in a part of the course. The same holds before the spike and in the last part of the time
+/// after it. A share of fewer says little.
 const FEWEST: f64 = 50.0;
 /// Most parts of the course.
 const PARTS: f64 = 30.0;
-/// Clients amplify the load after the spike where they send this many times as much for each request as
-/// before it (a choice).
+/// Least factor by which amplifying clients send more for each request after the spike. It compares with what they sent
+/// before the spike. It is a choice.
 const AMPLIFIED: f64 = 1.1;
 
-/// Goodput recovery: how requests fared before the only burst of the load, in it and after it, where clients
-/// have a declared behaviour or a time limit that may end within the run.
+/// Goodput recovery after the only burst of the load. It says how requests fared before the burst, in it and after it,
+/// where clients have a declared behaviour or a time limit that may end within the run.
 ///
 /// A metastable failure outlasts its trigger: the load is back and goodput is not, because retries, or work for clients
 /// that have gone, keep up the overload (Bronson et al., *Metastable Failures in Distributed Systems*, `HotOS` 2021).
@@ -35,17 +35,17 @@ pub struct SpikeAftermath {
     pub spike: GoodputStretch,
     /// The last quarter of the window's time after it.
     pub after: GoodputStretch,
-    /// Whether the share of requests that end well is back: that of `after` is at least 90 % of that of
+    /// Whether the share of requests that end well is back. It is where that of `after` is at least 90 % of that of
     /// `before`. Absent where too few requests come in `after` to tell.
     pub recovered: Option<bool>,
-    /// Seconds from the end of the spike until that share was back to stay, to the end of the last part of
-    /// `course` in which it was lower; absent: it never was, or nobody can tell.
+    /// Seconds from the end of the spike until that share was back to stay. They last to the end of the last part of
+    /// `course` in which it was lower. Absent where it never was, or nobody can tell.
     pub recovery_s: Option<f64>,
     /// The window in equal parts.
     pub course: Vec<GoodputStretch>,
 }
 
-/// A stretch of the window: what was offered, what that made clients send, and how it ended.
+/// A stretch of the window. It says what was offered, what that made clients send, and how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoodputStretch {
@@ -57,7 +57,7 @@ pub struct GoodputStretch {
     pub offered_per_s: f64,
     /// Attempts sent in it, the first ones, retries and hedges, per second.
     pub attempts_per_s: f64,
-    /// Requests scheduled in it that ended well, per second: completed within their SLO, where they have one.
+    /// Requests scheduled in it that ended well, per second. They completed within their SLO, where they have one.
     pub ended_well_per_s: f64,
 }
 
@@ -67,7 +67,7 @@ impl GoodputStretch {
         (self.offered_per_s > 0.0).then(|| self.attempts_per_s / self.offered_per_s)
     }
 
-    /// The share of its requests that ended well, 0 to 1; absent where there was none.
+    /// Returns the share of its requests that ended well, 0 to 1. Absent where there was none.
     pub fn good_share(&self) -> Option<f64> {
         (self.offered_per_s > 0.0).then(|| self.ended_well_per_s / self.offered_per_s)
     }
@@ -88,7 +88,7 @@ impl GoodputStretch {
 }
 
 impl SpikeAftermath {
-    /// Whether clients send clearly more for each request after the spike than before it: what keeps up a
+    /// Whether clients send clearly more for each request after the spike than before it. That is what keeps up a
     /// metastable failure.
     pub fn is_amplified(&self) -> bool {
         let [before, after] = [&self.before, &self.after].map(|stretch| stretch.amplification().unwrap_or(1.0));
@@ -177,7 +177,7 @@ impl Moments {
         }
     }
 
-    /// The window in parts as long as a round number of seconds, with requests enough in each.
+    /// Cuts the window into parts of a round number of seconds. Each has requests enough.
     fn course(&self, (from_s, to_s): (f64, f64)) -> Vec<GoodputStretch> {
         let length_s = to_s - from_s;
         let shortest_s = (length_s / PARTS).max(FEWEST * length_s / self.scheduled.len().max(1) as f64);
@@ -207,8 +207,8 @@ mod tests {
         ArrivalPattern::Spikes { base_rate_per_s: 10.0, spikes: vec![spike] }
     }
 
-    /// Ten requests a second for a minute, of which those from 10 s to `down_until_s` fail twice, and the others are
-    /// answered at once.
+    /// Ten requests a second for a minute. Those from 10 s to `down_until_s` fail twice, and the others are answered at
+    /// once.
     fn log(down_until_s: u64) -> RunLog {
         let records = (0..600).map(|i| {
             let at = i * 100;

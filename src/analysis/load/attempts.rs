@@ -37,17 +37,17 @@ pub struct AttemptFigures {
     pub hedges: u64,
     /// Hedges that answered.
     pub hedges_won: u64,
-    /// Waits before a retry that were longer than the client's own, as the server asked (`Retry-After`);
-    /// those that the end of the run cut off included. Left out where there were none.
+    /// Waits before a retry that the server (`Retry-After`) made longer than the client's own. Those that the end of
+    /// the run cut off are included. Left out where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_waits: Option<AskedWaits>,
     /// Answer tokens that came and were thrown away.
     pub discarded_output_tokens: u64,
     /// Requests scheduled per second of the window; absent in a closed loop.
     pub offered_requests_per_s: Option<f64>,
-    /// Attempts begun per second of the window, whichever part of the run the request belongs to.
+    /// Attempts begun per second of the window. The request may belong to any part of the run.
     pub attempts_per_s: Option<f64>,
-    /// Requests completed per second that met their SLO; where none has an SLO, all that completed.
+    /// Requests per second that completed and met their SLO. Where none has an SLO, all that completed count.
     pub goodput_per_s: Option<f64>,
 }
 
@@ -135,7 +135,7 @@ fn failure_before(attempts: &[Attempt]) -> Option<FailureKind> {
     failed.max_by_key(|(ended, _)| *ended).map(|(_, kind)| kind)
 }
 
-/// A retry comes later than it is due by less than this, even from a busy client.
+/// The longest delay of a retry beyond its due moment, even from a busy client.
 const LATE: Duration = Duration::from_millis(100);
 
 /// Waits of the window's requests that were longer than `policy` has them.
@@ -184,7 +184,7 @@ mod tests {
         Attempt { kind, begun: ms(begun), sent: Some(ms(begun)), ended: ms(ended), end, discarded_tokens: 0 }
     }
 
-    /// Four requests in a second: one answered at once, one at its third attempt, one by its hedge, one not at all.
+    /// Four requests in a second. One is answered at once, one at its third attempt, one by its hedge, one not at all.
     #[test]
     fn attempts_are_counted_by_kind_and_outcome() {
         use AttemptEnd::{Answered, Cancelled};

@@ -91,7 +91,7 @@ impl EqualSections {
         self.levels(observed, |record| (record.dispatched, 1.0))
     }
 
-    /// A quantity that each request has from a moment on until it ends, averaged over the time of each section.
+    /// Averages a quantity over the time of each section. Each request has it from a moment on until it ends.
     pub(super) fn levels(&self, observed: &Observed<'_>, of: impl Fn(&RequestRecord) -> (Timestamp, f64)) -> Vec<f64> {
         let (width, sections) = (self.each_s, self.sections);
         // Time in the sections that a request enters or leaves in, and how much more is there for whole ones.

@@ -7,10 +7,11 @@ use crate::workload::ArrivalPattern;
 
 /// The overload that is ruled out: so much more arrives than the server can do.
 pub(crate) const OVERLOAD: f64 = 0.05;
-/// A window that would tell is looked for up to 2 to this power times as long.
+/// Most doublings of the window in the search for one that would tell.
 const DOUBLINGS: usize = 8;
 
-/// How far the latency of a window's sections moved, beside the least that an overload of 5 % would have moved it.
+/// Movement of the latency of a window's sections. It stands beside the least that an overload of 5 % would have moved
+/// the latency.
 ///
 /// A server that cannot keep up works at its limit, whatever comes. So the work that waits is a random walk:
 /// each arrival adds to it, and it falls at a level rate. Latency is that work: in a window of T with n
@@ -21,12 +22,13 @@ const DOUBLINGS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Movement {
-    /// Standard deviation of the sections' mean latencies, milliseconds, less what the difference of single
-    /// requests adds to it (a one-way analysis of variance).
+    /// Standard deviation of the sections' mean latencies, milliseconds. What the difference of single requests adds to
+    /// it is taken off (a one-way analysis of variance).
     pub std_ms: f64,
-    /// The standard deviation that an overload of 5 % exceeds in 39 of 40 windows as long as this one.
+    /// The standard deviation that an overload of 5 % exceeds in 39 of 40 windows. They are as long as this one.
     pub overload_std_ms: f64,
-    /// The length of a window in which it exceeds `std_ms`, seconds: one of 2, 4, 8, … such windows, or this one.
+    /// The length of a window in which `overload_std_ms` exceeds `std_ms`, seconds. It is one of 2, 4, 8, … such
+    /// windows, or this one.
     pub telling_window_s: f64,
 }
 
@@ -63,8 +65,8 @@ impl Movement {
     }
 }
 
-/// The variance of how many arrive, as a share of how many are expected: in the long run the squared coefficient of
-/// variation of the gaps (Cox, *Renewal Theory*, 1962, section 4.5).
+/// Returns the variance of how many arrive, as a share of how many are expected. In the long run it is the squared
+/// coefficient of variation of the gaps (Cox, *Renewal Theory*, 1962, section 4.5).
 fn dispersion(arrival: &ArrivalPattern) -> f64 {
     match arrival {
         ArrivalPattern::Constant { .. } => 0.0,
@@ -72,8 +74,8 @@ fn dispersion(arrival: &ArrivalPattern) -> f64 {
     }
 }
 
-/// How much of that moves a server for certain: at least ¼, because it is not as regular as the most regular
-/// arrivals; at most 1, because bursts that did not come moved nothing.
+/// Returns the part of the dispersion that moves a server for certain. It is at least ¼, because the server is not as
+/// regular as the most regular arrivals. It is at most 1, because bursts that did not come moved nothing.
 pub(super) fn least_dispersion(arrival: &ArrivalPattern) -> f64 {
     dispersion(arrival).clamp(0.25, 1.0)
 }
@@ -82,8 +84,8 @@ pub(super) fn least_dispersion(arrival: &ArrivalPattern) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand: 400 Poisson arrivals in 100 s walk by 100 s / 20 = 5 s, and drift by 5 s, one step: 0.163 of
-    /// 5 s is 815 ms.
+    /// A walk by hand. 400 Poisson arrivals in 100 s walk by 100 s / 20 = 5 s, and drift by 5 s, one step: 0.163 of 5 s
+    /// is 815 ms.
     #[test]
     fn a_latency_that_moves_less_than_a_walk_is_steady() {
         let moved = |apart: f64, noise: f64| {

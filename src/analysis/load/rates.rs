@@ -10,8 +10,8 @@ use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
-    /// Average over time of those in flight: from their slot under the cap (without a cap: from their dispatch)
-    /// to their end.
+    /// Average over time of the requests in flight. Each is so from its slot under the cap (without a cap: from its
+    /// dispatch) to its end.
     pub mean: f64,
     /// The most in flight at any moment.
     pub peak: u64,
@@ -88,20 +88,21 @@ impl TimeAverage {
     }
 }
 
-/// Flows over the window, per second, each counted when it happened and whoever's request it belonged to: what
-/// warm-up requests still do inside the window counts, what measured requests do in the drain does not. Of a burst, and
+/// Flows over the window, per second, each counted when it happened. It counts whoever's request it belonged to. What
+/// warm-up requests still do inside the window counts; what measured requests do in the drain does not. Of a burst, and
 /// of a run of so many requests, answers count until the last one, and their rates are over that time: see
 /// [`Window::answers_end_s`](crate::analysis::Window::answers_end_s). Absent for an empty window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
-    /// Requests scheduled in the window; absent in a closed loop, where the server decides how many there are.
+    /// Requests scheduled in the window, per second. Absent in a closed loop, where the server decides how many there
+    /// are.
     pub offered_requests_per_s: Option<f64>,
     /// Requests dispatched in the window; in a closed loop while answers count.
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
-    /// Prompt tokens of requests whose first token arrived in the window, without those that failed: the
+    /// Prompt tokens of requests whose first token arrived in the window, without failed requests. They are the
     /// server's count, else those requested.
     pub input_tokens_per_s: Option<f64>,
     /// The part of them that came from a prefix cache, if the server reports it.
@@ -118,7 +119,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Requests per second that the run's length makes samples of: those offered, in a closed loop those dispatched.
+    /// Returns the requests per second that the run's length makes samples of. They are those offered, in a closed loop
+    /// those dispatched.
     pub fn requests_per_s(&self) -> Option<f64> {
         self.offered_requests_per_s.or(self.achieved_requests_per_s).filter(|&rate| rate > 0.0)
     }
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!((of(None), of(Some(1)), of(Some(4))), (None, Some(6.0), Some(1.5)));
     }
 
-    /// Ten requests at once in a window of a millisecond; each takes a second more than the one before.
+    /// Ten requests at once in a window of a millisecond. Each takes a second more than the one before.
     fn burst() -> Vec<RequestRecord> {
         let answer = |i| record(i).sent_at(0, 0, 0).paced(1_000 * (i + 1) - 400, 100, 5).build();
         (0..10).map(answer).collect()

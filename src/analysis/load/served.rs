@@ -8,9 +8,10 @@ use crate::analysis::requests::{LoadForm, Observed};
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 
-/// Requests that show how long answers take while the load is new: one in so many of all, and at least …
+/// Share of requests that show how long answers take while the load is new. They are one in so many of all, and at
+/// least [`FEWEST_NEW`].
 const NEW: usize = 10;
-/// … so many.
+/// Fewest requests that show how long answers take while the load is new.
 const FEWEST_NEW: usize = 10;
 /// A server that keeps up takes no longer than this many times as long. Late in 30 s at 80 and 90 % of the
 /// limit of an A10G and an L40S answers take 0.6 to 2.2 times as long, 1.1 times on average.
@@ -30,13 +31,14 @@ pub(crate) struct Served {
     pub(crate) ended: u64,
     /// Mean time of the first tenth of all requests, seconds.
     pub(crate) first_s: f64,
-    /// Requests that would have ended in it, had each taken 1.5 times as long as those, and longer where its
-    /// answer is longer.
+    /// Requests that would have ended in it, had each taken 1.5 times as long. That is 1.5 times the stay of the first
+    /// requests, and longer where its answer is longer.
     pub(crate) expected: u64,
 }
 
 impl Served {
-    /// `None` for a closed loop, which offers what ends, and for a load that is over before an answer could be.
+    /// Returns the requests that ended beside those that would have. `None` for a closed loop, which offers what ends,
+    /// and for a load that is over before an answer could be.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
         if LoadForm::from_workload(&observed.log.header.workload) == LoadForm::Closed {
@@ -64,15 +66,15 @@ impl Served {
         self.ended as f64 / self.offered.max(1) as f64
     }
 
-    /// Whether fewer ended than would have, by more than chance: counts of arrivals vary by their root.
+    /// Whether fewer ended than would have, by more than chance. Counts of arrivals vary by their root.
     pub(crate) fn is_surely_short(&self) -> bool {
         let (ended, expected) = (self.ended as f64, self.expected as f64);
         expected - ended > SURELY * libm::sqrt(expected + ended)
     }
 }
 
-/// Mean stay of the first requests, and mean tokens of their answers, at least 1; `None` where nothing was
-/// scheduled before the window's end.
+/// Returns the mean stay of the first requests, and mean tokens of their answers. The tokens are at least 1. `None`
+/// where nothing was scheduled before the window's end.
 pub(super) fn first_stay(observed: &Observed<'_>) -> Option<(Duration, f64)> {
     let records = observed.log.records.iter().filter(|record| record.scheduled < observed.end);
     let stay = |record: &RequestRecord| record.ended.since(record.dispatched);

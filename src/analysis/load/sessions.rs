@@ -15,7 +15,7 @@ use crate::record::{Outcome, Phase, RequestRecord, Turn};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sessions {
-    /// Conversations whose first turn was scheduled in the window: `begun = completed + broken_off + censored`.
+    /// Conversations whose first turn was scheduled in the window. `begun = completed + broken_off + censored`.
     pub begun: u64,
     /// Sessions that came to their end, or had no more room in the context.
     pub completed: u64,
@@ -25,17 +25,18 @@ pub struct Sessions {
     pub censored: u64,
     /// Turns that were sent.
     pub turns_sent: u64,
-    /// Turns that they were to have; absent in a closed loop, whose records do not have them.
+    /// Turns that they were to have. Absent in a closed loop, whose records do not have them.
     pub turns_planned: Option<u64>,
-    /// Share of the planned turns that were never sent, because the conversation broke off, had no more room in the
-    /// context, or the run ended; absent if none were planned, or the number is unknown.
+    /// Share of the planned turns that were never sent. The conversation broke off, had no more room in the context, or
+    /// the run ended. Absent if none were planned, or the number is unknown.
     pub turns_not_reached: Option<f64>,
-    /// Answers without a word, only reasoning or nothing, which the next turn repeated as an empty one; left
+    /// Answers without a word, which the next turn repeated as an empty one. They hold only reasoning or nothing. Left
     /// out where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_answers: Option<u64>,
-    /// Time from the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off
-    /// or was still going on is known only to last longer. Absent where none began.
+    /// Time from the first turn's scheduled moment to the end of the conversation, milliseconds. It ends with the last
+    /// token of the last turn. A conversation that broke off or was still going on is known only to last longer. Absent
+    /// where none began.
     pub duration: Option<LatencyRow>,
 }
 
@@ -77,7 +78,7 @@ impl Sessions {
         Some(sessions)
     }
 
-    /// Counts a conversation and says how long it lasted; `None` for one that did not begin in the window.
+    /// Counts a conversation and says how long it lasted. `None` for one that did not begin in the window.
     fn count(
         &mut self,
         own: &Conversation,

@@ -20,16 +20,17 @@ const LEAST_FREEDOM: f64 = 4.0;
 pub struct Trend {
     /// Its mean over the sections, in its own unit.
     pub mean: f64,
-    /// How much the straight line through the sections grows from the window's first moment to its last, with its
-    /// 95 % interval, in the same unit.
+    /// Growth of the line through the sections, with its 95 % interval. It is from the window's first moment to its
+    /// last, along a straight line, in the same unit.
     pub growth: Estimate,
-    /// Its means over the first tenth of the sections and over the last, as they were.
+    /// Means over the first tenth of the sections and over the last, as they were.
     #[serde(skip)]
     pub(crate) ends: [f64; 2],
 }
 
 impl Trend {
-    /// Fits a line through `points` (moment in seconds, figure of the section around it) of a window of `length_s`.
+    /// Fits a line through `points` of a window of `length_s`. A point is a moment in seconds with the figure of the
+    /// section around it.
     ///
     /// What is left over of neighbouring sections is alike where a queue has memory, and the line is then less sure
     /// than `slope` takes it to be: with r their lag-1 correlation, n sections are worth nₑ = n(1 −
@@ -57,7 +58,7 @@ impl Trend {
         Some(Self { mean: mean_y, growth, ends })
     }
 
-    /// The lower end of its growth as a share of its mean; absent where the mean is 0.
+    /// Returns the lower end of its growth as a share of its mean. Absent where the mean is 0.
     pub fn least_share(&self) -> Option<f64> {
         (self.mean > 0.0).then(|| self.growth.low / self.mean)
     }
@@ -65,21 +66,22 @@ impl Trend {
 
 /// Samples of what was there that MSER-5 looks at.
 const FINE: usize = 200;
-/// A beginning is unlike the rest when what was there differs by this share …
+/// Share of what was there by which a beginning is unlike the rest.
 const UNLIKE: f64 = 0.2;
-/// … and by this many square roots of it, about the standard deviations by which it varies anyway.
+/// Square roots of what was there by which such a beginning differs besides. They are about the standard deviations by
+/// which it varies anyway.
 const UNLIKE_DEVIATIONS: f64 = 2.0;
 
-/// Load and latency over the window; absent if the window is too short, or the declared rate changes in it and does
-/// not return.
+/// Load and latency over the window. Absent if the window is too short, or the declared rate changes in it and does not
+/// return.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SteadyState {
     /// Requests waiting or in flight.
     pub present: Trend,
-    /// Time to first token, milliseconds; of answers that are not streamed, the time to their end.
+    /// Time to first token, milliseconds. Of answers that are not streamed it is the time to their end.
     pub latency_ms: Trend,
-    /// Time to the end of the answer, milliseconds, as if every answer had the mean number of tokens.
+    /// Time to the end of the answer, milliseconds. It is as if every answer had the mean number of tokens.
     pub answer_ms: Trend,
     /// How far that time moved, and how far an overload would have moved it.
     pub movement: Movement,
@@ -87,11 +89,11 @@ pub struct SteadyState {
     pub(crate) work: Work,
     /// The part of the window that looks like warm-up; absent where none does.
     pub beginning: Option<Beginning>,
-    /// The halves of a window that looks unsettled as a whole; absent where it does not.
+    /// The halves of a window that looks unsettled as a whole. Absent where it does not.
     pub(crate) unsettled: Option<Unsettled>,
 }
 
-/// A window in which nothing settled: the best place to cut its beginning off would lie in its second half.
+/// A window in which nothing settled. The best place to cut its beginning off would lie in its second half.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Unsettled {
@@ -114,7 +116,7 @@ pub struct Beginning {
 }
 
 impl SteadyState {
-    /// Examines the window in at most [`SECTIONS`] sections, each of five requests or more on average. Where the
+    /// Examines the window in at most [`SECTIONS`] sections. Each has five requests or more on average. Where the
     /// pattern has periods, they are the last whole ones in the window, each a section, so that like is compared with
     /// like. A latency that was cut off counts with the least that it can be.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
@@ -152,9 +154,10 @@ impl SteadyState {
     }
 }
 
-/// When each request of the window was due, and its latency if its answer had the mean number of tokens: less what each
-/// token more adds, by the least-squares line. So a stretch of long answers is not taken for a slow one. Besides, the
-/// squared coefficient of variation of what the tokens add.
+/// Returns the due moments of the window's requests, and their latencies for a mean answer. It is the latency if the
+/// answer had the mean number of tokens: less what each token more adds, by the least-squares line. So a stretch of
+/// long answers is not taken for a slow one. Returns besides the squared coefficient of variation of what the
+/// tokens add.
 fn of_mean_answers(observed: &Observed<'_>) -> (Vec<(Timestamp, f64)>, f64) {
     let answered = observed
         .requests
@@ -212,8 +215,8 @@ mod tests {
         assert_eq!(Trend::new(&points[..2], 60.0), None);
     }
 
-    /// A level sequence with memory 0.7: at 95 % two-sided one in forty should seem to grow. Of 400, 32 do,
-    /// because 20 points tell r too low; without the correction a fifth.
+    /// A level sequence with memory 0.7. At 95 % two-sided one in forty should seem to grow. Of 400, 32 do, because 20
+    /// points tell r too low; without the correction a fifth.
     #[test]
     fn memory_is_not_taken_for_growth() {
         let alarms = (0..400).filter(|&seed| {

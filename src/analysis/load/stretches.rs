@@ -2,7 +2,7 @@
 
 use crate::workload::{ArrivalPattern, RateStage, WorkloadSpec};
 
-/// Most bursts that are distinguished: a rate that changes more often is as good as level.
+/// Most bursts that are distinguished. A rate that changes more often is as good as level.
 const MOST: usize = 10_000;
 
 /// A part of the load, which may come back again and again.
@@ -31,7 +31,7 @@ pub(crate) struct LoadStretch {
     pub(crate) until_s: f64,
 }
 
-/// A stretch at a higher rate, and the stretch at the base rate that follows it.
+/// A stretch at a higher rate, with the base-rate stretch that follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_field_names, reason = "every field ends with its unit")]
 pub(crate) struct Burst {

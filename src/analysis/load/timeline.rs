@@ -6,15 +6,15 @@ use crate::analysis::requests::latency_of;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
 
-/// Most bins that a run is cut into; a run of a second or more has at least half as many.
+/// Most bins that a run is cut into. A run of a second or more has at least half as many.
 const MOST_BINS: u64 = 120;
 /// The shortest bin, nanoseconds.
 const SHORTEST_NS: u64 = 1_000_000;
 
-/// A run over time, on its own clock: requests of every phase, whichever part of the run they belong to.
+/// A run over time, on its own clock. It has requests of every phase, whichever part of the run they belong to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// Length of every bin but the last, seconds: 1, 2, 2.5 or 5 times a power of ten.
+    /// Length of every bin but the last, seconds. It is 1, 2, 2.5 or 5 times a power of ten.
     pub bin_s: f64,
     /// The latency of [`Bin::wait`]: TTFT, or e2e of answers that are not streamed.
     pub metric: Metric,
@@ -44,7 +44,7 @@ pub struct Bin {
     pub in_flight_mean: f64,
     /// The most in flight at any moment of it.
     pub in_flight_peak: u64,
-    /// How long the requests scheduled in it waited; absent without one that has such a latency.
+    /// Wait of the requests scheduled in it. Absent without one that has such a latency.
     pub wait: Option<BinWait>,
 }
 
@@ -106,7 +106,7 @@ impl BinWait {
     }
 }
 
-/// The shortest round width at which a run that ended at `end_ns` has no more than [`MOST_BINS`] bins.
+/// Returns the shortest round width with no more than [`MOST_BINS`] bins. The run ended at `end_ns`.
 fn bin_width_ns(end_ns: u64) -> u64 {
     let decades = std::iter::successors(Some(SHORTEST_NS), |decade| decade.checked_mul(10));
     // Each is at most twice the one before it, so that there are never fewer than half as many.
@@ -116,7 +116,7 @@ fn bin_width_ns(end_ns: u64) -> u64 {
     widths.find(|width| end_ns / width < MOST_BINS).unwrap_or(u64::MAX)
 }
 
-/// Bins so wide until `end_ns`, a rest that is shorter than half of one in the one before it.
+/// Returns the bins of this width until `end_ns`. A rest shorter than half of one joins the one before it.
 fn bins_of(end_ns: u64, width: u64) -> usize {
     (end_ns / width + u64::from(end_ns % width >= width.div_ceil(2))).max(1) as usize
 }
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!((third.wait, timeline.metric), (None, Metric::Ttft));
     }
 
-    /// 10.04 s in bins of 0.1 s: the last is 0.14 s long, and one request goes on to the end.
+    /// A run of 10.04 s in bins of 0.1 s. The last is 0.14 s long, and one request goes on to the end.
     #[test]
     fn the_last_bin_is_as_long_as_the_run_goes_on() {
         let log = run(10_000, vec![record(0).sent_at(0, 0, 0).paced(10_040, 1, 1).build()]);

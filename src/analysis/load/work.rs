@@ -9,7 +9,7 @@ use crate::analysis::statistics::{CONFIDENCE, mean, slope, student_t_quantile, v
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 
-/// Parts of a window, of which the first is not judged: a new load fills the server.
+/// Parts of a window. The first is not judged, as a new load fills the server.
 const PARTS: usize = 3;
 /// Answers in whose time more requests come.
 const ANSWERS: f64 = 2.0;
@@ -18,7 +18,7 @@ const INSTANT: u64 = 1_000;
 /// Share of the offered work that a section has at the least.
 const LEAST: f64 = 1e-3;
 
-/// The share of the offered work that was done in the last two thirds of a window.
+/// The share of offered work done in the last two thirds of a window.
 ///
 /// Work is answer tokens, which a request does evenly between its first token and its end; offered are those of as many
 /// requests as were to arrive. Where a queue is there by chance, the server works at its limit, which is more than is
@@ -32,7 +32,7 @@ const LEAST: f64 = 1e-3;
 pub(crate) struct Work {
     /// Work done, as a share of what was offered, on average over the sections.
     pub(crate) share: f64,
-    /// The upper end of its 95 % interval: of the spread of the sections and of that of the tokens of a request.
+    /// The upper end of its 95 % interval. It takes the spread of the sections and that of the tokens of a request.
     pub(crate) at_most: f64,
     /// Work offered, as a multiple of what would be done with more requests present.
     pub(crate) offered_to_more: f64,
@@ -42,7 +42,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Work done in the last two thirds of these sections, each with so many requests present.
+    /// Returns the work done in the last two thirds of these sections. Each has so many requests `present`.
     pub(super) fn in_sections(observed: &Observed<'_>, sections: &EqualSections, present: &[f64]) -> Option<Self> {
         let tokens = |record: &RequestRecord| record.output_tokens.max(1) as f64;
         let done = sections.levels(observed, |record| {
@@ -83,8 +83,8 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::record::Phase;
 
-    /// Ten requests a second for a minute, each of which answers from a moment on, with chunks so far apart;
-    /// and as many after it, which are cut off before they answer.
+    /// Ten requests a second for a minute, and as many after it. Each of the first answers from a moment on, with
+    /// chunks so far apart. Those after it are cut off before they answer.
     fn work(answers: impl Fn(u64) -> (u64, u64, u64)) -> Work {
         let records = (0..600).map(|i| {
             let (from, apart, chunks) = answers(i);
@@ -107,8 +107,8 @@ mod tests {
         assert!(full.behind >= full.offered_to_more && full.behind > 1.4, "{full:?}");
     }
 
-    /// Each answer takes 40 s, so that 400 are there in the end: half as much as offered is done after 20 s,
-    /// all after 40 s.
+    /// A run whose answers take 40 s each. In the end 400 are there: half as much as offered is done after 20 s, all
+    /// after 40 s.
     #[test]
     fn a_server_that_fills_does_more_for_more() {
         let filling = work(|i| (i * 100, 10_000, 5));

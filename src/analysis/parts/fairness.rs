@@ -9,7 +9,8 @@ use crate::analysis::figures::Metric;
 use crate::analysis::requests::{Measured, Observed};
 use crate::record::{Outcome, PartKind};
 
-/// Jain's fairness index over the tenants: (Σx)² ÷ (n Σx²), from 1/n (one gets everything) to 1 (all get the same).
+/// Jain's fairness index over the tenants, (Σx)² ÷ (n Σx²). It runs from 1/n (one gets everything) to 1 (all get the
+/// same).
 ///
 /// Jain, Chiu and Hawe, *A quantitative measure of fairness and discrimination for resource allocation in
 /// shared computer systems* (DEC TR-301, 1984). An index is absent where some tenant has no such figure, or
@@ -41,7 +42,7 @@ impl Fairness {
     }
 }
 
-/// Answer tokens that each tenant got whole, as a share of those that it asked for.
+/// Returns the answer tokens that each tenant got whole. They are a share of those that it asked for.
 fn service(observed: &Observed<'_>) -> Vec<Option<f64>> {
     let mut tokens: BTreeMap<Option<u16>, (u64, u64)> = BTreeMap::new();
     for record in observed.requests.iter().map(Measured::record) {
@@ -84,7 +85,7 @@ mod tests {
         Tenant { name: name.to_owned(), weight: 1.0, slo, classes: Vec::new() }
     }
 
-    /// Tenant `a` waits for 100 ms and gets all, `b` for 300 ms and gets half of it.
+    /// A run of two tenants. `a` waits for 100 ms and gets all, `b` for 300 ms and gets half of it.
     fn shared() -> RunLog {
         let records = (0..4).map(|i| {
             let wait = if i % 2 == 0 { 100 } else { 300 };

@@ -22,10 +22,11 @@ use crate::workload::Priority;
 pub struct Part {
     /// Kind of what the requests have in common.
     pub kind: PartKind,
-    /// Name of the class, priority, tenant or model; `NAME=VALUE` of a tag; of a phase `base`, `burst`, `after_burst`,
-    /// `dip` (below the base rate), `stage_1` and so on or `after_stages`; of turns, counted from 1, `1` or `5–9`.
+    /// Name of the class, priority, tenant or model. Of a tag it is `NAME=VALUE`. Of a phase it is `base`, `burst`,
+    /// `after_burst`, `dip` (below the base rate), `stage_1` and so on or `after_stages`. Of turns, counted from 1, it
+    /// is `1` or `5–9`.
     pub name: String,
-    /// SLO targets of the requests, in the order of the workload; none of phases and turns.
+    /// SLO targets of the requests, in the order of the workload. None of phases and turns.
     pub slo_targets: Vec<SloTarget>,
     /// Load of a phase; left out of other parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,15 +45,15 @@ pub struct Part {
     pub reject_rate: Option<f64>,
     /// Share of them that the client's own time limits ended.
     pub timeout_rate: Option<f64>,
-    /// Mean length of their prompts, tokens, including all earlier turns: by the server's count if it reports one,
-    /// else as requested; absent without a request.
+    /// Mean length of their prompts, tokens, including all earlier turns. It goes by the server's count if it reports
+    /// one, else by what was requested. Absent without a request.
     pub mean_prompt_tokens: Option<f64>,
-    /// Mean of the prompt tokens that came from a prefix cache, over the requests for which the server reports it;
-    /// absent if there are none.
+    /// Mean of the prompt tokens that came from a prefix cache. It is over the requests for which the server reports
+    /// it. Absent if there are none.
     pub mean_cached_tokens: Option<f64>,
     /// TTFT, TPOT and e2e.
     pub latency: LatencyTable,
-    /// How many met their SLO; without a goodput of a phase, which is not as long as the window.
+    /// Attainment of their SLO. A phase has no goodput, because it is not as long as the window.
     pub slo: Attainment,
 }
 
@@ -62,7 +63,7 @@ impl Part {
         divisions(observed, tags).iter().flat_map(|division| division.parts(observed)).collect()
     }
 
-    /// The part of these `requests`; `is_one` says which requests of other phases of the run are like them.
+    /// Builds the part of these `requests`. `is_one` says which requests of other phases of the run are like them.
     fn new(
         observed: &Observed<'_>,
         kind: PartKind,
@@ -108,7 +109,7 @@ const TURNS: [(u32, &str); 6] = [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5�
 /// A way to tell requests apart: by something that each has one of, or none.
 struct Division<'a> {
     kind: PartKind,
-    /// Place of the part that a request belongs to, in the order of the parts; `None` where it belongs to none.
+    /// Place of the part that a request belongs to, in the order of the parts. `None` where it belongs to none.
     place: Box<dyn Fn(&RequestRecord) -> Option<usize> + 'a>,
     /// Name of the part in a place.
     name: Box<dyn Fn(usize) -> String + 'a>,

@@ -16,16 +16,16 @@ pub struct PhaseLoad {
     pub seconds: f64,
     /// Requests that came due in it, per second of it.
     pub scheduled_per_s: Option<f64>,
-    /// Declared rate at the beginning of a stage, requests per second; left out of other phases.
+    /// Declared rate at the beginning of a stage, requests per second. Left out of other phases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_rate_per_s: Option<f64>,
-    /// Declared rate at the end of a stage, requests per second; left out of other phases.
+    /// Declared rate at the end of a stage, requests per second. Left out of other phases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_rate_per_s: Option<f64>,
 }
 
-/// Phases, each with its name and its load without requests, in this order: base, burst, after, or the stages as they
-/// come. Empty for loads without bursts, spikes and stages, and where the window has one phase only.
+/// Returns the phases, each with its name and its load without requests. Their order is base, burst, after, or the
+/// stages as they come. Empty for loads without bursts, spikes and stages, and where the window has one phase only.
 pub(super) fn phases(observed: &Observed<'_>, timeline: &LoadTimeline) -> Vec<(PhaseOfLoad, String, PhaseLoad)> {
     let (start_s, end_s) = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
     let mut seconds: BTreeMap<PhaseOfLoad, f64> = BTreeMap::new();

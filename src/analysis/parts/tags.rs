@@ -8,7 +8,8 @@ use crate::analysis::requests::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::record::PartKind;
 
-/// Values of a tag that have figures of their own, the most frequent first, and those that an objective names.
+/// Most values of a tag that have figures of their own. The most frequent come first. Those that an objective names
+/// have figures too.
 const MOST: usize = 20;
 
 /// Values of a tag of the requests of a run.
@@ -20,7 +21,7 @@ pub struct TagValues {
     /// Values that are parts of the run, the one with the most requests first.
     #[serde(skip)]
     pub shown: Vec<String>,
-    /// Values beyond the 20 most frequent, which are no parts; left out where there are none.
+    /// Values beyond the 20 most frequent, which are no parts. Left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more_values: Vec<String>,
     /// Requests without this tag, which are in no part by it.
@@ -90,7 +91,7 @@ mod tests {
         })
     }
 
-    /// Class `chat` has rows; class `batch` is tagged by itself, and has the team of both.
+    /// A run whose class `chat` has rows. Class `batch` is tagged by itself, and has the team of both.
     fn tagged(rows: &[[&str; 2]], records: impl Iterator<Item = (u16, Option<u16>, u64)>) -> RunLog {
         let records = records.zip(0..).map(|((class, tags, ttft), i)| {
             let mut record = record(i).class(class, Priority::High).sent_at(0, 0, 0).paced(ttft, 10, 11).build();
@@ -107,8 +108,8 @@ mod tests {
         log
     }
 
-    /// Two requests of `de gold` (100 ms), three of `fr free` (900 ms), one without a country, one of the batch (200
-    /// ms).
+    /// Five requests of two countries, and two others. Two are of `de gold` (100 ms), three of `fr free` (900 ms), one
+    /// has no country, and one is of the batch (200 ms).
     fn small() -> RunLog {
         let rows = [["de", "gold"], ["fr", "free"], ["", "free"]];
         let chat = [(0, 100), (1, 900), (0, 100), (1, 900), (1, 900), (2, 300)];

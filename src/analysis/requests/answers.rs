@@ -12,11 +12,11 @@ pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
     last.filter(|_| record.outcome == Outcome::Completed)
 }
 
-/// The first moment after the time in which answers count: the window's end, unless the window shows too
-/// little of them. A burst is over before most of its answers are whole, and nothing follows that would keep
-/// the server as busy. They count until the last answer to a request of the window instead, or until the end
-/// of the wait for those that were cut off. The same holds of a window in which no answer at all was whole. A
-/// run that is `counted`, of so many requests, is measured until the last of them has ended, however it did.
+/// Returns the first moment after the time in which answers count. It is the window's end, unless the window shows too
+/// little of them. A burst is over before most of its answers are whole, and nothing follows that would keep the server
+/// as busy. They count until the last answer to a request of the window instead, or until the end of the wait for those
+/// that were cut off. The same holds of a window in which no answer at all was whole. A run that is `counted`, of so
+/// many requests, is measured until the last of them has ended, however it did.
 pub fn answers_end<R: Deref<Target = RequestRecord>, I: Iterator<Item = R>>(
     records: impl Fn() -> I,
     (start, end): (Timestamp, Timestamp),

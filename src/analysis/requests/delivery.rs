@@ -7,22 +7,25 @@ use serde::Serialize;
 use crate::analysis::figures::Metric;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
-/// No engine sends the chunks of one answer faster than this: those that come so close were held back together.
+/// Longest time between chunks that were held back together. No engine sends the chunks of one answer faster than this.
 const TOGETHER: Duration = Duration::from_micros(50);
 /// An answer of fewer chunks does not tell.
 const FEWEST: u64 = 3;
-/// One chunk that comes with the first, as of one step of the model, is no gathering.
+/// Fewest later chunks that come with the first of a gathered answer. One that does, as of one step of the model, is no
+/// gathering.
 const FEWEST_WITH_FIRST: u64 = 2;
 /// An answer whose TPOT is too low by more than this share is gathered.
 const TOO_LOW: f64 = 0.05;
 /// An answer of so many chunks takes longer than a moment to stream.
 const MANY: u64 = 8;
-/// Least share of the later chunks that comes with the first, of an answer that came whole.
+/// Least share of the later chunks that comes with the first, of a whole answer.
 const NEARLY_ALL: f64 = 0.9;
-/// Fewer long answers than this, or than this share of the completed ones, say nothing of a run.
+/// Fewest long answers that say anything of a run. Fewer than [`FEWEST_LONG_SHARE`] of the completed ones say nothing
+/// either.
 const FEWEST_LONG: u64 = 10;
 const FEWEST_LONG_SHARE: f64 = 0.05;
-/// One that came in less than this for each chunk is none of a model's: nothing was held back for long.
+/// Least time for each chunk of a model's answer. One that came in less is none of a model's, and nothing was held back
+/// for long.
 const QUICKEST: Duration = Duration::from_millis(1);
 /// Share of gathered answers above which TPOT is withheld.
 pub(crate) const GATHERED_BAR: f64 = 0.2;
@@ -42,8 +45,8 @@ pub(crate) const UNGATHERED: &str = "let the proxy or gateway pass events on as 
 pub struct StreamDelivery {
     /// Streamed answers of three chunks or more.
     pub answers: u64,
-    /// Answers of which two or more, and over 5 %, of the later chunks came together with the first: in one read,
-    /// or each within 50 µs of the one before.
+    /// Answers whose later chunks came in part together with the first. Two or more, and over 5 %, of the later chunks
+    /// did: in one read, or each within 50 µs of the one before.
     pub gathered_answers: u64,
     /// Chunks of the answers after the first of each.
     pub later_chunks: u64,
@@ -51,19 +54,20 @@ pub struct StreamDelivery {
     pub together: u64,
     /// Complete streamed answers of eight chunks or more.
     pub long_answers: u64,
-    /// Answers that came whole: 90 % or more of the later chunks came together with the first.
+    /// Answers that came whole. 90 % or more of the later chunks came together with the first.
     pub whole_answers: u64,
-    /// Whether TPOT, and all that is computed of it, is withheld: over 20 % of the answers are gathered.
+    /// Whether TPOT is withheld, and all that is computed of it. It is where over 20 % of the answers are gathered.
     pub tpot_withheld: bool,
-    /// Whether ITL and the gaps between chunks are withheld: TPOT is, or over half of the chunks came together.
+    /// Whether ITL and the gaps between chunks are withheld. They are where TPOT is, or where over half of the chunks
+    /// came together.
     pub itl_withheld: bool,
-    /// Whether TTFT is as doubtful: more than half of the long answers came whole, and these are ten or more and 5 % of
-    /// the completed ones.
+    /// Whether TTFT is as doubtful. It is where more than half of the long answers came whole, and these are ten or
+    /// more and 5 % of the completed ones.
     pub ttft_doubtful: bool,
     /// Complete answers, streamed or not.
     #[serde(skip)]
     completed: u64,
-    /// The time between the reads of the answers, and how many such times there are: one read has none.
+    /// The time between the reads of the answers, with the number of such times. An answer of one read has none.
     #[serde(skip)]
     pub(in crate::analysis) between_reads: (Duration, u64),
 }
@@ -163,7 +167,7 @@ mod tests {
     use crate::record::{ClientFacts, Delays, LateStamps};
     use crate::workload::{Priority, Slo};
 
-    /// 60 answers of 24 tokens 10 ms apart, of which so many come in each read, and of the first read so many.
+    /// A run of 60 answers of 24 tokens 10 ms apart. So many tokens come in each read, and so many in the first read.
     fn answers(first_read: u64, each_read: u64) -> RunLog {
         answers_of(24, first_read, each_read)
     }
@@ -269,7 +273,8 @@ mod tests {
         assert_eq!(StreamDelivery::from_log(&log).long_answers, 0, "an answer that is cut off does not tell");
     }
 
-    /// A step of speculative decoding that is sent token by token, or a network that holds back all but the first.
+    /// A step of speculative decoding that is sent token by token. It may also be a network that holds back all but the
+    /// first.
     #[test]
     fn a_first_chunk_that_comes_alone_leaves_the_pace_of_the_whole_answer() {
         let (summary, status, line) = judged(&answers(1, 4), "p50 tpot < 50ms");

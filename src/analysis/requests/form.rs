@@ -16,7 +16,7 @@ pub enum LoadForm {
     /// Requests that wait for nothing: every one leaves at its planned moment.
     #[default]
     Open,
-    /// Conversations begin at their planned moments, whatever the server does; a later turn waits for the answer before
+    /// Conversations begin at their planned moments, whatever the server does. A later turn waits for the answer before
     /// it. A slow server so meets fewer turns at once, and not fewer conversations.
     PartlyOpen,
     /// A number of users: each waits for its answer, thinks, and asks again. A slow server gets fewer requests, and the

@@ -20,25 +20,26 @@ use crate::analysis::requests::form::LoadForm;
 pub struct RequestLatency {
     /// `dispatched − scheduled`.
     pub schedule_lag: Option<Figure>,
-    /// `admitted − dispatched`: the wait for a slot under the concurrency cap, where there was one.
+    /// `admitted − dispatched`, the wait for a slot under the concurrency cap. Absent where there was no cap.
     pub queue_wait: Option<Figure>,
-    /// Time to first token: first chunk − scheduled (as wrk2 and MLPerf `LoadGen`, from the scheduled moment).
+    /// Time to first token, first chunk − scheduled. It counts from the scheduled moment, as wrk2 and MLPerf `LoadGen`
+    /// do.
     pub ttft: Option<Figure>,
     /// First chunk − sent.
     pub ttft_from_send: Option<Figure>,
-    /// Time to first answer: first chunk that was not reasoning − scheduled, where reasoning came before it. Of an
-    /// answer that was cut off before that, known only to exceed a bound where no chunk had come; where some had, no
+    /// Time to first answer, where reasoning came before it. It is first chunk that was not reasoning − scheduled. Of
+    /// an answer that was cut off before that, known only to exceed a bound where no chunk had come; where some had, no
     /// record tells whether they were reasoning, and it has none.
     pub ttfa: Option<Figure>,
     /// Last chunk (for an answer that was not streamed: its arrival) − scheduled.
     pub e2e: Option<Figure>,
     /// Last chunk (for an answer that was not streamed: its arrival) − sent.
     pub e2e_from_send: Option<Figure>,
-    /// Time per output token: (last chunk − first chunk) / (output tokens − 1), from two tokens on (as vLLM).
+    /// Time per output token, from two tokens on (as vLLM). It is (last chunk − first chunk) / (output tokens − 1).
     /// Tokens whose text never came are left out; each choice has its own time and first token.
     pub tpot: Option<Figure>,
-    /// (last chunk − first chunk) / (output tokens − tokens of the first chunk), where the first chunk carried
-    /// more than one token.
+    /// TPOT adjusted for a first chunk of more than one token. It is (last chunk − first chunk) / (output tokens −
+    /// tokens of the first chunk).
     pub tpot_adjusted: Option<Figure>,
 }
 
@@ -126,8 +127,8 @@ impl RequestLatency {
     }
 }
 
-/// The time per token of what arrived of an answer that was cut off between two tokens: the silence at its end
-/// is no longer than one before it. After a longer silence only a least is known.
+/// Returns the time per token of what arrived of a cut-off answer. The cut lies between two tokens, and the silence at
+/// its end is no longer than one before it. After a longer silence only a least is known.
 fn pace(record: &RequestRecord) -> Option<Figure> {
     let stamps = || record.chunks.iter().map(|chunk| chunk.at);
     let longest = stamps().zip(stamps().skip(1)).map(|(one, next)| next.since(one)).max()?;
@@ -135,7 +136,7 @@ fn pace(record: &RequestRecord) -> Option<Figure> {
         .filter(|_| record.chunks.last_at().is_some_and(|last| record.ended.since(last) <= longest))
 }
 
-/// Whether all text of an answer had come, however it ended: the model had said why it stopped, or the server's own
+/// Whether all text of an answer had come, however it ended. The model had said why it stopped, or the server's own
 /// counts of the chunks had reached the tokens asked for.
 pub(crate) fn text_is_whole(record: &RequestRecord) -> bool {
     let asked = || u64::from(record.output_tokens_asked) * record.choices();

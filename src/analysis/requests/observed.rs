@@ -14,7 +14,7 @@ use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::latency::RequestLatency;
 use crate::analysis::requests::slo_outcome::SloOutcome;
 
-/// A request of the window, with what analysis asks of it again and again (a run may have millions).
+/// A request of the window, with what analysis asks of it again and again. A run may have millions of requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
     records: &'a Records,
@@ -78,11 +78,12 @@ pub(crate) struct Observed<'a> {
     pub(crate) answers_end: Timestamp,
     /// Whether the run ended before its window did.
     pub(crate) cut_short: bool,
-    /// Whether only requests of the window count in rates: of a number of requests, and where there are none.
+    /// Whether only requests of the window count in rates. They do in a run of a number of requests, and where the
+    /// window has none.
     pub(crate) alone: bool,
     /// Measured requests that were dispatched, in the order of the schedule.
     pub(crate) requests: Vec<Measured<'a>>,
-    /// Requests of the warm-up and cool-down whose answers were complete while answers count: rates count these too.
+    /// Requests of the warm-up and cool-down with answers complete while answers count. Rates count these too.
     pub(crate) others: Vec<Measured<'a>>,
     /// Whether any of them has an SLO.
     pub(crate) has_slos: bool,
@@ -101,7 +102,7 @@ pub(crate) struct Observed<'a> {
 pub(crate) struct Account {
     /// Requests that a run which stopped early never dispatched.
     pub(crate) never_due: u64,
-    /// Requests that were in flight when the run was cut off: how they ended is not known.
+    /// Requests that were in flight when the run was cut off. It is not known how they ended.
     pub(crate) in_flight: u64,
     /// Planned requests that left no record although their moment had come.
     pub(crate) unrecorded: u64,
@@ -158,7 +159,8 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// Memory of the number in flight over the time of a group of `requests`, in the order of the schedule.
+    /// Returns the memory of the number in flight over the time of a group. The group's `requests` are in the order of
+    /// the schedule.
     pub(crate) fn in_flight_of<'r>(&self, requests: impl Iterator<Item = &'r Measured<'a>>) -> Option<Occupancy>
     where
         'a: 'r,
@@ -166,7 +168,8 @@ impl<'a> Observed<'a> {
         self.occupancy?.of_group(requests.map(Measured::record))
     }
 
-    /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were dispatched.
+    /// Counts the requests scheduled in the window. They are those of the plan, and the later turns of sessions that
+    /// were dispatched.
     pub(crate) fn planned(&self) -> u64 {
         self.log.header.plan.measured_requests + later_turns(self.log, Phase::Measured) + unsent(self.log)
     }
@@ -206,7 +209,8 @@ impl<'a> Observed<'a> {
         self.start <= moment && moment < self.answers_end
     }
 
-    /// Measured requests whose moment came, with or without a record: the denominator of attainment and failures.
+    /// Counts the measured requests whose moment came, with or without a record. This is the denominator of attainment
+    /// and failures.
     pub(crate) fn due(&self) -> u64 {
         self.requests.len() as u64 + self.window.in_flight + self.window.unrecorded
     }
@@ -253,7 +257,7 @@ impl Account {
     }
 }
 
-/// The requests that were in flight when the run was cut off; none of a run that came to an end.
+/// Returns the requests that were in flight when the run was cut off. None of a run that came to an end.
 fn in_flight(log: &RunLog) -> impl Iterator<Item = &UnendedRequest> {
     log.unended.iter().filter(|_| log.footer.is_none())
 }
@@ -261,8 +265,8 @@ fn in_flight(log: &RunLog) -> impl Iterator<Item = &UnendedRequest> {
 /// Most requests without a record that are listed.
 const MOST_UNRECORDED: usize = 100_000;
 
-/// Indices of the first requests of the plan up to the window's end, and of later turns, that were due and
-/// left no record.
+/// Returns the indices of requests that were due and left no record. They are the first requests of the plan up to the
+/// window's end, and later turns.
 pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     if observed.window.unrecorded + observed.warm_up.unrecorded == 0 {
         return Vec::new();
@@ -281,7 +285,8 @@ pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
     all.filter(|index| !known.contains(index) && !unended.contains(index)).take(MOST_UNRECORDED).collect()
 }
 
-/// Later turns of sessions that the run dispatched in a phase; of a log that was cut off, as many as it names.
+/// Counts the later turns of sessions that the run dispatched in a phase. Of a log that was cut off it counts as many
+/// as it names.
 fn later_turns(log: &RunLog, phase: Phase) -> u64 {
     if let Some(footer) = &log.footer {
         return footer.sessions.map_or(0, |sessions| sessions.turns(phase));
@@ -307,7 +312,8 @@ fn come(log: &RunLog) -> u64 {
     past_last(log).saturating_sub(plan.warmup_requests).min(plan.measured_requests)
 }
 
-/// Requests that the users of a closed loop of so many have not sent; 0 where their number does not end the run.
+/// Counts the requests that the users of a closed loop have not sent. The loop has so many. 0 where their number does
+/// not end the run.
 fn unsent(log: &RunLog) -> u64 {
     let plan = &log.header.plan;
     let Some(requests) = log.header.workload.requests.filter(|_| plan.is_open_ended()) else { return 0 };
@@ -316,12 +322,12 @@ fn unsent(log: &RunLog) -> u64 {
     requests.saturating_sub(sent)
 }
 
-/// Whether the users of a closed loop that has so many requests have sent them all.
+/// Whether the users of a closed loop with a number of requests have sent all.
 fn all_sent(log: &RunLog) -> bool {
     log.header.workload.requests.is_some() && unsent(log) == 0
 }
 
-/// The last release of a log without a footer, and whether requests of the window were still to come.
+/// Returns the last release of a log without a footer. It says too whether requests of the window were still to come.
 fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
     let plan = &log.header.plan;
     if !plan.is_open_ended() && come(log) >= plan.measured_requests {
@@ -339,7 +345,7 @@ pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency
     Came::new(log, false).latency(record, LoadForm::from_workload(&log.header.workload))
 }
 
-/// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
+/// Returns the latencies of a request of a run, and whether it met its SLO. `None` where it has none, or that cannot be
 /// measured, as TTFT of answers that are not streamed.
 pub fn of_request(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
     let form = LoadForm::from_workload(&log.header.workload);

@@ -25,8 +25,8 @@ pub struct RequestCounts {
     pub cancelled: u64,
     /// Requests that had not ended when the run stopped waiting.
     pub censored: u64,
-    /// Requests in flight when the run was cut off, by a crash or a kill: how they ended is not known. Left out where
-    /// none was.
+    /// Requests in flight when the run was cut off, by a crash or a kill. It is not known how they ended. Left out
+    /// where none was.
     #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
     pub in_flight: u64,
     /// Requests that were never due, because the run was stopped before.
@@ -43,7 +43,8 @@ pub struct RequestCounts {
     pub opened_connection: u64,
     /// Requests that had to because the server closed a connection that they could have used.
     pub reconnected: u64,
-    /// Likewise: requests that were sent again, because the server closed an idle connection as they were sent.
+    /// Requests that likewise opened a connection, because they were sent again. The server closed an idle connection
+    /// as they were sent.
     pub resent: u64,
 }
 

@@ -6,9 +6,11 @@ use crate::clock::Timestamp;
 use crate::record::{FailureKind, Outcome, Phase, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;
 
-/// Most points of a scatter plot; of them the slowest, and requests that did not complete.
+/// Most points of a scatter plot. The other two are how many of them are the slowest, and requests that did not
+/// complete.
 const POINTS: [usize; 3] = [3_000, 300, 500];
-/// Most requests drawn phase by phase; of them the slowest, and requests that did not complete.
+/// Most requests drawn phase by phase. The other two are how many of them are the slowest, and requests that did not
+/// complete.
 const LANES: [usize; 3] = [60, 10, 10];
 
 /// Requests of all phases by when they were scheduled and how long they waited.
@@ -37,7 +39,7 @@ pub struct Dot {
     pub tokens: u64,
     /// How long it took until it ended, milliseconds.
     pub ended_ms: f64,
-    /// Why it failed, where it did: a time limit may end an answer long after its first token.
+    /// Reason of the failure, where it failed. A time limit may end an answer long after its first token.
     pub failed: Option<FailureKind>,
 }
 
@@ -68,8 +70,8 @@ impl Dot {
 }
 
 impl Scatter {
-    /// Picks no more than 3,000 requests: the slowest, of those that did not complete as many as there is room for, and
-    /// the others evenly in order of arrival.
+    /// Picks no more than 3,000 requests. They are the slowest, as many of those that did not complete as there is room
+    /// for, and the others evenly in order of arrival.
     pub fn from_log(log: &RunLog) -> Self {
         let metric = if log.header.engine().streamed { Metric::Ttft } else { Metric::E2e };
         let mut places =
@@ -112,8 +114,8 @@ pub struct SampledRequests<'a> {
 }
 
 impl<'a> SampledRequests<'a> {
-    /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the
-    /// others evenly in order of arrival.
+    /// Picks no more than 60 requests. They are the ten that took longest, ten evenly of those that did not complete,
+    /// and the others evenly in order of arrival.
     pub fn from_log(log: &'a RunLog) -> Self {
         let mut places = log
             .records
@@ -129,7 +131,7 @@ impl<'a> SampledRequests<'a> {
     }
 }
 
-/// When the last of an answer came; of one that did not come whole, when it was given up.
+/// Returns when the last of an answer came. Of one that did not come whole, it is when it was given up.
 fn end_of(record: &RequestRecord) -> Timestamp {
     match record.outcome {
         Outcome::Completed => record.chunks.last_at().or(record.whole_answer).unwrap_or(record.ended),
@@ -137,8 +139,8 @@ fn end_of(record: &RequestRecord) -> Timestamp {
     }
 }
 
-/// Picks `most` of the `places`: the `slowest`, so many evenly of those in trouble, and the others evenly. The `facts`
-/// of each are how long it took and whether it is in trouble.
+/// Picks `most` of the `places`. They are the `slowest`, so many evenly of those in trouble, and the others evenly. The
+/// `facts` of each are how long it took and whether it is in trouble.
 fn picked(places: &[u32], [most, slowest, troubled]: [usize; 3], facts: impl Iterator<Item = (f64, bool)>) -> Vec<u32> {
     let (took, is_troubled): (Vec<f64>, Vec<bool>) = facts.unzip();
     let of = places.len();

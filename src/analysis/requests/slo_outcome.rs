@@ -43,7 +43,7 @@ impl SloOutcome {
         Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
     }
 
-    /// Judges a request whose answer was not streamed: bounds on TTFT and TPOT cannot be measured.
+    /// Judges a request whose answer was not streamed. Bounds on TTFT and TPOT cannot be measured.
     pub(crate) fn of_whole_answer(slo: Slo, latency: Option<&RequestLatency>) -> Self {
         Self::of_part(slo, Slo { ttft_ms: None, tpot_ms: None, ..slo }, latency)
     }
@@ -53,7 +53,7 @@ impl SloOutcome {
         Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::new(measured, latency) }
     }
 
-    /// Returns the outcome of a request whose answer must have a form to meet its SLO.
+    /// Returns the outcome of a request whose SLO demands an answer of a form.
     pub(crate) fn with_form(self, validity: Validity) -> Self {
         let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
         Self { declared: true, of_another_form, ..self }

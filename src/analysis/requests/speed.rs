@@ -7,7 +7,7 @@ use crate::analysis::figures::{Figure, Sample};
 use crate::analysis::requests::latency::RequestLatency;
 use crate::record::RequestRecord;
 
-/// Output tokens per second of a request: N / e2e, of each measured request that completed or was cut off.
+/// Output tokens per second of a request, N / e2e. It has each measured request that completed or was cut off.
 ///
 /// It counts the wait for the first token, which the speed that a reader sees (1 s / TPOT) does not. A
 /// percentile is read from the times per token, e2e / N, of which a request that was cut off is known to
@@ -50,8 +50,8 @@ impl RequestSpeed {
     }
 }
 
-/// Milliseconds per output token, e2e / N; of a request that was cut off at least its time by now, over the
-/// tokens requested.
+/// Returns milliseconds per output token, e2e / N. Of a request that was cut off it is at least its time by now, over
+/// the tokens requested.
 fn ms_per_token(record: &RequestRecord, latency: &RequestLatency) -> Option<Figure> {
     let over = |tokens: u64| (tokens > 0).then_some(tokens as f64);
     match latency.e2e? {

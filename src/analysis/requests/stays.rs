@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RunLog};
 
-/// Longest time for which a queue is taken to be remembered, in requests: the relaxation time of M/M/c at 90 % of its
-/// capacity, ρ/(1 − √ρ)² (Morse, *Operations Research* 3:3, 1955, 255–261).
+/// Longest time for which a queue is taken to be remembered, in requests. It is the relaxation time of M/M/c at 90 % of
+/// its capacity, ρ/(1 − √ρ)² (Morse, *Operations Research* 3:3, 1955, 255–261).
 const MOST_REMEMBERED: f64 = 342.0;
 /// Φ⁻¹(0.99).
 const Z: f64 = 2.326_347_874_040_841;
@@ -15,33 +15,34 @@ const Z: f64 = 2.326_347_874_040_841;
 /// Memory of the number of requests in flight, which tells how long a server remembers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
-    /// Correlation time of that number where none waits for another: twice the integral of its autocorrelation,
-    /// E\[S²\]/E\[S\] of the times S for which complete requests stayed (one that hangs says little of how
-    /// the others change), or sessions did.
+    /// Correlation time of the number in flight, where none waits for another. It is twice the integral of its
+    /// autocorrelation, E\[S²\]/E\[S\]. The times S are those for which complete requests stayed (one that hangs says
+    /// little of how the others change), or sessions did.
     ///
     /// With Poisson arrivals it is that of M/G/∞, whose autocovariance at lag t is λ·∫ₜ^∞ P(S > s) ds (Cox
     /// and Isham, *Point Processes*, 1980, section 5.6).
     memory_s: f64,
     /// Time of the requests.
     window_s: f64,
-    /// Memory of the samples of a latency as a multiple, as they may weigh the requests otherwise.
+    /// Memory of a latency's samples, as a multiple. They may weigh the requests otherwise.
     pub(crate) times: f64,
-    /// Relaxation time, in requests, of a queue whose server is no faster than this one may be; `None` for a
-    /// latency that follows that number itself.
+    /// Relaxation time, in requests, of a queue. Its server is no faster than this one may be. `None` for a latency
+    /// that follows that number itself.
     pub(crate) queue: Option<f64>,
-    /// Certainty of the memory: false of sessions, as those that the window cuts off look shorter than they are.
+    /// Certainty of the memory. It is false of sessions, as those that the window cuts off look shorter than they are.
     pub(crate) is_whole: bool,
 }
 
 impl Occupancy {
-    /// Occupancy over the time of a group of requests; `None` where all are of one moment.
+    /// Returns the occupancy over the time of a group of requests. `None` where all are of one moment.
     pub(super) fn of_group<'a>(self, mut records: impl Iterator<Item = RecordRef<'a>>) -> Option<Self> {
         let first = records.next()?.scheduled;
         let window_s = records.last()?.scheduled.since(first).as_secs_f64();
         (window_s > 0.0).then_some(Self { window_s, ..self })
     }
 
-    /// Occupancy for a latency that follows the number in flight, whose samples have a memory so many `times` as long.
+    /// Returns the occupancy for a latency that follows the number in flight. Its samples have a memory so many `times`
+    /// as long.
     pub(crate) fn of_pace(self, times: f64) -> Self {
         Self { times, queue: None, ..self }
     }
@@ -52,8 +53,8 @@ impl Occupancy {
     }
 }
 
-/// The requests that each of the measured `records`, in the order of the schedule, found in flight, and what
-/// these numbers tell; nothing where the rate changes.
+/// Returns the requests that each of the measured `records` found in flight. It says too what these numbers tell. The
+/// records are in the order of the schedule. Nothing where the rate changes.
 pub(super) fn occupancy<'a>(
     log: &RunLog,
     records: &(impl Iterator<Item = RecordRef<'a>> + Clone),
@@ -98,8 +99,8 @@ fn sessions(log: &RunLog) -> BTreeMap<u64, (Timestamp, Timestamp)> {
     sessions
 }
 
-/// Relaxation time, in requests, of a queue whose server is as little faster than its arrivals as it may be
-/// while many requests are in flight.
+/// Returns the relaxation time, in requests, of a queue with a barely faster server. The server is as little faster
+/// than its arrivals as it may be while many requests are in flight.
 ///
 /// While their number is in the upper quarter of what requests `found`, a server that ends D of them in the
 /// time T has D ÷ λT − 1 more than arrive at the rate λ; the least of that counts which the window does not
@@ -136,7 +137,8 @@ fn slowest(sent: &[Timestamp], ended: &[Timestamp], found: &[u32], (begins, ends
 mod tests {
     use super::*;
 
-    /// A request a second that stays for `stay_ms`, and of every four the last for four times as long.
+    /// Returns what `slowest` says of a request a second that stays for `stay_ms`. Of every four the last stays for
+    /// four times as long.
     fn of(stay_ms: u64) -> f64 {
         let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
         let sent: Vec<_> = (0..4_000).map(|place| at(place * 1_000)).collect();

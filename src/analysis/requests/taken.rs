@@ -31,8 +31,8 @@ pub struct TakenPrompts {
     pub order: RowOrder,
     /// Whether each prompt began with words of its own.
     pub salted: bool,
-    /// Requests of the class that were dispatched, warm-up and cool-down included: where they are more than
-    /// the rows, rows were sent again.
+    /// Requests of the class that were dispatched, warm-up and cool-down included. Where they are more than the rows,
+    /// rows were sent again.
     pub requests: u64,
 }
 

@@ -12,10 +12,11 @@ use crate::workload::{LengthCounts, LengthSpread, PromptSource, RequestClass};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenAccount {
-    /// Prompt tokens: requested, and those that the server adds where that is known, against the server's `usage`,
-    /// over the requests that carry one.
+    /// Prompt tokens against the server's `usage`, over the requests that carry one. They are those requested, and
+    /// those that the server adds where that is known.
     pub input: Balance,
-    /// Tokens that the server adds to a text: its chat template's and special ones; absent where that is not known.
+    /// Tokens that the server adds to a text. They are its chat template's and special ones. Absent where that is not
+    /// known.
     pub template_tokens: Option<u64>,
     /// Added tokens of all the prompts that were compared.
     pub added_tokens: u64,
@@ -39,10 +40,11 @@ pub struct TokenAccount {
     pub from_tokenizer: u64,
     /// Answers whose length is the number of their chunks: an estimate.
     pub from_chunks: u64,
-    /// Streamed answers that `usage` or a tokenizer counted, whose chunks the server did not count, and whose number
-    /// of chunks differs.
+    /// Streamed answers whose number of chunks differs from that of their tokens. `usage` or a tokenizer counted the
+    /// tokens, and the server did not count those of the chunks.
     pub disagreeing_requests: u64,
-    /// Chunks of all streamed answers that `usage` or a tokenizer counted, and whose chunks the server did not count.
+    /// Chunks of all streamed answers whose chunks the server did not count. `usage` or a tokenizer counted those
+    /// answers.
     pub chunk_tokens: u64,
     /// Tokens of the same answers, by `usage` or the tokenizer, of which the text came.
     pub counted_tokens: u64,
@@ -64,7 +66,7 @@ pub struct TokenAccount {
 pub struct Lengths {
     /// Lengths as requested; absent where no request completed.
     pub requested: Option<LengthSpread>,
-    /// Lengths as received, of the requests of which that is known; absent where it is known of none.
+    /// Lengths as received, of the requests of which that is known. Absent where it is known of none.
     pub received: Option<LengthSpread>,
 }
 

@@ -12,9 +12,9 @@ use crate::analysis::server::devices::EnergyUse;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Costs {
-    /// Acceptable answers per second: complete while answers count, within their SLO where they have one, of
-    /// the requested form where one was requested, of a run whose golden prompts let answers count. Absent
-    /// where an SLO cannot be measured.
+    /// Acceptable answers per second. They are complete while answers count, within their SLO where they have one, of
+    /// the requested form where one was requested, of a run whose golden prompts let answers count. Absent where an SLO
+    /// cannot be measured.
     pub acceptable_answers_per_s: Option<f64>,
     /// Why no answer is acceptable; left out where nothing bars them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,8 @@ pub struct UnitCosts {
     pub per_answer: Option<f64>,
     /// Use for an acceptable answer.
     pub per_acceptable_answer: Option<f64>,
-    /// Where no answer was acceptable: what all of the time took, which one would have taken at least.
+    /// Least use for an acceptable answer, where none was acceptable. It is what all of the time took, which one would
+    /// have taken at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_acceptable_answer_at_least: Option<f64>,
 }

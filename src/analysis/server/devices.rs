@@ -8,8 +8,8 @@ use super::track::{GaugeSummary, Span, Track};
 use crate::analysis::load::rates::Rates;
 use crate::record::{Counter, Gauge, Reading, TelemetrySource};
 
-/// Fewest steps of a counter of energy that power is taken from, and the share of the window that they cover at least:
-/// exporters bring it up to date at their own, often much slower pace (dcgm-exporter: every 30 s,
+/// Fewest steps of a counter of energy that power is taken from. They cover [`COVERED`] of the window at least.
+/// Exporters bring the counter up to date at their own, often much slower pace (dcgm-exporter: every 30 s,
 /// `--collect-interval`).
 const STEPS: usize = 3;
 pub(super) const COVERED: f64 = 0.8;
@@ -22,7 +22,7 @@ pub struct DeviceSummary {
     pub device: String,
     /// Address of the page that reports it.
     pub page: String,
-    /// The device that it is a part of (MIG), which has the power of all its parts; absent of whole devices.
+    /// The device that it is a part of (MIG). That device has the power of all its parts. Absent of whole devices.
     pub part_of: Option<String>,
     /// Share of time in which it was busy, 0 to 1.
     pub utilisation: Option<GaugeSummary>,
@@ -36,11 +36,11 @@ pub struct DeviceSummary {
     pub power_limit_w: Option<GaugeSummary>,
     /// Share of cycles in which its memory was sending or receiving data, 0 to 1.
     pub dram_active: Option<GaugeSummary>,
-    /// Share of time in which its memory was read or written at all, 0 to 1.
+    /// Share of time in which its memory was read or written, 0 to 1. Any access at all counts.
     pub memory_busy: Option<GaugeSummary>,
     /// Share of cycles in which its matrix units were active, 0 to 1.
     pub tensor_active: Option<GaugeSummary>,
-    /// Share of cycles in which a multiprocessor had work, averaged over all of them, 0 to 1.
+    /// Share of cycles in which a multiprocessor had work, 0 to 1. It is averaged over all of them.
     pub sm_active: Option<GaugeSummary>,
     /// Clock of the multiprocessors, MHz.
     pub sm_clock_mhz: Option<GaugeSummary>,
@@ -50,14 +50,14 @@ pub struct DeviceSummary {
     pub memory_clock_mhz: Option<GaugeSummary>,
     /// Temperature, degrees Celsius.
     pub temperature_c: Option<GaugeSummary>,
-    /// Share of the window in which its clocks were lowered, 0 to 1, by the reason that it reports; empty
+    /// Share of the window in which its clocks were lowered, 0 to 1. It is by the reason that the device reports. Empty
     /// where it reports none.
     pub throttled: BTreeMap<Gauge, f64>,
     /// Values that the device reported before the first request was sent. Absent where it was not read then.
     pub before: Option<IdleDevice>,
-    /// Mean power by the counter of energy, watts: its rise from the first reading in which it had moved to
-    /// the last ÷ the time between them. Absent where it moved fewer than three times, or where the two cover
-    /// less than 80 % of the window.
+    /// Mean power by the counter of energy, watts. It is its rise from the first reading in which it had moved to the
+    /// last ÷ the time between them. Absent where it moved fewer than three times, or where the two cover less than 80
+    /// % of the window.
     pub power_by_energy_w: Option<f64>,
 }
 
@@ -72,8 +72,8 @@ pub struct IdleDevice {
 }
 
 impl DeviceSummary {
-    /// Mean of a value over those `devices` that report it, and the smallest and the largest of any; `None` where none
-    /// does.
+    /// Returns the mean of a value over those `devices` that report it. It has the smallest and the largest of any too.
+    /// `None` where none reports it.
     pub fn together<'a>(
         devices: impl IntoIterator<Item = &'a Self>,
         gauge: fn(&Self) -> Option<GaugeSummary>,
@@ -86,8 +86,8 @@ impl DeviceSummary {
         Some(GaugeSummary { mean, min, max, last, covered_s })
     }
 
-    /// Largest share of the window in which heat, the power supply or the hardware lowered its clocks, with the reason;
-    /// `None` where it reports no reasons.
+    /// Returns the largest share of the window in which its clocks were lowered. The cause is heat, the power supply or
+    /// the hardware, and the reason comes with it. `None` where it reports no reasons.
     pub fn slowed_down(&self) -> Option<(Gauge, f64)> {
         let shares = Gauge::THROTTLING.iter().filter(|(gauge, _)| gauge.is_slowdown());
         let shares = shares.filter_map(|(gauge, _)| Some((*gauge, *self.throttled.get(gauge)?)));
@@ -101,7 +101,7 @@ impl DeviceSummary {
     }
 }
 
-/// A device that was never busy for a larger share of the time than this served nothing.
+/// Largest share of the time for which a device is busy and still served nothing.
 pub(crate) const BUSY: f64 = 0.05;
 
 /// The devices of one page; requests were first sent at `sent_s`.
@@ -155,7 +155,7 @@ pub(super) fn of(
     names.iter().copied().map(summary).collect()
 }
 
-/// Mean power by a counter that moves in steps: only where it has just moved is it known how far it is.
+/// Returns the mean power by a counter that moves in steps. Only where it has just moved is it known how far it is.
 fn power_by_energy(span: &Span<'_>, name: &str, window: (f64, f64)) -> Option<f64> {
     let reported = span
         .between
@@ -182,7 +182,7 @@ pub struct EnergyUse {
     pub power_w: f64,
     /// Energy of the window, joules: power × its length.
     pub window_j: f64,
-    /// Joules for each answer token that arrived in the window; absent where the client is one of several generators
+    /// Joules for each answer token that arrived in the window. Absent where the client is one of several generators
     /// and saw only a share of them, or the deployment has another number of devices.
     pub per_output_token_j: Option<f64>,
     /// Joules for each request that was completed in it; absent as above.
@@ -201,7 +201,7 @@ pub enum EnergySource {
 }
 
 impl EnergyUse {
-    /// Whether it is of as many devices as the deployment has, as far as that is said.
+    /// Whether it is of as many devices as the deployment has. It is so as far as that is said.
     pub fn is_of(&self, gpus: Option<u32>) -> bool {
         gpus.is_none_or(|gpus| u64::from(gpus) == self.devices)
     }

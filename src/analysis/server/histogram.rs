@@ -26,12 +26,12 @@ pub struct TimeSummary {
     pub p99_mark: Option<SampleWarning>,
 }
 
-/// A quantile from buckets: it lies between the ends of its bucket, and where in between is an estimate.
+/// A quantile from buckets. It lies between the ends of its bucket, and where in between is an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BucketQuantile {
-    /// The guess, milliseconds: times are taken to lie evenly in the bucket, as Prometheus'
-    /// `histogram_quantile` does. Of the last bucket, which has no end, where it begins.
+    /// The guess, milliseconds. Times are taken to lie evenly in the bucket, as Prometheus' `histogram_quantile` does.
+    /// Of the last bucket, which has no end, where it begins.
     pub ms: f64,
     /// Lower end of the bucket, milliseconds.
     pub from_ms: f64,
@@ -80,8 +80,8 @@ pub(super) fn sum(histograms: Vec<TimeHistogram>) -> Option<TimeHistogram> {
     })?
 }
 
-/// `histogram_quantile` of Prometheus for classic histograms: the bucket in which the rank q · n falls, and a
-/// straight line between its ends; the first bucket begins at 0, unless its end is no more than that.
+/// Returns `histogram_quantile` of Prometheus for classic histograms. It takes the bucket in which the rank q · n
+/// falls, and a straight line between its ends. The first bucket begins at 0, unless its end is no more than that.
 ///
 /// A wide bucket says little, and the sum of the times says more: what the other buckets leave of it lies in
 /// this one. Its mean m is at least that of the share s of its times at its beginning, and of the others at
@@ -125,7 +125,8 @@ pub struct BothAccounts {
     pub e2e: Option<TimeBeside>,
     /// Requests that completed.
     pub requests: Option<CountBeside>,
-    /// Answer tokens; those of a request all at its end, where the server counts them then (SGLang, TGI, llama.cpp).
+    /// Answer tokens. Those of a request are all at its end, where the server counts them then (SGLang, TGI,
+    /// llama.cpp).
     pub output_tokens: Option<CountBeside>,
 }
 
@@ -146,10 +147,10 @@ pub struct TimeBeside {
     pub outside_ms: f64,
     /// Time outside of the server as a share of the client's mean.
     pub outside_share: f64,
-    /// Whether both may be about the same requests: their numbers differ by no more than one, 2 %, or the
-    /// requests in flight at the ends of the stretch. At its beginning the server may have counted those
-    /// before, at its end those alone, and no more than the client's number. If not, for example because
-    /// other clients used the server too, the difference of the means says nothing.
+    /// Whether both may be about the same requests. Their numbers differ by no more than one, 2 %, or the requests in
+    /// flight at the ends of the stretch. At its beginning the server may have counted those before, at its end those
+    /// alone, and no more than the client's number. If not, for example because other clients used the server too, the
+    /// difference of the means says nothing.
     pub same_requests: bool,
 }
 
@@ -163,8 +164,7 @@ pub struct CountBeside {
     pub server: f64,
 }
 
-/// Numbers of requests on both sides may differ by so much of the client's, for what happens at the ends of
-/// the stretch.
+/// Share of the client's requests by which both sides may differ. It is for what happens at the ends of the stretch.
 const SAME: f64 = 0.02;
 
 impl BothAccounts {
@@ -231,8 +231,8 @@ fn counting(log: &RunLog) -> TokenCounting {
         .unwrap_or(TokenCounting::AsTheyCome)
 }
 
-/// Tokens of an answer that came while `inside`: where its chunks do not tell theirs, each has the same part of all. An
-/// answer that was not streamed came whole.
+/// Counts the tokens of an answer that came while `inside`. Where its chunks do not tell theirs, each has the same part
+/// of all. An answer that was not streamed came whole.
 fn tokens_inside(record: &RequestRecord, inside: impl Fn(Timestamp) -> bool) -> f64 {
     if record.chunks.is_empty() {
         return if record.whole_answer.is_some_and(inside) { record.output_tokens as f64 } else { 0.0 };

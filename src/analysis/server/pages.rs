@@ -5,11 +5,12 @@ use serde::Serialize;
 use super::track::Span;
 use crate::record::{Counter, PageKind, Reading, TelemetrySource};
 
-/// A page was not read for longer than so many times the usual from one reading to the next: that is a gap.
+/// Factor on the usual time between readings from which on there is a gap. A page was not read for longer than that.
 const GAP: f64 = 3.0;
 /// Readings that are so much of the window apart are those at its ends.
 const WHOLE: f64 = 0.95;
-/// Totals that are back above where they fell from within so many readings are those of another server again.
+/// Readings within which totals are back after a fall. Totals that are above where they fell from so soon are those of
+/// another server again.
 const SOON: usize = 5;
 
 /// A page of metrics.
@@ -20,17 +21,16 @@ pub struct PageSummary {
     pub url: String,
     /// Kind of the page: whose names its series have. Absent where it could not be read.
     pub kind: Option<PageKind>,
-    /// The devices that it reports, such as `2 × NVIDIA H100 80GB HBM3`; absent if it reports none.
+    /// The devices that it reports, such as `2 × NVIDIA H100 80GB HBM3`. Absent if it reports none.
     pub hardware: Option<String>,
     /// The version of their driver; absent if it does not report it.
     pub driver: Option<String>,
     /// How often it was read in the whole run.
     pub readings: u64,
-    /// Longest stretch of the window without a reading, seconds since the run began, where it is longer than
-    /// three times the usual from one reading to the next. Absent where there is none, and where the page was
-    /// never read.
+    /// Longest stretch of the window without a reading, seconds since the run began. It is longer than three times the
+    /// usual from one reading to the next. Absent where there is none, and where the page was never read.
     pub gap_s: Option<(f64, f64)>,
-    /// How its totals went back inside the window; absent where they only grew, as totals do.
+    /// Fall of its totals inside the window. Absent where they only grew, as totals do.
     pub went_back: Option<WentBack>,
 }
 

@@ -3,8 +3,8 @@
 use crate::record::EngineFacts;
 use crate::record::EngineKind::{Litellm, Llamacpp, Mock, Openai, Sglang, Tgi, Trtllm, Vllm};
 
-/// A setting or metric in vLLM's words; then in SGLang's, TensorRT-LLM's, TGI's and llama.cpp's, and in words
-/// for any other server.
+/// Settings and metrics in each server's words. vLLM's come first, then SGLang's, TensorRT-LLM's, TGI's and
+/// llama.cpp's, and words for any other server.
 const NAMES: [(&str, [&str; 5]); 5] = [
     (
         "--gpu-memory-utilization",
@@ -70,7 +70,8 @@ pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
     })
 }
 
-/// Whether requests asked the server to keep an answer to its length: under its own dialect, or as was found to work.
+/// Whether requests asked the server to keep an answer to its length. They did under its own dialect, or as was found
+/// to work.
 pub(crate) fn forces_length(engine: &EngineFacts) -> bool {
     match &engine.length_fields {
         Some(fields) => fields.contains("ignore_eos"),

@@ -5,12 +5,13 @@ use super::reported::ServerSide;
 use crate::record::Gauge;
 use crate::units::{counted, percent, three_digits};
 
-/// A device that heat, its power supply or its hardware slowed down for a larger share of the window than
-/// this is not the device that it is otherwise. A shorter stretch moves no p90, and little of a mean.
+/// Largest share of the window for which a device may be slowed down. A device that heat, its power supply or its
+/// hardware slowed down for longer is not the device that it is otherwise. A shorter stretch moves no p90, and little
+/// of a mean.
 pub(crate) const SLOWED: f64 = 0.05;
 
-/// The device of a run that was slowed down for longest, with its figures, and the cure; `None` where no
-/// device that served was slowed down for so long, or none reports it.
+/// Returns the longest slowed-down device of a run, with its figures, and the cure. `None` where no device that served
+/// was slowed down for so long, or none reports it.
 pub(crate) fn longest_slowdown(server: &ServerSide) -> Option<(String, String)> {
     let busy = server.devices.iter().filter(|device| device.was_busy());
     let slowed = busy.filter_map(|device| Some((device, device.slowed_down()?)));
@@ -52,7 +53,8 @@ pub(crate) const fn reason_in_words(reason: Gauge) -> &'static str {
     }
 }
 
-/// `SM clock 900 of 1,980 MHz, up to 88.0 °C`, as far as it is reported.
+/// Says the clock and heat of a device, as far as they are reported. An example is
+/// `SM clock 900 of 1,980 MHz, up to 88.0 °C`.
 pub(crate) fn clock_and_heat(device: &DeviceSummary) -> Option<String> {
     let clock = device.sm_clock_mhz.map(|clock| {
         let most = device.max_sm_clock_mhz.map(|most| format!(" of {}", three_digits(most)));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::histogram;
 use crate::record::{Counter, Gauge, Reading, RunLog, ServerTime, TimeHistogram};
 
-/// The readings next to the ends of the window that have all that the page tells, and those in between.
+/// The readings next to the ends of the window, and those in between. Those at the ends have all that the page tells.
 #[derive(Debug)]
 pub(super) struct Span<'a> {
     pub(super) first: &'a Reading,
@@ -41,7 +41,8 @@ impl<'a> Span<'a> {
         (first.asked < last.asked).then_some(Self { first, last, between })
     }
 
-    /// The totals that are lower in the reading at `now` than in that before it, with what they were before.
+    /// Returns the totals that are lower in the reading at `now` than before. Each comes with what it was in the
+    /// reading before it.
     pub(super) fn fallen(&self, now: usize) -> Vec<(Counter, f64)> {
         let after = &self.between[now].counters;
         let before = self.between[now - 1].counters.iter();
@@ -58,7 +59,8 @@ impl<'a> Span<'a> {
         Some((after - before).max(0.0))
     }
 
-    /// The times that came in it; of a histogram that the first reading does not have, all of them, as above.
+    /// Returns the times that came in it. Of a histogram that the first reading does not have, it returns all of them,
+    /// as above.
     pub(super) fn times(&self, time: ServerTime) -> Option<TimeHistogram> {
         let after = self.last.histograms.get(&time)?;
         match self.first.histograms.get(&time) {
@@ -75,7 +77,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// A value over that part of the window in which it is known: from the first reading to the last.
+/// A value over the part of the window in which it is known. That part is from the first reading to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GaugeSummary {
@@ -102,7 +104,7 @@ impl Track {
         (!points.is_empty()).then_some(Self(points))
     }
 
-    /// The value of all that these follow, for as long as all of them are known; `None` of none.
+    /// Returns the value of all that these follow, while all are known. `None` of none.
     pub(super) fn together(tracks: &[Self], gauge: Gauge) -> Option<Self> {
         let from = tracks.iter().map(|track| track.ends().0).reduce(f64::max)?;
         let until = tracks.iter().map(|track| track.ends().1).reduce(f64::min)?;
@@ -129,8 +131,7 @@ impl Track {
         }
     }
 
-    /// Summarises the gauge over the part of a stretch of time in which it is known. `None` where there is no such
-    /// part.
+    /// Summarises the gauge over the part of a stretch in which it is known. `None` where there is no such part.
     pub(super) fn over(&self, stretch: (f64, f64)) -> Option<GaugeSummary> {
         let (first, last) = self.ends();
         let (from, until) = (stretch.0.max(first), stretch.1.min(last));
@@ -152,8 +153,8 @@ impl Track {
     }
 }
 
-/// A gauge of all pages and devices together over a run, straight lines between readings: their sum, or their
-/// mean where values do not add up.
+/// A gauge of all pages and devices together over a run. Between readings it follows straight lines. It is their sum,
+/// or their mean where values do not add up.
 #[derive(Clone, Debug)]
 pub struct FollowedGauge(Track);
 
@@ -174,7 +175,8 @@ impl FollowedGauge {
         Track::together(&tracks, gauge).map(Self)
     }
 
-    /// Its mean over as much of a stretch of time, in seconds since the run's zero, as it is known of; `None` of none.
+    /// Returns its mean over as much of a stretch of time as is known. The stretch is in seconds since the run's zero.
+    /// `None` where nothing is known.
     pub fn over(&self, stretch: (f64, f64)) -> Option<f64> {
         self.0.over(stretch).map(|known| known.mean)
     }
@@ -281,7 +283,7 @@ mod tests {
         assert!(followed(Vec::new(), Gauge::Running).is_none());
     }
 
-    /// One page of one device and one of four: a mean over five devices, not over two pages.
+    /// One page of one device and one of four. The mean is over five devices, not over two pages.
     #[test]
     fn every_device_weighs_the_same() {
         let readings = vec![reading(0, 0, 0.0, &[1.0]), reading(1, 0, 0.0, &[0.5, 0.5, 0.5, 0.5])];

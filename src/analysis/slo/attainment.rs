@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::analysis::requests::{Measured, Observed, SloOutcome, answered};
 
-/// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met
-/// it would hide misses.
+/// Attainment of the SLO by the requests that have one. A request without an SLO cannot miss it, and counted as met it
+/// would hide misses.
 ///
 /// Where any request of the run has an SLO, one that left no record counts as a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -17,16 +17,16 @@ pub struct Attainment {
     pub scheduled: u64,
     /// Requests of them that had a bound to meet: the denominator.
     pub with_slo: u64,
-    /// Requests with an SLO that completed and met every bound; absent when a bound cannot be measured, as
-    /// TTFT and TPOT of answers that are not streamed.
+    /// Requests with an SLO that completed and met every bound. Absent when a bound cannot be measured, as TTFT and
+    /// TPOT of answers that are not streamed.
     pub met: Option<u64>,
-    /// `met / with_slo`, between 0 and 1; absent when `met` is, or no request has an SLO.
+    /// Share `met / with_slo`, between 0 and 1. Absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
     /// `met` per second, of the same requests as the attainment. Absent when `met` is, or no request has an
     /// SLO. Where no request of the whole run has one: completed requests per second.
     pub goodput_per_s: Option<f64>,
-    /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
-    /// be measured.
+    /// Completed requests over their TTFT bound, or without a TTFT to hold against it. Absent when a bound cannot be
+    /// measured.
     pub over_ttft: Option<u64>,
     /// Completed requests over their TPOT bound; absent when a bound cannot be measured.
     pub over_tpot: Option<u64>,

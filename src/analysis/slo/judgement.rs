@@ -15,28 +15,28 @@ pub struct Judgement {
     pub objective: Objective,
     /// Whether it was met.
     pub status: Status,
-    /// The figure judged: milliseconds, per second or a share between 0 and 1; absent when it is not known.
+    /// The figure judged, in milliseconds, per second or a share between 0 and 1. Absent when it is not known.
     pub value: Option<f64>,
     /// The least that it can be, where only bounds are known.
     pub at_least: Option<f64>,
-    /// The most that it can be, where only bounds are known and there is a most.
+    /// The most that it can be. Absent where the figure is known, or there is no most.
     pub at_most: Option<f64>,
-    /// 95 % interval of a percentile of a latency, milliseconds: by sections of the run, where there is one. A side
-    /// is absent if the sample is too small for it.
+    /// 95 % interval of a percentile of a latency, milliseconds. It is by sections of the run, where there is one. A
+    /// side is absent if the sample is too small for it.
     pub interval: Option<(Option<f64>, Option<f64>)>,
     /// Share of the requests that do not keep the bound, between 0 and 1. It is there for a percentile of one latency
     /// per request. One that was cut off before it could tell counts as such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
-    /// Where that cannot tell whether the objective is met: about how many requests would, if the share stays
-    /// what it is.
+    /// Approximate number of requests that would tell whether the objective is met. It is given where that share cannot
+    /// tell, if the share stays what it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_requests: Option<u64>,
     /// Share of the requests that do not keep the bound, with what it is worth.
     #[serde(skip)]
     pub over: Option<OrderedShare>,
-    /// Whether it is met by how far all requests are from the bound, not by how few are beyond it: under the assumption
-    /// that the tail goes on as it is seen.
+    /// Whether all requests' distance from the bound decides that it is met. The few beyond the bound do not decide
+    /// then. It takes the assumption that the tail goes on as it is seen.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_tail: bool,
     /// A reservation about the figure.

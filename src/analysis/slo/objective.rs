@@ -20,7 +20,7 @@ pub struct Objective {
     pub key: FigureKey,
     /// Side of the bound on which it must lie.
     pub comparison: Comparison,
-    /// The bound: milliseconds, per second, or a share between 0 and 1, as the figure has it.
+    /// The bound, in milliseconds, per second, or a share between 0 and 1. It is as the figure has it.
     pub bound: f64,
 }
 
@@ -42,7 +42,7 @@ impl Comparison {
     const SIGNS: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
 
-    /// Cuts a condition into what is judged, how it must stand to its bound, and that; `None` without a comparison.
+    /// Cuts a condition into what is judged, its comparison, and its bound. `None` without a comparison.
     pub(crate) fn split(text: &str) -> Option<(&str, Self, &str)> {
         let (figure, rest) = text.split_at(text.find(['<', '>'])?);
         let (sign, comparison) = Self::SIGNS.into_iter().find(|(sign, _)| rest.starts_with(sign))?;
@@ -138,7 +138,8 @@ pub(crate) fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
 }
 
 impl Objective {
-    /// The objective that a text states, or those that the preset of this name stands for.
+    /// Reads the objectives that a text states. They are the one stated, or those that the preset of this name stands
+    /// for.
     pub fn all_of(text: &str) -> Result<Vec<Self>, ObjectiveError> {
         let preset = ObjectivePreset::named(text).map(|preset| preset.objectives().to_vec());
         preset.unwrap_or_else(|| vec![text.to_owned()]).iter().map(|text| text.parse()).collect()
@@ -199,7 +200,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// The bounds that MLPerf Inference holds servers of a model to: p99 of TTFT and of TPOT.
+/// The bounds that MLPerf Inference holds servers of a model to. They are p99 of TTFT and of TPOT.
 ///
 /// From the constraints of its server and interactive scenarios
 /// (<https://github.com/mlcommons/inference_policies/blob/master/inference_rules.adoc>).

@@ -21,8 +21,8 @@ pub struct SloTarget {
     pub slo: Slo,
 }
 
-/// The SLO targets of a workload that are wanted: one for each class and priority that its requests can have,
-/// and one for each tenant with an SLO of its own.
+/// Returns the SLO targets of a workload that are wanted. They are one for each class and priority that its requests
+/// can have, and one for each tenant with an SLO of its own.
 pub(crate) fn targets(workload: &WorkloadSpec, wanted: impl Fn(&SloTarget) -> bool) -> Vec<SloTarget> {
     let mut targets = Vec::new();
     for class in workload.classes.iter().filter(|class| workload.occurs(class)) {
@@ -51,7 +51,7 @@ fn targets_of_tenant(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<SloTarget>
     sent.flat_map(of_class).collect()
 }
 
-/// The priorities that requests of a class can have; a trace may name one that is never drawn.
+/// Returns the priorities that requests of a class can have. A trace may name one that is never drawn.
 fn priorities<'a>(workload: &WorkloadSpec, class: &'a RequestClass) -> impl Iterator<Item = &'a PriorityShare> {
     let traced = workload.arrival.trace().is_some();
     class.priorities.iter().filter(move |share| traced || share.weight > 0.0)

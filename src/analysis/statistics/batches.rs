@@ -20,9 +20,9 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Batch means of values in their order, by 32 batches without overlap that hold all of them, their lengths at most
-    /// one apart (Law, *Simulation Modeling and Analysis*, section 9.5.3): the batches' means are nearly independent
-    /// where a batch is longer than the values remember. `None` for fewer than 16 values.
+    /// Batch means of values in their order, by 32 batches without overlap. The batches hold all values, their lengths
+    /// at most one apart (Law, *Simulation Modeling and Analysis*, section 9.5.3). The batches' means are nearly
+    /// independent where a batch is longer than the values remember. `None` for fewer than 16 values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let count = values.len().min(BATCHES);
         if count < FEWEST {
@@ -49,8 +49,8 @@ impl BatchMeans {
 mod tests {
     use super::*;
 
-    /// numpy 2.4.6 and scipy 1.17.1: the batch means of `sin(i²)` for i = 0 … 199, 6 or 7 in a batch, and the t of
-    /// the mean less 0.1.
+    /// Figures of numpy 2.4.6 and scipy 1.17.1. They are the batch means of `sin(i²)` for i = 0 … 199, 6 or 7 in a
+    /// batch, and the t of the mean less 0.1.
     #[test]
     fn the_error_is_that_of_the_batches() {
         let values: Vec<f64> = (0..200).map(|i| libm::sin(f64::from(i * i))).collect();

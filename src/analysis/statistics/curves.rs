@@ -3,8 +3,8 @@
 use super::distributions::{student_t_quantile, student_t_two_sided};
 use super::intervals::{CONFIDENCE, Estimate};
 
-/// The slope of the least-squares line through `points` (x, y), with its 95 % interval: y per unit of x. An
-/// interval that does not hold 0 is a drift.
+/// Returns the slope of the least-squares line through `points`, with its 95 % interval. The points are (x, y), and the
+/// slope is y per unit of x. An interval that does not hold 0 is a drift.
 ///
 /// Slope ± t·√(Σ residual² / ((n − 2) Σ(x − mean)²)), t the 97.5 % quantile of Student's t with n − 2 degrees of
 /// freedom (`scipy.stats.linregress`). The points' errors must be independent: give it means of sections, not
@@ -27,8 +27,8 @@ pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
     Some(Estimate::around(slope, student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 2.0) * error))
 }
 
-/// The share of the variance of `values` that a line in `by` explains, adjusted for chance: r² − (1 − r²)/(n
-/// − 2) of pairs that are `worth` n independent ones, and 0 at the least (Wherry, *Annals of Mathematical
+/// Returns the share of the variance of `values` that a line in `by` explains. It is adjusted for chance: r² − (1 −
+/// r²)/(n − 2) of pairs that are `worth` n independent ones, and 0 at the least (Wherry, *Annals of Mathematical
 /// Statistics* 2, 1931, 440–457). 0 where either is all alike or their numbers differ.
 pub fn explained(values: &[f64], by: &[f64], worth: f64) -> f64 {
     let n = by.len() as f64;
@@ -46,9 +46,9 @@ pub fn explained(values: &[f64], by: &[f64], worth: f64) -> f64 {
     if worth > 2.0 { (r2 - (1.0 - r2) / (worth - 2.0)).max(0.0) } else { 0.0 }
 }
 
-/// Two-sided p-value that the least-squares line through `points` is level, by the t of its slope
-/// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not
-/// level: nothing then says how much they would spread about it.
+/// Returns the two-sided p-value that the least-squares line through `points` is level. It is by the t of its slope
+/// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not level:
+/// nothing then says how much they would spread about it.
 pub fn slope_p(points: &[(f64, f64)]) -> Option<f64> {
     let line = slope(points)?;
     let freedom = points.len() as f64 - 2.0;
@@ -60,8 +60,8 @@ pub fn slope_p(points: &[(f64, f64)]) -> Option<f64> {
     (line.value == 0.0).then_some(1.0)
 }
 
-/// The weighted least-squares fit of a non-decreasing sequence to `values`, each with its weight: pool
-/// adjacent violators (Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order
+/// Returns the weighted least-squares fit of a non-decreasing sequence to `values`. Each value comes with its weight.
+/// It pools adjacent violators (Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order
 /// Restrictions*, 1972; as `scipy.optimize.isotonic_regression`).
 pub fn non_decreasing(values: &[(f64, f64)]) -> Vec<f64> {
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -130,7 +130,8 @@ mod tests {
         assert_eq!((slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 5.0)]), slope(&[(0.0, 0.0), (1.0, 1.0)])), (None, None));
     }
 
-    /// scipy 1.17.1: `isotonic_regression([1, 3, 2, 4, 3.5, 3, 7, 6.5], weights=[1, 1, 2, 1, 1, 3, 1, 1]).x`.
+    /// Figures of scipy 1.17.1. They are
+    /// `isotonic_regression([1, 3, 2, 4, 3.5, 3, 7, 6.5], weights=[1, 1, 2, 1, 1, 3, 1, 1]).x`.
     #[test]
     fn violators_are_pooled_as_scipy_does() {
         let points = [(1.0, 1.0), (3.0, 1.0), (2.0, 2.0), (4.0, 1.0), (3.5, 1.0), (3.0, 3.0), (7.0, 1.0), (6.5, 1.0)];

@@ -5,11 +5,11 @@ use statrs::function::gamma::checked_gamma_ur;
 
 use crate::random::normal_quantile;
 
-/// Degrees of freedom from which on a quantile of Student's t is computed from that of the normal
-/// distribution. The search of `statrs` is 1 % off at some millions, and does not end from 17 million on.
+/// Degrees of freedom above which Student's t is nearly normal. From there on a quantile of it is computed from that of
+/// the normal distribution. The search of `statrs` is 1 % off at some millions, and does not end from 17 million on.
 const NEARLY_NORMAL: f64 = 1_000.0;
 
-/// The value that Student's t with `freedom` degrees of freedom does not exceed with probability `p`.
+/// Returns the value that Student's t does not exceed with probability `p`. It has `freedom` degrees of freedom.
 ///
 /// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
 pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
@@ -20,8 +20,8 @@ pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
     }
 }
 
-/// The quantile of Student's t where that of the normal distribution is `z`: Abramowitz and Stegun, *Handbook
-/// of Mathematical Functions*, 26.7.5. Below 10⁻⁹ off from a thousand degrees of freedom on.
+/// Returns the quantile of Student's t where that of the normal distribution is `z`. See Abramowitz and Stegun,
+/// *Handbook of Mathematical Functions*, 26.7.5. Below 10⁻⁹ off from a thousand degrees of freedom on.
 fn nearly_normal_quantile(z: f64, freedom: f64) -> f64 {
     let square = z * z;
     let polynomial = |factors: &[f64]| z * factors.iter().fold(0.0, |sum, factor| sum * square + factor);
@@ -34,7 +34,8 @@ fn nearly_normal_quantile(z: f64, freedom: f64) -> f64 {
     z + terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom)
 }
 
-/// The chance that Student's t with `freedom` degrees of freedom lies as far from 0 as `t`, or further, on either side.
+/// Returns the chance that Student's t lies as far from 0 as `t`, or further. It has `freedom` degrees of freedom, and
+/// either side counts.
 ///
 /// Not-a-number unless `freedom` is above 0.
 pub fn student_t_two_sided(t: f64, freedom: f64) -> f64 {
@@ -51,7 +52,7 @@ pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
     }
 }
 
-/// ln P(X > `x`) for a gamma variable of this `shape` and scale 1: 0 for `x` ≤ 0, −∞ where the probability is
+/// Returns ln P(X > `x`) for a gamma variable of this `shape` and scale 1. 0 for `x` ≤ 0, −∞ where the probability is
 /// smaller than a float can say.
 pub fn ln_gamma_survival(shape: f64, x: f64) -> f64 {
     if x <= 0.0 { 0.0 } else { checked_gamma_ur(shape, x).map_or(f64::NEG_INFINITY, libm::log) }

@@ -7,16 +7,15 @@ use super::distributions::student_t_quantile;
 use super::memory::Memory;
 use crate::random::normal_quantile;
 
-/// Fewest effective samples of which anything is known: a window of fewer correlation times, as [`Memory`] judges them
+/// Fewest effective samples of which anything is known. A window of fewer correlation times, as [`Memory`] judges them
 /// cautiously, may have missed what the server does at other times.
 pub const LEAST_EFFECTIVE: f64 = 20.0;
 /// Fewest of them beyond a percentile for an interval that ends on that side.
 pub const LEAST_BEYOND: f64 = 10.0;
-/// Effective samples for one degree of freedom of the cautious correlation time, for what a window tells of
-/// other times: of the windows that look long enough, some are the calm ones of a server with a longer
-/// memory. Of 3,000 windows of M/M/1 and of sixteen slots at 80 to 95 % load, the shown intervals of the
-/// median hold it in 94 to 100 % (where few windows show one, in 20 of 24); with 8 of the plain number it was
-/// 0 to 99 %.
+/// Effective samples for one degree of freedom of the cautious correlation time. They say what a window tells of other
+/// times: of the windows that look long enough, some are the calm ones of a server with a longer memory. Of 3,000
+/// windows of M/M/1 and of sixteen slots at 80 to 95 % load, the shown intervals of the median hold it in 94 to 100 %
+/// (where few windows show one, in 20 of 24); with 8 of the plain number it was 0 to 99 %.
 const FOR_ONE_FREEDOM_ELSEWHERE: f64 = 16.0;
 /// With more successes and failures than this the binomial is as good as normal.
 const PLENTY: f64 = 200.0;
@@ -29,17 +28,17 @@ pub struct Effective {
     /// Number of independent samples by the cautious correlation time. By that time it is judged whether a window is
     /// long enough, and what it tells of other times.
     pub cautious: f64,
-    /// Share of that number that counts for the upper end of an interval, as a queue may be longer at other times.
+    /// Share of the cautious number that counts for the upper end of an interval. A queue may be longer at other times.
     pub upper: f64,
-    /// Length of the window as a share of one that tells all of what a queue does: of a shorter one less counts there.
+    /// Length of the window as a share of one that tells all a queue does. Of a shorter one less counts for the upper
+    /// end.
     pub long: f64,
     /// Degrees of freedom of their number where it is of batches whose memory is known.
     pub freedom: Option<f64>,
 }
 
-/// The relaxation time of a latency that depends on how many are in flight, as a share of the correlation
-/// time of their number: half of it were it exponential, and a little more, as each request feels what its
-/// whole stay brings.
+/// The relaxation time of a latency that depends on how many are in flight. It is a share of the correlation time of
+/// their number: half of it were it exponential, and a little more, as each request feels what its whole stay brings.
 const RELAXATION: f64 = 0.6;
 
 impl Effective {
@@ -81,7 +80,7 @@ impl Effective {
         Some(Self { freedom: Some(batches.freedom), ..Self::plain(samples, samples) })
     }
 
-    /// Returns the effective number where samples come in groups that are alike: by their `design` effect.
+    /// Returns the effective number where samples come in groups that are alike. It goes by their `design` effect.
     #[must_use]
     pub fn of_alike(self, design: f64) -> Self {
         Self { samples: (self.samples / design).max(1.0), cautious: self.cautious / design, ..self }
@@ -92,7 +91,7 @@ impl Effective {
         self.freedom.is_some() || self.cautious >= LEAST_EFFECTIVE
     }
 
-    /// Whether enough of them lie beyond the percentile at `fraction`, towards the nearer end of the sample.
+    /// Whether enough of them lie beyond the percentile at `fraction`. Beyond is towards the nearer end of the sample.
     pub fn resolves(self, fraction: f64) -> bool {
         let beyond = if fraction < 0.5 { fraction } else { self.above() * (1.0 - fraction) };
         self.freedom.is_some() || self.is_enough() && self.cautious * beyond >= LEAST_BEYOND - 1e-9
@@ -114,8 +113,8 @@ impl Effective {
         Self { samples: samples * times, cautious: cautious * times, long: long * times, ..self }
     }
 
-    /// How many times as many give the percentile at `fraction` an interval with both ends, within a
-    /// twentieth; `None` beyond 2,000 times.
+    /// Returns how many times as many samples give a percentile both ends of its interval. The percentile is that at
+    /// `fraction`, and the answer holds within a twentieth. `None` beyond 2,000 times.
     pub fn times_for_both_ends(self, fraction: f64, confidence: f64) -> Option<f64> {
         growth().find(|times| {
             let grown = self.grown(*times);
@@ -127,7 +126,8 @@ impl Effective {
         })
     }
 
-    /// The cautious number and what counts of it for an upper end, less what their own error takes away.
+    /// Returns the cautious number and what counts of it for an upper end. What their own error takes away is taken
+    /// off.
     fn surely(self, confidence: f64) -> [f64; 2] {
         [1.0, self.above()].map(|counts| {
             let cautious = self.cautious * counts;
@@ -136,10 +136,10 @@ impl Effective {
         })
     }
 
-    /// The shares of the sample between whose quantiles the percentile at `fraction` lies, with this
-    /// `confidence`: those whose own interval just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with
-    /// the exact interval of Clopper and Pearson, of the cautious number of samples and with half of its
-    /// degrees of freedom). A side is `None` where no sample lies far enough out.
+    /// Returns the shares of the sample between whose quantiles the percentile at `fraction` lies. They are those whose
+    /// own interval, with this `confidence`, just holds `fraction` (Woodruff, *JASA* 47, 1952, 635–646, with the exact
+    /// interval of Clopper and Pearson, of the cautious number of samples and with half of its degrees of freedom). A
+    /// side is `None` where no sample lies far enough out.
     pub fn shares_around(self, fraction: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
         let [n, upper] = self.surely(confidence);
         let tail = (1.0 - confidence) / 2.0;
@@ -151,7 +151,8 @@ impl Effective {
     }
 }
 
-/// (z/t)²: what an estimate of a variance with so many degrees of freedom leaves of a number of samples.
+/// Returns (z/t)², what an estimate of a variance leaves of a number of samples. The estimate has so many degrees of
+/// freedom.
 pub(super) fn discount(confidence: f64, freedom: f64) -> f64 {
     let p = f64::midpoint(1.0, confidence);
     let ratio = normal_quantile(p) / student_t_quantile(p, freedom);
@@ -165,8 +166,8 @@ pub(super) fn growth() -> impl Iterator<Item = f64> {
 
 /// Most times as many requests that are worth suggesting.
 const MOST_TIMES: f64 = 2_000.0;
-/// The chance of at most `hits` hits in `trials` independent trials of this `chance` each; both numbers may lie between
-/// whole ones, where it goes on smoothly.
+/// Returns the chance of at most `hits` hits in `trials` independent trials. Each has this `chance`. Both numbers may
+/// lie between whole ones, where it goes on smoothly.
 pub(super) fn chance_of_at_most(hits: f64, trials: f64, chance: f64) -> f64 {
     if hits >= trials {
         return 1.0;
@@ -181,7 +182,7 @@ pub(super) fn chance_of_at_most(hits: f64, trials: f64, chance: f64) -> f64 {
     checked_beta_reg(trials - hits, hits + 1.0, 1.0 - chance).unwrap_or(f64::NAN)
 }
 
-/// The end, between 0 and 1, of what `holds`, which holds from 0 on up to somewhere.
+/// Returns the end, between 0 and 1, of the range in which `holds` is true. It holds from 0 on up to somewhere.
 pub(super) fn bisect(holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {

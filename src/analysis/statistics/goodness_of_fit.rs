@@ -3,8 +3,8 @@
 use super::distributions::chi_squared_quantile;
 use super::means::{mean, variance};
 
-/// Probabilities nearer to 0 or 1 than this count as this: gaps of zero would make the statistic infinite, and
-/// far fewer of them make it large.
+/// Distance from 0 or 1 that a probability has at least. One that is nearer counts as this: gaps of zero would make the
+/// statistic infinite, and far fewer of them make it large.
 const NEAREST: f64 = 1e-12;
 
 /// Critical value at 1 % of an exponential with estimated mean. D'Agostino and Stephens, *Goodness-of-Fit
@@ -21,7 +21,7 @@ pub const UNIFORM_A2_AT_1_PERCENT: f64 = 3.857;
 /// eigenvalues 1/(j(j + 1)), which gives 1.02 % for 3.857.
 pub const UNIFORM_A2_AT_2_IN_100_000: f64 = 9.65;
 
-/// Tests whether values come from an exponential distribution, whatever its mean: that is estimated from them.
+/// Tests whether values come from an exponential distribution, whatever its mean. The mean is estimated from them.
 ///
 /// A²(1 + 0.6/n) of u = 1 − exp(−x/mean); D'Agostino and Stephens (1986), chapter 4. Absent for fewer than two
 /// values, or when all are zero.
@@ -32,8 +32,8 @@ pub fn anderson_darling_exponential(values: &[f64]) -> Option<f64> {
     Some(a_squared * (1.0 + 0.6 / values.len() as f64))
 }
 
-/// Tests whether values are uniform on (0, 1): the probability-integral transform of a fully specified
-/// distribution makes its values so.
+/// Tests whether values are uniform on (0, 1). The probability-integral transform of a fully specified distribution
+/// makes its values so.
 ///
 /// A² without a correction: none is needed from five values on (D'Agostino and Stephens, case 0).
 /// Absent for fewer than two values.
@@ -41,7 +41,8 @@ pub fn anderson_darling_uniform(uniforms: &[f64]) -> Option<f64> {
     a_squared(uniforms.to_vec())
 }
 
-/// `A² = −n − (1/n) Σ (2i − 1)(ln u_(i) + ln(1 − u_(n+1−i)))`; Anderson and Darling, *JASA* 49 (1954) 765–769.
+/// Returns the statistic A² (Anderson and Darling, *JASA* 49 (1954) 765–769).
+/// `A² = −n − (1/n) Σ (2i − 1)(ln u_(i) + ln(1 − u_(n+1−i)))`.
 fn a_squared(mut uniforms: Vec<f64>) -> Option<f64> {
     if uniforms.len() < 2 {
         return None;
@@ -58,9 +59,9 @@ fn a_squared(mut uniforms: Vec<f64>) -> Option<f64> {
     Some(-n - sum / n)
 }
 
-/// The Kolmogorov distance of a sample from the uniform distribution on (0, 1): the largest of `i/n − u_(i)` and
-/// `u_(i) − (i − 1)/n`, from 0 to 1. It says which share of the sample lies too low, or too high. 0 for an empty
-/// sample.
+/// Returns the Kolmogorov distance of a sample from the uniform distribution on (0, 1). It is the largest of
+/// `i/n − u_(i)` and `u_(i) − (i − 1)/n`, from 0 to 1. It says which share of the sample lies too low, or too high. 0
+/// for an empty sample.
 pub fn uniform_distance(uniforms: &[f64]) -> f64 {
     let mut sorted = uniforms.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -69,8 +70,8 @@ pub fn uniform_distance(uniforms: &[f64]) -> f64 {
     sorted.iter().enumerate().map(off).fold(0.0, f64::max)
 }
 
-/// The index of dispersion of counts: variance ÷ mean; 1 for Poisson counts, 0 for a metronome, the batch size
-/// for arrivals in batches.
+/// The index of dispersion of counts, variance ÷ mean. 1 for Poisson counts, 0 for a metronome, the batch size for
+/// arrivals in batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dispersion {
     /// Variance ÷ mean.
@@ -79,7 +80,7 @@ pub struct Dispersion {
     pub counts: u64,
 }
 
-/// The index of dispersion of `counts`; absent for fewer than two, or when nothing was counted.
+/// Returns the index of dispersion of `counts`. Absent for fewer than two, or when nothing was counted.
 pub fn dispersion(counts: &[f64]) -> Option<Dispersion> {
     let mean = mean(counts).filter(|&mean| mean > 0.0)?;
     Some(Dispersion { index: variance(counts)? / mean, counts: counts.len() as u64 })

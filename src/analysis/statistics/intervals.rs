@@ -7,7 +7,7 @@ use crate::random::{RandomStream, normal_cdf, normal_quantile};
 /// The confidence of every interval here.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A figure and its two-sided interval, of 95 % unless said otherwise, in the unit of the figure.
+/// A figure and its two-sided interval, in the unit of the figure. The interval is of 95 % unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
@@ -62,7 +62,7 @@ impl Estimate {
     }
 }
 
-/// The 95 % interval of a share of which `hits` of `trials` independent trials were seen; `None` without trials.
+/// Returns the 95 % interval of a share of independent trials. `hits` of `trials` were seen. `None` without trials.
 ///
 /// Wilson's score interval, which keeps its confidence for few trials and shares near 0 and 1 where the usual one does
 /// not (Wilson 1927; Brown, Cai and `DasGupta`, *Interval Estimation for a Binomial Proportion*, Statistical Science
@@ -82,12 +82,12 @@ pub(crate) fn interval_of_share(p: f64, n: f64) -> (f64, f64) {
     (((middle - reach) / scale).clamp(0.0, p), ((middle + reach) / scale).clamp(p, 1.0))
 }
 
-/// Resamples of an interval: its ends then wander by about 1 % of its length from seed to seed.
+/// Resamples of an interval. Its ends then wander by about 1 % of its length from seed to seed.
 const RESAMPLES: usize = 10_000;
 
-/// The bias-corrected and accelerated bootstrap interval of `figure` over independent `units`, such as the runs of an
-/// experiment or its pairs (Efron, *Better Bootstrap Confidence Intervals*, JASA 82, 1987; as `scipy.stats.bootstrap`
-/// with method `BCa`).
+/// Returns the bias-corrected and accelerated bootstrap interval of `figure` over independent `units`. Units are such
+/// as the runs of an experiment or its pairs (Efron, *Better Bootstrap Confidence Intervals*, JASA 82, 1987; as
+/// `scipy.stats.bootstrap` with method `BCa`).
 ///
 /// The same units and the same name give the same interval, on every machine. Absent for fewer than two units or where
 /// the figure is not finite; without spread, both ends are the figure.
@@ -128,7 +128,7 @@ pub fn bootstrap<T: Copy>(units: &[T], name: &str, figure: impl Fn(&[T]) -> f64)
     Some(Estimate { value, low: end(tail), high: end(1.0 - tail) })
 }
 
-/// A sixth of the skewness of the figure when one unit is left out, for each of them (the jackknife).
+/// Returns a sixth of the skewness of the figure under the jackknife. One unit is left out, for each of them.
 fn acceleration<T: Copy>(units: &[T], figure: impl Fn(&[T]) -> f64) -> f64 {
     let mut rest = Vec::with_capacity(units.len());
     let without: Vec<f64> = (0..units.len())

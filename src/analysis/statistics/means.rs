@@ -21,11 +21,11 @@ pub fn variance(sample: &[f64]) -> Option<f64> {
 pub struct TwoMeans {
     /// Mean minus the baseline's mean, with its 95 % interval by Student's t.
     pub difference: Estimate,
-    /// Mean ÷ the baseline's mean, with its 95 % interval by Fieller's theorem (*Some problems in interval estimation*,
-    /// J. R. Statist. Soc. B 16, 1954); absent where the baseline's mean is not clearly above 0.
+    /// Mean ÷ the baseline's mean, with its 95 % interval by Fieller's theorem. See *Some problems in interval
+    /// estimation*, J. R. Statist. Soc. B 16, 1954. Absent where the baseline's mean is not clearly above 0.
     pub ratio: Option<Estimate>,
-    /// Two-sided p-value of the t-test that the means are equal; where nothing spreads, and t would be sure
-    /// of anything, that of the permutation test: 2^(1 − n) of pairs, two in C(n + m, n) of others.
+    /// Two-sided p-value of the t-test that the means are equal. Where nothing spreads, and t would be sure of
+    /// anything, it is that of the permutation test: 2^(1 − n) of pairs, two in C(n + m, n) of others.
     pub p: f64,
     /// Standard error of the difference.
     pub error: f64,
@@ -33,8 +33,8 @@ pub struct TwoMeans {
     pub freedom: f64,
 }
 
-/// Two independent samples by Welch's t: degrees of freedom by Satterthwaite's formula (Welch, *Biometrika* 34, 1947;
-/// `scipy.stats.ttest_ind` with `equal_var=False`). Absent where one has fewer than two values.
+/// Compares two independent samples by Welch's t. Its degrees of freedom are by Satterthwaite's formula (Welch,
+/// *Biometrika* 34, 1947; `scipy.stats.ttest_ind` with `equal_var=False`). Absent where one has fewer than two values.
 pub fn welch(baseline: &[f64], other: &[f64]) -> Option<TwoMeans> {
     let of_mean = |sample: &[f64]| Some(variance(sample)? / sample.len() as f64);
     let (before, after) = (of_mean(baseline)?, of_mean(other)?);
@@ -71,8 +71,9 @@ fn orders(n: usize, m: usize) -> f64 {
     (1..=n).map(|i| (m + i) as f64 / i as f64).product()
 }
 
-/// The least two-sided p-value of a permutation test with so many `orders` that are alike likely where nothing differs:
-/// 2 ÷ orders, of n pairs 2^(1 − n) (Good, *Permutation, Parametric and Bootstrap Tests of Hypotheses*, section 3.7).
+/// Returns the least two-sided p-value of a permutation test. So many `orders` are alike likely where nothing differs.
+/// It is 2 ÷ orders, of n pairs 2^(1 − n) (Good, *Permutation, Parametric and Bootstrap Tests of Hypotheses*, section
+/// 3.7).
 fn least_p(orders: f64) -> f64 {
     (2.0 / orders).min(1.0)
 }
@@ -98,8 +99,8 @@ fn contrast([before, after]: [f64; 2], spread: Spread, freedom: f64, orders: f64
     }
 }
 
-/// The ratios k for which `after − k·before` is not further from 0 than t standard errors: between the roots of
-/// (before² − t²·v₁)k² − 2(before·after − t²·c)k + after² − t²·v₂.
+/// Returns the ratios k for which `after − k·before` is near enough to 0. That is not further from 0 than t standard
+/// errors: between the roots of (before² − t²·v₁)k² − 2(before·after − t²·c)k + after² − t²·v₂.
 fn fieller([before, after]: [f64; 2], spread: Spread, t2: f64) -> Option<Estimate> {
     let square = before * before - t2 * spread.before;
     if before <= 0.0 || square <= 0.0 {
@@ -110,10 +111,10 @@ fn fieller([before, after]: [f64; 2], spread: Spread, t2: f64) -> Option<Estimat
     Some(Estimate { value: after / before, low: (half - root) / square, high: (half + root) / square })
 }
 
-/// Holm's step-down adjusted p-values, in the order given: declaring all that are at most α keeps the chance
-/// of even one false alarm at most α, whatever the tests' dependence (Holm, *A simple sequentially rejective
-/// multiple test procedure*, Scand. J. Statist. 6, 1979). The k-th smallest of m is multiplied by m − k + 1,
-/// and none is below one before it.
+/// Returns Holm's step-down adjusted p-values, in the order given. Declaring all that are at most α keeps the chance of
+/// even one false alarm at most α, whatever the tests' dependence (Holm, *A simple sequentially rejective multiple test
+/// procedure*, Scand. J. Statist. 6, 1979). The k-th smallest of m is multiplied by m − k + 1, and none is below one
+/// before it.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -172,7 +173,7 @@ mod tests {
         assert_close(ratio.high, 0.967_594_156_884_697_2);
     }
 
-    /// The variance of 0, 0.1 and 0.3 is 0.07 / 3, and a shift leaves it.
+    /// Figures with a variance of 0.07 / 3, which a shift leaves. The figures are 0, 0.1 and 0.3.
     #[test]
     fn a_large_mean_costs_a_variance_little_precision() {
         let found = variance(&[0.0, 0.1, 0.3].map(|x| x + 1e9)).unwrap();

@@ -11,7 +11,7 @@ const MOST_ALIKE: f64 = 0.999;
 /// Most that neighbours can differ before chance alone explains it.
 const LEAST_ALIKE: f64 = -0.5;
 
-/// The correlation time of a sequence: so many values, one after the other, tell as much of a mean as one independent
+/// The correlation time of a sequence. So many values, one after the other, tell as much of a mean as one independent
 /// value. 1 where values are independent.
 ///
 /// The means of batches of 1, 2, 4, … values, as long as there are 16 of them, each tell it: with m values in
@@ -25,10 +25,10 @@ const LEAST_ALIKE: f64 = -0.5;
 pub struct Memory {
     /// The correlation time, in values of the sequence; at least 1.
     pub correlation_time: f64,
-    /// Correlation time where a sequence nearly full of memory counts as a reflected random walk: `v·(1 + r)²/(1 − r)`.
-    /// A queue close to its limit is one, with a correlation time of 4/(1 − r), twice that of an autoregressive
-    /// sequence of equal r. A window is judged by this one, for it sees the memory in the single steps, also where the
-    /// window is too short to show it.
+    /// Correlation time where a sequence nearly full of memory counts as a reflected random walk. It is
+    /// `v·(1 + r)²/(1 − r)`. A queue close to its limit is one, with a correlation time of 4/(1 − r), twice that of an
+    /// autoregressive sequence of equal r. A window is judged by this one, for it sees the memory in the single steps,
+    /// also where the window is too short to show it.
     pub cautious_time: f64,
 }
 
@@ -80,7 +80,7 @@ impl Memory {
     }
 }
 
-/// The variance of values with n − 1, and their lag-1 correlation; both 0 where all are alike.
+/// Returns the variance of values with n − 1, and their lag-1 correlation. Both are 0 where all values are alike.
 fn spread(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -89,7 +89,7 @@ fn spread(values: &[f64]) -> (f64, f64) {
     (squares / (n - 1.0), if squares > 0.0 { products / squares } else { 0.0 })
 }
 
-/// The means of neighbours, two by two; an odd one is left out at the beginning.
+/// Returns the means of neighbours, two by two. An odd one is left out at the beginning.
 fn pairs(values: &[f64]) -> Vec<f64> {
     let (_, even) = values.split_at(values.len() % 2);
     even.chunks_exact(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect()

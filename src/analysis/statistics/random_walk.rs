@@ -1,11 +1,12 @@
 //! How little a random walk moves.
 
-/// Spread that 39 of 40 walks exceed, for drifts of 0, 1, … 5: the 2.5 % quantiles of 400,000 walks each, drawn with
-/// numpy 2.4.6.
+/// Spread that 39 of 40 walks exceed, for drifts of 0, 1, … 5. They are the 2.5 % quantiles of 400,000 walks each,
+/// drawn with numpy 2.4.6.
 const LEAST: [f64; 6] = [0.152, 0.163, 0.209, 0.345, 0.586, 0.857];
 /// Sections for which that holds; fewer see less of a walk.
 const SECTIONS: f64 = 20.0;
-/// Φ⁻¹(0.975)/√10: the projection of a walk without drift on a straight line of spread 1 is normal with variance 1/10.
+/// Quantile Φ⁻¹(0.975)/√10 of a walk's projection on a straight line of spread 1. Without drift that projection is
+/// normal with variance 1/10.
 const CHANCE: f64 = 0.62;
 
 /// Returns the spread that 39 of 40 random walks exceed. It is the standard deviation of the means of a walk's
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
     use crate::random::RandomStream;
 
-    /// The share of walks that spread less than that, each of `sections` sections of 8 steps.
+    /// Returns the share of walks that spread less than `least_spread`. Each is of `sections` sections of 8 steps.
     fn below(drift: f64, sections: usize) -> f64 {
         const WALKS: u32 = 2_500;
         let mut stream = RandomStream::named(7, "walks");

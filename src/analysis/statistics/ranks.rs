@@ -28,8 +28,8 @@ pub fn lag1_spearman(values: &[f64]) -> Option<f64> {
     correlation(&values[..values.len().checked_sub(1)?], &values[1..])
 }
 
-/// Spearman's rank correlation of pairs: Pearson's correlation of their ranks, ties sharing their mean rank
-/// (`scipy.stats.spearmanr`). Absent for fewer than two pairs, or when all of one side are alike.
+/// Returns Spearman's rank correlation of pairs. It is Pearson's correlation of their ranks, ties sharing their mean
+/// rank (`scipy.stats.spearmanr`). Absent for fewer than two pairs, or when all of one side are alike.
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let (ones, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     correlation(&ones, &others)
@@ -47,8 +47,9 @@ fn correlation(ones: &[f64], others: &[f64]) -> Option<f64> {
 /// Most differences that do not use the normal approximation.
 const MOST_EXACT: usize = 200;
 
-/// The exact two-sided p-value of Wilcoxon's signed-rank test that `differences` lie symmetrically about 0 (Wilcoxon
-/// 1945; Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition, section 3.1).
+/// Returns the exact two-sided p-value of Wilcoxon's signed-rank test. Its hypothesis is that `differences` lie
+/// symmetrically about 0 (Wilcoxon 1945; Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd
+/// edition, section 3.1).
 ///
 /// Differences of 0 say nothing of direction and are left out. Tied sizes share their mean rank, and the
 /// distribution is the exact one given those ranks, by convolution; above 200 differences its normal limit
@@ -103,9 +104,10 @@ pub fn walsh_averages(differences: &[f64]) -> Vec<f64> {
     means
 }
 
-/// The place, counted from 0, of the Walsh average of `pairs` differences at which an interval of this `level` of doubt
-/// begins, and from the other end ends: the largest w with 2·P(W ≤ w) ≤ `level`, W the signed-rank statistic.
-/// Absent where even the whole range of the differences is no such interval: 2^(1 − n) is over the level.
+/// Returns the place of the Walsh average at which an interval of `pairs` differences begins. It is counted from 0, and
+/// from the other end the interval ends there. The interval is of this `level` of doubt: the largest w with 2·P(W ≤ w)
+/// ≤ `level`, W the signed-rank statistic. Absent where even the whole range of the differences is no such interval:
+/// 2^(1 − n) is over the level.
 pub fn signed_rank_place(pairs: usize, level: f64) -> Option<usize> {
     let chances = signed_rank_chances(1..=pairs);
     let mut up_to = 0.0;
@@ -116,9 +118,9 @@ pub fn signed_rank_place(pairs: usize, level: f64) -> Option<usize> {
     within.count().checked_sub(1)
 }
 
-/// The Hodges–Lehmann estimate of the middle of paired `differences`, which is the median of their Walsh averages, with
-/// the interval that holds every shift that an exact two-sided signed-rank test at `level` does not reject (Hollander,
-/// Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition, sections 3.2 and 3.3).
+/// Returns the Hodges–Lehmann estimate of the middle of paired `differences`. It is the median of their Walsh averages,
+/// with the interval that holds every shift that an exact two-sided signed-rank test at `level` does not reject
+/// (Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition, sections 3.2 and 3.3).
 ///
 /// Its confidence is at least 1 − `level` for every symmetric distribution of the differences, however few they are: an
 /// interval of resampled means is too short for so few. Differences may be infinite. Absent where they are
@@ -167,7 +169,7 @@ mod tests {
         assert!(found.is_some_and(|p| (p - expected).abs() < 1e-12), "{found:?}, not {expected}");
     }
 
-    /// scipy 1.17.1: `wilcoxon(d, method="exact")`; the first are the depression scores of Hollander and
+    /// Figures of scipy 1.17.1, `wilcoxon(d, method="exact")`. The first are the depression scores of Hollander and
     /// Wolfe, table 3.1.
     #[test]
     fn without_ties_it_is_scipys() {
@@ -196,7 +198,7 @@ mod tests {
         assert!((exact / limit - 1.0).abs() < 0.15, "{exact} and {limit}");
     }
 
-    /// Hollander, Wolfe and Chicken, examples 3.3 and 3.4: the depression scores give −0.46 with the 96.1 % interval
+    /// Examples 3.3 and 3.4 of Hollander, Wolfe and Chicken. The depression scores give −0.46 with the 96.1 % interval
     /// (−0.786, −0.010).
     #[test]
     fn the_textbooks_example() {
@@ -206,7 +208,8 @@ mod tests {
         assert!((found.low + 0.786).abs() < 1e-9 && (found.high + 0.010).abs() < 1e-9, "{found:?}");
     }
 
-    /// scipy 1.17.1, by the exact distribution of `wilcoxon`: two-sided p-values of the smallest sums of ranks.
+    /// Figures of scipy 1.17.1, by the exact distribution of `wilcoxon`. They are two-sided p-values of the smallest
+    /// sums of ranks.
     #[test]
     fn places_are_those_of_the_exact_distribution() {
         for (pairs, level, place) in [

@@ -10,11 +10,12 @@ const BATCH: usize = 5;
 pub enum Truncation {
     /// The samples from this one on, counted from 0, are best kept; 0 keeps all.
     KeepFrom(usize),
-    /// The best place to cut lies in the second half: the sequence has not settled, or is too short to tell.
+    /// The best place to cut lies in the second half. The sequence has not settled, or is too short to tell.
     NotSettled,
 }
 
-/// The truncation point of MSER-5: the cut that makes the standard error of the mean of what is left smallest.
+/// Returns the truncation point of MSER-5. It is the cut that makes the standard error of the mean of what is left
+/// smallest.
 ///
 /// With means `Z_j` of b batches of five, d minimises `Σ_{j>d}(Z_j − their mean)² / (b − d)²` (White,
 /// *Simulation* 69, 1997, 323–334; White, Cobb and Spratt, WSC 2000). Cuts in the second half are not
@@ -42,9 +43,9 @@ pub fn mser5(samples: &[f64]) -> Option<Truncation> {
     Some(if best > batches.len() / 2 { Truncation::NotSettled } else { Truncation::KeepFrom(best * BATCH) })
 }
 
-/// Von Neumann's ratio of `values` in their order as a nearly standard normal figure for independent values; positive
-/// where neighbours are alike. Give it their [`ranks`](super::ranks) where they are far from normal (Bartels,
-/// *JASA* 77, 1982). Absent for fewer than three values, or when all are alike.
+/// Returns von Neumann's ratio of `values` in their order as a nearly standard normal figure. It is so for independent
+/// values, and positive where neighbours are alike. Give it their [`ranks`](super::ranks) where they are far from
+/// normal (Bartels, *JASA* 77, 1982). Absent for fewer than three values, or when all are alike.
 ///
 /// Von Neumann, *Annals of Mathematical Statistics* 12 (1941) 367–395; as a test of batch means, with
 /// z = (1 − ratio/2)·√((n² − 1)/(n − 2)), Fishman and Yarberry, *INFORMS Journal on Computing* 9 (1997) 296–310.
@@ -53,8 +54,8 @@ pub fn von_neumann(values: &[f64]) -> Option<f64> {
     Some((1.0 - ratio(values)? / 2.0) * libm::sqrt((n * n - 1.0) / (n - 2.0)))
 }
 
-/// `Σ(x_{i+1} − x_i)² ÷ Σ(x_i − mean)²`: about 2 for independent values, less where neighbours are alike, more where
-/// they alternate.
+/// Returns the ratio `Σ(x_{i+1} − x_i)² ÷ Σ(x_i − mean)²`. It is about 2 for independent values, less where neighbours
+/// are alike, more where they alternate.
 fn ratio(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() >= 3)?;
     let spread: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!((von_neumann(&[1.0; 9]), von_neumann(&[1.0, 2.0])), (None, None));
     }
 
-    /// At 5 %, 400 independent sequences are called dependent about 20 times; outside 7..=36 has chance below 0.3 %.
+    /// A test at 5 % calls 400 independent sequences dependent about 20 times. Outside 7..=36 has chance below 0.3 %.
     #[test]
     fn false_alarms_are_one_in_twenty_and_memory_is_seen() {
         let alarms = |memory: f64| {

@@ -23,7 +23,8 @@ impl Metric {
 }
 
 impl Summary {
-    /// Why the run has no such figure, with what gives it; `None` where nothing special is the cause.
+    /// Returns the reason why the run has no such figure, with what gives it. `None` where nothing special is the
+    /// cause.
     pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
         let energy = self.server.as_ref().and_then(|server| server.energy);
         let of_costs = match metric.info().unit {

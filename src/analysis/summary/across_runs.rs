@@ -6,7 +6,7 @@ use crate::analysis::figures::{Figure, FigureKey, SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::summary::run::Summary;
 
-/// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
+/// Half-width of an interval up to which a figure counts as known. It is a share of the mean.
 pub const TARGET_PRECISION: f64 = 0.1;
 
 /// Fewest effective samples of a run, on average, beyond a percentile other than the median. With fewer, most
@@ -22,11 +22,11 @@ const MOST_REPEATS: u64 = 10_000;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AcrossRuns {
-    /// The figure of each counted run, in their order; absent where it is not known, or known only within bounds.
+    /// Figures of the counted runs, in their order. Absent where a figure is not known, or known only within bounds.
     pub values: Vec<Option<f64>>,
     /// The least that each of them can be: the value, where it is known.
     pub at_least: Vec<Option<f64>>,
-    /// The most that each of them can be; absent where nothing bounds it, for requests were cut off.
+    /// The most that each of them can be. Absent where nothing bounds it, for requests were cut off.
     pub at_most: Vec<Option<f64>>,
     /// Mean over the runs; absent where a run knows its figure only within bounds.
     pub mean: Option<f64>,
@@ -36,7 +36,7 @@ pub struct AcrossRuns {
     pub mean_at_most: Option<f64>,
     /// Standard deviation over the runs, with N − 1.
     pub std: Option<f64>,
-    /// Lower end of the 95 % interval of the mean: mean ± t·s/√N, t the 97.5 % quantile of Student's t with N − 1
+    /// Lower end of the 95 % interval of the mean, mean ± t·s/√N. t is the 97.5 % quantile of Student's t with N − 1
     /// degrees of freedom (Law, *Simulation Modeling and Analysis*, 5th edition, section 9.4.1). No end leaves what the
     /// figure can be: above 0, and a share below 1. Where runs know their figures only within bounds, the interval
     /// holds both that of all least figures and that of all greatest.
@@ -49,17 +49,16 @@ pub struct AcrossRuns {
     pub max: Option<f64>,
     /// Why there is no interval.
     pub unresolvable: Option<Unresolvable>,
-    /// Effective samples beyond it, of a percentile other than the median: how many effective samples of a run lie
-    /// beyond it, on average, cautiously judged. With fewer than five there is no interval. Absent where runs have too
-    /// few requests to tell.
+    /// Effective samples of a run beyond it, of a percentile other than the median. They are on average, cautiously
+    /// judged. With fewer than five there is no interval. Absent where runs have too few requests to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_beyond: Option<f64>,
-    /// The gravest reservation that a run has about its own figure: repeats do not take it away.
+    /// The gravest reservation that a run has about its own figure. Repeats do not take it away.
     pub mark: Option<SampleWarning>,
-    /// Runs in all at which the half-width would be [`TARGET_PRECISION`] of the mean, if runs go on to differ as these
-    /// do; absent where there is no interval, where the mean is 0, or beyond 10,000.
+    /// Number of runs in all at which the half-width would be [`TARGET_PRECISION`] of the mean. It holds if runs go on
+    /// to differ as these do. Absent where there is no interval, where the mean is 0, or beyond 10,000.
     pub runs_for_ten_percent: Option<u64>,
-    /// The 95 % interval that a single run gives it by itself, each end where it is known.
+    /// The 95 % interval that a single run gives it by itself. Each end is there where it is known.
     #[serde(skip)]
     pub own_interval: (Option<f64>, Option<f64>),
 }
@@ -171,7 +170,7 @@ impl AcrossRuns {
         }
     }
 
-    /// The mean, as far as it is known; `None` where a run does not have the figure.
+    /// Returns the mean, as far as it is known. `None` where a run does not have the figure.
     pub fn mean_figure(&self) -> Option<Figure> {
         Some(Figure::from_parts(self.mean, self.mean_at_least?, self.mean_at_most))
     }
@@ -188,7 +187,7 @@ impl AcrossRuns {
         self.interval_low.zip(self.interval_high)
     }
 
-    /// Returns the value with the interval over the runs, of a single run with its own.
+    /// Returns the value with the interval over the runs. Of a single run the interval is its own.
     pub fn level(&self) -> FigureLevel {
         let (low, high) = match self.interval() {
             Some((low, high)) => (Some(low), Some(high)),
@@ -198,13 +197,14 @@ impl AcrossRuns {
         FigureLevel { value: self.mean, at_least, low, high, mark: self.mark }
     }
 
-    /// How many times as long runs have enough effective samples beyond a percentile for an interval.
+    /// Returns how many times as long runs must be for the interval of a percentile. Such runs have enough effective
+    /// samples beyond the percentile.
     pub(crate) fn times_as_long(&self) -> Option<f64> {
         self.effective_beyond.filter(|beyond| *beyond > 0.0).map(|beyond| (LEAST_BEYOND / beyond).ceil())
     }
 
-    /// Half of the interval as a share of the mean, as Student's t gives it; absent where there is no interval, or the
-    /// mean is 0.
+    /// Returns half of the interval as a share of the mean. The interval is as Student's t gives it. Absent where there
+    /// is no interval, or the mean is 0.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval()?;
         let mean = self.mean.filter(|&mean| mean > 0.0)?;
@@ -217,8 +217,8 @@ fn beyond(key: &FigureKey, run: &Summary) -> Option<f64> {
     Some(key.row(run)?.correlation_times? * key.tail()?)
 }
 
-/// The harmonic mean of numbers with their weights, so that the longest memory weighs most; `None` where one
-/// is unknown.
+/// Returns the harmonic mean of numbers with their weights. So the longest memory weighs most. `None` where a number is
+/// unknown.
 fn harmonic_mean(numbers: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
     let (mut weights, mut sum) = (0.0, 0.0);
     for (number, weight) in numbers {
@@ -239,15 +239,16 @@ fn across_runs(values: &[f64]) -> Option<Estimate> {
     Some(Estimate::around(mean(values)?, half_width(std, values.len() as u64)))
 }
 
-/// `t·s/√n`: half of the 95 % interval of a mean of `n` values, at least two, with standard deviation `std`.
+/// Returns half of the 95 % interval of a mean, `t·s/√n`. The mean is of `n` values, at least two, with standard
+/// deviation `std`.
 fn half_width(std: f64, n: u64) -> f64 {
     let n = n as f64;
     student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 1.0) * std / libm::sqrt(n)
 }
 
-/// The fewest runs, at least two, whose interval would have a half-width of at most `target`, if their standard
-/// deviation were `std`: the smallest n with `n ≥ (t·s/target)²`, t itself that of n runs (Law, section 9.4.1). `None`
-/// beyond 10,000.
+/// Returns the fewest runs whose interval would have a half-width of at most `target`. They are at least two, and their
+/// standard deviation is `std`. It is the smallest n with `n ≥ (t·s/target)²`, t itself that of n runs (Law, section
+/// 9.4.1). `None` beyond 10,000.
 pub fn repeats_for(std: f64, target: f64) -> Option<u64> {
     if target <= 0.0 {
         return None;
@@ -279,8 +280,8 @@ mod tests {
         AcrossRuns::of_figures(&figures, f64::INFINITY)
     }
 
-    /// By hand: mean 10, standard deviation 2; t of two degrees of freedom is 4.3027, and 4.3027 · 2 /
-    /// √3 = 4.9683. Of 18 runs t is 2.1098 and (2.1098 · 2)² = 17.8; of 17 it is 2.1199 and 17.98.
+    /// Figures by hand, mean 10 and standard deviation 2. t of two degrees of freedom is 4.3027, and 4.3027 · 2 / √3 =
+    /// 4.9683. Of 18 runs t is 2.1098 and (2.1098 · 2)² = 17.8; of 17 it is 2.1199 and 17.98.
     #[test]
     fn three_runs_have_students_interval_and_say_how_many_would_do() {
         let runs = known(&[8.0, 10.0, 12.0]);

@@ -31,7 +31,7 @@ pub struct RunDescription {
     pub classes: Vec<String>,
     /// SHA-256 of the plan.
     pub plan_hash: String,
-    /// The share of the plan that was run, where that was not the whole: all figures are about it alone.
+    /// The share of the plan that was run, where that was not the whole. All figures are about it alone.
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
@@ -51,7 +51,7 @@ pub struct RunDescription {
     pub deployment: DeploymentFacts,
     /// Limits that the client enforced.
     pub limits: ClientLimits,
-    /// How clients behave when an answer is late or refused; left out where the workload does not say.
+    /// Behaviour of clients when an answer is late or refused. Left out where the workload does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<ClientBehaviour>,
     /// The machine that sent.
@@ -109,15 +109,14 @@ impl RunDescription {
 pub struct Window {
     /// First moment of the window.
     pub start_s: f64,
-    /// End of the window: as planned, or the last release of a run that stopped before; the last answer where users
-    /// send so many requests together.
+    /// End of the window, as planned. Of a run that stopped before it is the last release. Where users send so many
+    /// requests together it is the last answer.
     pub end_s: f64,
     /// Planned end of the window.
     pub planned_end_s: f64,
-    /// The end of the time over which answers are counted, where that is not the window's: most answers to
-    /// the requests of the window came after it and no load followed, or none came in it, or a number of
-    /// requests ends the run. Completed requests, tokens and goodput are then per second until the last
-    /// answer.
+    /// The end of the time over which answers are counted. It is given where that is not the window's: most answers to
+    /// the requests of the window came after it and no load followed, or none came in it, or a number of requests ends
+    /// the run. Completed requests, tokens and goodput are then per second until the last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_end_s: Option<f64>,
     /// Moment at which the last counted request was due, where their number ends the run.
@@ -129,8 +128,8 @@ pub struct Window {
     pub cut_short: bool,
     /// Warm-up requests, before the window; not counted.
     pub warmup_requests: u64,
-    /// Cool-down requests that were sent after the window, which keep the load up while the window's last
-    /// ones finish; not counted.
+    /// Cool-down requests that were sent after the window, and are not counted. They keep the load up while the
+    /// window's last ones finish.
     pub cooldown_requests: u64,
 }
 
@@ -165,7 +164,7 @@ impl Window {
         }
     }
 
-    /// Whether the run came to its end: one that was stopped early measured another window than was planned.
+    /// Whether the run came to its end. One that was stopped early measured another window than was planned.
     pub fn is_whole(&self) -> bool {
         matches!(self.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !self.cut_short
     }

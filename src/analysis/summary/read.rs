@@ -28,7 +28,7 @@ impl FigureKey {
         }
     }
 
-    /// The share of the samples beyond it, where it is a percentile other than the median.
+    /// Returns the share of the samples beyond it. `None` unless it is a percentile other than the median.
     pub(super) fn tail(&self) -> Option<f64> {
         let fraction = self.statistic?.fraction()?;
         Some(fraction.min(1.0 - fraction)).filter(|&tail| tail < 0.5)
@@ -54,7 +54,7 @@ impl FigureKey {
         Some((self.percentile_in(summary)?.mark?, self.row(summary)?.n))
     }
 
-    /// Half of the 95 % interval that one run gives it as a share of it; `None` where there is none.
+    /// Returns half of the 95 % interval that one run gives it, as its share. `None` where there is none.
     pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
         let percentile = self.percentile_in(summary)?;
         let (low, high) = percentile.interval;
@@ -92,7 +92,7 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
 }
 
 impl Part {
-    /// The figure of this part that the key is of, whichever part that names; `None` where it has none.
+    /// Returns the figure of this part for a key, whichever part that names. `None` where it has none.
     pub fn figure(&self, key: &FigureKey) -> Option<Figure> {
         if let Some(statistic) = key.statistic {
             return self.latency.row(key.metric)?.statistic(statistic);
@@ -110,7 +110,7 @@ impl Part {
 }
 
 impl PartName {
-    /// The part of a run that is meant; `None` where there is none, or the name fits several.
+    /// Returns the part of a run that is meant. `None` where there is none, or the name fits several.
     fn part<'s>(&self, summary: &'s Summary) -> Option<&'s Part> {
         let is_meant = |part: &&Part| part.name == self.name && self.kinds().any(|kind| kind == part.kind);
         let mut parts = summary.parts.iter().filter(is_meant);
@@ -139,7 +139,7 @@ mod tests {
         assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
     }
 
-    /// Four requests of 100 and 11 tokens in a second on four GPUs, each there for 0.2 s.
+    /// Four requests of 100 and 11 tokens in a second on four GPUs. Each is there for 0.2 s.
     #[test]
     fn each_rate_is_read_by_its_name() {
         let mut log = run(

@@ -55,8 +55,8 @@ pub struct Summary {
     pub log_damage: LogDamage,
     /// Outcomes of the planned requests.
     pub requests: RequestCounts,
-    /// The indices of those, warm-up included, that left no record although they were due; left out where
-    /// there are none. Of later turns only some are known.
+    /// Indices of requests, warm-up included, that left no record although they were due. Left out where there are
+    /// none. Of later turns only some are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unrecorded_requests: Vec<u64>,
     /// Actual arrivals against planned ones.
@@ -69,8 +69,8 @@ pub struct Summary {
     pub latency: LatencyTable,
     /// How many requests met their SLO.
     pub slo: Attainment,
-    /// Figures of its parts, kind by kind: each class, priority, tenant, model and tag in the order of the workload,
-    /// tags by how frequent they are, each phase of a load that changes, and each turn of conversations.
+    /// Figures of its parts, kind by kind. They are each class, priority, tenant, model and tag in the order of the
+    /// workload, tags by how frequent they are, each phase of a load that changes, and each turn of conversations.
     pub parts: Vec<Part>,
     /// Tags of its requests, in alphabetical order; left out where they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -102,22 +102,22 @@ pub struct Summary {
     pub delivery: StreamDelivery,
     /// Prefixes that requests share, and how much of them a prefix cache gave back. Absent where they share nothing.
     pub prefix_cache: Option<PrefixCacheFigures>,
-    /// The share of prompt tokens that a prefix cache gave back, whatever requests share; left out where
-    /// nothing reports it.
+    /// The share of prompt tokens that a prefix cache gave back, whatever requests share. Left out where nothing
+    /// reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_hits: Option<MeasuredHits>,
     /// Long silences inside answers.
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
-    /// Goodput recovery: how requests fared before the only spike of the load and after it; left out where
-    /// there is none to come back from, and where clients have no declared behaviour.
+    /// Goodput recovery, how requests fared before the only spike of the load and after it. Left out where there is
+    /// none to come back from, and where clients have no declared behaviour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<SpikeAftermath>,
-    /// Whether the system had settled; absent where the window is too short to tell, or the declared rate
-    /// changes in it.
+    /// Whether the system had settled. Absent where the window is too short to tell, or the declared rate changes in
+    /// it.
     pub steady_state: Option<SteadyState>,
-    /// Requests that ended in the window beside those offered; absent in a closed loop and for a burst.
+    /// Requests that ended in the window beside those offered. Absent in a closed loop and for a burst.
     pub(crate) served: Option<Served>,
     /// Load of the measuring machine. Absent where it was not watched.
     pub client: Option<ClientLoad>,
@@ -133,7 +133,7 @@ pub struct Summary {
     pub reproduction: Reproduction,
     /// Advice.
     pub findings: Vec<Finding>,
-    /// Whether it was measured and reported so that it can be trusted; left out of smoke runs and simulations.
+    /// Whether it was measured and reported so that it can be trusted. Left out of smoke runs and simulations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checklist: Option<Checklist>,
     /// Objectives demanded of the run, and whether they were met.
@@ -218,7 +218,8 @@ impl Summary {
         self.parts.iter().filter(|part| part.kind == kind).collect()
     }
 
-    /// Length of a window with as many independent samples as `quantile` needs, at the rate of this run, seconds.
+    /// Returns the length of a window with the independent samples that `quantile` needs, seconds. It is at the rate of
+    /// this run.
     ///
     /// `None` where the window is too short to tell how requests depend on one another, and for a burst or a number of
     /// requests: more of them is no longer window.
@@ -230,7 +231,7 @@ impl Summary {
         Some(quantile.plenty() as f64 * row.n as f64 / worth / rate)
     }
 
-    /// Whether all of its requests were to leave at once, so that none waited for the answer to another.
+    /// Whether all of its requests were to leave at once. None then waited for the answer to another.
     pub fn is_all_at_once(&self) -> bool {
         let Self { window, run, requests, .. } = self;
         let all = requests.planned + window.warmup_requests;

@@ -19,7 +19,7 @@ fn kinds(summary: &Summary) -> Vec<FindingKind> {
     summary.findings.iter().map(|finding| finding.kind).collect()
 }
 
-/// Two classes, two priorities: `chat` (high 200 ms, medium 500 ms TTFT) and `batch` without an SLO.
+/// Two classes, two priorities. `chat` (high 200 ms, medium 500 ms TTFT) and `batch` without an SLO.
 fn mixed() -> RunLog {
     let ttft = |bound| Slo { ttft_ms: Some(bound), ..Slo::default() };
     let failure = Failure::new(FailureKind::HttpStatus(503), "busy");

@@ -14,8 +14,7 @@ use crate::units::{percent, three_digits};
 /// Busiest that the thread of the run loop may be. With all of its core it does no more, however much there is to
 /// do; with 90 % whatever comes finds it busy nine times in ten and waits.
 const BUSIEST: f64 = 0.9;
-/// A stall that is longer is a stop of the whole process: a busy machine gives a thread that only watches a
-/// core sooner.
+/// Longest stall that is no stop of the whole process. A busy machine gives a thread that only watches a core sooner.
 const LONGEST_STALL_S: f64 = 2.0;
 
 const LOOP_BUSY: &str = "share of the run in which the client's read loop was busy";
@@ -48,7 +47,7 @@ pub(super) const SENDING: &[ValidityRow] = &[
         .cure(CURE),
 ];
 
-/// The rules on late reading, on want of files or ports, and on stalls: a stop or a sleep is the cause of the rest.
+/// The rules on late reading, on want of files or ports, and on stalls. A stop or a sleep is the cause of the rest.
 pub(super) const READING: &[ValidityRow] = &[
     row(Rule::ClientStarved, LOOP_BUSY, NOT_ASKED, |of| match of.run.client {
         Some(client) => at_most(client.loop_busy, BUSIEST, facts![client.loop_busy, BUSIEST]),
@@ -89,7 +88,7 @@ pub(super) const READING: &[ValidityRow] = &[
     .cure("run again on a machine with spare cores, without a CPU quota and without suspension"),
 ];
 
-/// How long the process was stopped, where it was and the machine did not sleep besides.
+/// Returns how long the process was stopped. `None` where it was not, or the machine slept besides.
 fn stopped_s(run: &Summary) -> Option<f64> {
     let impact = run.host_stalls.as_ref().filter(|impact| impact.slept_s.is_none())?;
     impact.unbroken_ms.map(|ms| ms / 1e3).filter(|s| *s > LONGEST_STALL_S)
@@ -113,7 +112,8 @@ fn read_delay(of: &CheckedRun<'_>) -> Option<RuleResult> {
 /// Sums of times differ by less where they are equal.
 const ROUNDING_MS: f64 = 1e-6;
 
-/// The schedule lag by a figure that can be the cause of an effect of so long, or that it cannot.
+/// Says which figure of the schedule lag can be the cause of an effect. The effect lasts for `effect_ms`. Where no
+/// figure can be the cause, it says so.
 fn lag_in_words(lag: &LatencyRow, effect_ms: f64) -> String {
     let [p99, longest] = [lag.percentile(Quantile::P99).figure, lag.max].map(Figure::at_least);
     let least = effect_ms - ROUNDING_MS;
@@ -138,7 +138,8 @@ fn by_held_back(of: &CheckedRun<'_>) -> Option<RuleResult> {
     at_most(if matters { share } else { 0.0 }, SPOILED, facts![lag, held_s, did, share, SPOILED, but])
 }
 
-/// The checks that the run passed although the client's lateness had an effect on the figures that it is judged by.
+/// Returns the checks that the run passed although the client's lateness had an effect. The effect is on the figures
+/// that the run is judged by.
 pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check> {
     summary.verdict.checks.iter().filter(|check| {
         let passed = check.outcome == CheckOutcome::Passed && check.value.is_some_and(|share| share > NOTED);
@@ -146,7 +147,7 @@ pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check>
     })
 }
 
-/// Whether it is the stop of the whole process that fails a check: the cause of whatever else was late.
+/// Whether the stop of the whole process fails a check. It is then the cause of whatever else was late.
 pub(super) fn is_stop(check: &Check) -> bool {
     [STOPPED, SLEPT].contains(&check.statistic)
 }
@@ -178,7 +179,7 @@ mod tests {
     use CheckOutcome::{Failed, NotTested, Passed};
     use StampSource::{KernelReceived, ReadReturned};
 
-    /// A run of 10 s with one answer, after a first token of `ttft` ms, and what the client's loop did meanwhile.
+    /// A run of 10 s with one answer, after a first token of `ttft` ms. It has what the client's loop did meanwhile.
     fn log(ttft: u64, loop_cpu_ms: u64, p99_us: u64, stamps: StampSource) -> RunLog {
         let mut log = run(10_000, vec![record(0).sent_at(0, 0, 0).paced(ttft, 10, 5).build()]);
         log.header.stamps = stamps;

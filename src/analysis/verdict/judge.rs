@@ -47,8 +47,8 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
     }
 }
 
-/// Outcome of too many failures: a run is OVERLOADED where the `others`, neither a refusal
-/// (429, 503) nor a timeout, would be rare enough.
+/// Outcome of too many failures. A run is OVERLOADED where the `others`, neither a refusal (429, 503) nor a timeout,
+/// would be rare enough.
 pub(crate) fn of_failures(others: f64) -> VerdictOutcome {
     if others <= accounts::ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid }
 }

@@ -8,13 +8,15 @@ use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 use crate::units::{percent, seconds};
 
-/// The two sides of a law may lie this far apart, as a share of L, or of N …
+/// Distance by which the two sides of a law may lie apart. It is a share of L, or of N. [`NOTICE_S`] and [`ERRORS`]
+/// allow more.
 const BAR: f64 = 0.01;
-/// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it …
+/// Distance in seconds by which the sides may lie apart for each request. It is what lies between an answer's last byte
+/// and the run taking note of it.
 const NOTICE_S: f64 = 0.002;
 /// A larger limit than this share would test nothing.
 const LARGEST_BAR: f64 = 0.5;
-/// … or, of users, by so many standard errors of the think times that were drawn.
+/// Standard errors of the think times drawn by which the sides may lie apart. They count for users.
 const ERRORS: f64 = 3.0;
 
 pub(super) const RULES: &[ValidityRow] = &[
@@ -37,7 +39,8 @@ pub(super) const RULES: &[ValidityRow] = &[
         ),
 ];
 
-/// … or, where that is longer, the largest mean delay that the percentiles of its event loop allow.
+/// Returns the time for each request that the sides may lie apart, seconds. It is [`NOTICE_S`] or, where that is
+/// longer, the largest mean delay that the percentiles of its event loop allow.
 fn notice_s(log: &RunLog) -> f64 {
     let delay = log.footer.as_ref().and_then(|footer| footer.client.as_ref()?.loop_delay);
     NOTICE_S.max(delay.map_or(0.0, |delay| delay.largest_mean_ns() / 1e9))

@@ -14,7 +14,8 @@ const FEWEST: u32 = 3;
 /// Least time from the first loss until the last of them leaves. They say so sooner if they are as many as `MANY`.
 const LASTS: Duration = Duration::from_secs(1);
 const MANY: u32 = 10;
-/// A server that always loses some connections is not gone where that many in a row happen by chance as often as this.
+/// Chance below which a row of lost connections says that a server is gone. A server that always loses some connections
+/// is not gone where that many in a row happen by chance as often as this.
 const CHANCE: f64 = 1e-3;
 
 pub(super) const RULES: &[ValidityRow] = &[row(
@@ -25,7 +26,7 @@ pub(super) const RULES: &[ValidityRow] = &[row(
 )
 .cure("look in the server's log for why it ended; if it still runs, look at the network on the way to it")];
 
-/// Looks for the moment from which on every connection was refused or lost, to the end of the run.
+/// Looks for the moment from which on every connection was refused or lost. They were so to the end of the run.
 fn stayed(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let records = &of.observed.log.records;
     let last_sign = records.iter().filter_map(|record| last_sign(&record)).max();
@@ -69,7 +70,7 @@ fn no_connection(record: &RequestRecord) -> Option<&Failure> {
     }
 }
 
-/// The last moment at which the request had something from the server, or an open connection to it.
+/// Returns the last moment at which the request had something from the server. An open connection to it counts too.
 fn last_sign(record: &RequestRecord) -> Option<Timestamp> {
     let answered = match &record.outcome {
         Outcome::Completed => true,

@@ -13,13 +13,14 @@ use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RequestRecord};
 use crate::units::{counted, percent, spoken};
 
-/// Two clocks stamp a request, the kernel's and the program's; they agree far better than this.
+/// Largest distance of the two clocks that stamp a request. They are the kernel's and the program's, and agree far
+/// better than this.
 const APART: Duration = Duration::from_millis(1);
 /// Largest share of requests with impossible stamps.
 const IMPOSSIBLE: f64 = 0.001;
-/// Longest time from dispatch to sending on a connection that stands, which nothing in this program takes …
+/// Longest time from dispatch to sending on a connection that stands. Nothing in this program takes so long.
 const HELD: Duration = Duration::from_secs(1);
-/// … and for each token of the prompt so much more: a slow network takes its time for a long one.
+/// Time for each token of the prompt by which [`HELD`] is longer. A slow network takes its time for a long prompt.
 const HELD_PER_TOKEN: Duration = Duration::from_micros(10);
 /// Largest share of requests that lay in the client for longer.
 const HELD_BACK: f64 = 0.01;

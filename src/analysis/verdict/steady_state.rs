@@ -14,12 +14,12 @@ use crate::record::RunEnding;
 use crate::units::{counted, percent, seconds, three_digits};
 use crate::workload::{Purpose, RateProfile};
 
-/// Over the window the requests present may grow by this share of their mean: nothing, but for what rounding
-/// makes of level figures and what matters to nobody in a run of millions.
+/// Share of the mean by which the requests present may grow over the window. It is nothing, but for what rounding makes
+/// of level figures and what matters to nobody in a run of millions.
 const GROWTH_BAR: f64 = 0.01;
-/// Requests that the drain limit cut off, as a share: fewer are stragglers, not a queue.
+/// Share of requests that the drain limit may cut off. Fewer are stragglers, not a queue.
 const LEFT_BAR: f64 = 0.01;
-/// Where growth cannot be judged, the median wait for a first token may be this share of the window.
+/// Share of the window that the median wait for a first token may take. It counts where growth cannot be judged.
 const WAIT_BAR: f64 = 0.1;
 /// Fewest requests that say anything of a queue.
 const LEAST: u64 = 30;
@@ -141,8 +141,8 @@ fn served(of: &CheckedRun<'_>) -> Option<RuleResult> {
     }
 }
 
-/// Requests present surely growing; latency moving further than an overload of 5 % may move it at the least
-/// ([`Movement`](crate::analysis::load::movement::Movement)); and the server doing surely less work than is
+/// Judges growth by three signs. Requests present surely grow. Latency moves further than an overload of 5 % may move
+/// it at the least ([`Movement`](crate::analysis::load::movement::Movement)). The server does surely less work than is
 /// offered, which more requests present would not change ([`Work`](crate::analysis::load::work::Work)).
 ///
 /// None alone is an overload: where more requests come by chance than were to arrive, they wait, although the
@@ -194,8 +194,8 @@ fn moved(movement: &Movement) -> String {
     format!("latency varied by ±{by}; under an overload of {} it may vary by only ±{limit}", percent(OVERLOAD))
 }
 
-/// Why the data do not tell an overload from chance, and what would, where they do not: too few requests, or
-/// a latency that moved as it may under an overload.
+/// Returns the reason why the data do not tell an overload from chance. It says what would tell. The reason is too few
+/// requests, or a latency that moved as it may under an overload. `None` where the data do tell.
 pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
     let requests = summary.requests.executed();
     if summary.run.load == LoadForm::Closed

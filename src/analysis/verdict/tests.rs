@@ -49,7 +49,7 @@ fn a_reason_is_a_failed_check_and_nothing_else() {
     assert_eq!(sound.verdict.gravest(), None);
 }
 
-/// Ten requests a second for 20 s, a warm-up of 2 s before them; each answer takes a second and closes 2 ms later.
+/// Ten requests a second for 20 s, a warm-up of 2 s before them. Each answer takes a second and closes 2 ms later.
 fn steady() -> RunLog {
     let records = (0..220).map(|i| {
         let at = i * 100;

@@ -10,11 +10,12 @@ use crate::workload::GoldenCheck;
 
 /// Tokens may be apart by this share.
 const BAR: f64 = 0.005;
-/// Tokens without text at the end of an answer that the model ended itself: an end token, a closing tag.
+/// Tokens without text at the end of an answer that the model ended itself. They are an end token, a closing tag.
 const CLOSING_TOKENS: u64 = 8;
-/// Tokens without text at the end of an answer that was cut at its length: a last token that is half a character.
+/// Tokens without text at the end of an answer cut at its length. It is a last token that is half a character.
 const CUT_TOKENS: u64 = 1;
-/// A prompt is at most this much longer than the others' ratio of reported to requested tokens predicts.
+/// Factor by which a prompt may be longer than predicted, at the most. The prediction is by the others' ratio of
+/// reported to requested tokens.
 const PROMPT_SLACK: f64 = 1.1;
 
 pub(super) const RULES: &[ValidityRow] = &[
@@ -61,7 +62,7 @@ const COUNTED: &str = "the server counted {#} {}, the client {}: {%} apart; limi
 const SHARED: &str =
     "check that no other client used this server meanwhile, and that one server answered every request";
 
-/// Σ k = N: the tokens that the server counted chunk by chunk are those of its `usage`.
+/// Tests the identity Σ k = N. The tokens that the server counted chunk by chunk are those of its `usage`.
 ///
 /// Where the server does not count its chunks there is no identity: a chunk may carry several tokens or none. An
 /// answer may end in tokens that carry no text, so it may fall short by a few; it may never exceed.
@@ -118,7 +119,8 @@ impl Account {
     }
 }
 
-/// The server's counters, which rose by what the client was sent over the whole run, warm-up and cool-down included.
+/// Returns the server's counters. They rose by what the client was sent over the whole run, warm-up and cool-down
+/// included.
 ///
 /// Of an answer that failed or was cut off the server may have worked on more than arrived: up to the length asked
 /// for. The same is true of each attempt that was retried or cancelled for its hedge, unless the server
@@ -182,7 +184,7 @@ fn golden(log: &RunLog) -> Golden {
     golden
 }
 
-/// Tokens that a golden prompt has at the most: one a byte, and a chat template.
+/// Returns the most tokens that a golden prompt has. It is one a byte, and a chat template.
 fn longest_prompt(check: &GoldenCheck) -> f64 {
     const TEMPLATE: usize = 128;
     let messages = check.messages.as_ref().map_or(0, |messages| messages.to_string().len());
@@ -208,7 +210,8 @@ fn answer_tokens(of: &CheckedRun<'_>) -> Account {
     account
 }
 
-/// A prompt without a `usage` may have been computed or not; its length follows those that were reported.
+/// Returns the account of prompt tokens. A prompt without a `usage` may have been computed or not; its length follows
+/// those that were reported.
 fn prompt_tokens(of: &CheckedRun<'_>) -> Account {
     let records = &of.observed.log.records;
     let reported = records.iter().filter_map(|record| Some((record.input_tokens_asked, record.counted_prompt()?)));

@@ -26,7 +26,8 @@ impl Pacing {
         }
     }
 
-    /// The priority that threads which measure get here, found by trying: `fifo 5`, `nice -20` or `normal`.
+    /// Returns the priority that threads which measure get here, found by trying. It is `fifo 5`, `nice -20` or
+    /// `normal`.
     pub(crate) fn priority(self) -> String {
         self.raise().name()
     }
@@ -83,12 +84,13 @@ impl Drop for RaisedPriority {
     }
 }
 
-/// Returns how often the real-time threads of this process got their normal priority back, because one did not rest.
+/// Returns how often this process's real-time threads lost their priority. They get their normal priority back when one
+/// does not rest.
 pub(crate) fn overruns() -> u64 {
     system::overruns()
 }
 
-/// Calls what starts a process, with the user's own limit of real time: a process that has real-time threads of its own
+/// Calls what starts a process, with the user's own limit of real time. A process that has real-time threads of its own
 /// would be killed at that of this one.
 pub(crate) fn with_users_limit<T>(start: impl FnOnce() -> T) -> T {
     system::with_users_limit(start)
@@ -158,8 +160,8 @@ mod system {
         level.filter(|_| policy == ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
     }
 
-    /// Puts the calling thread into real time and returns its niceness, which a change of its policy may touch. It is
-    /// `None` where the system does not permit it, or could kill the process for it.
+    /// Puts the calling thread into real time and returns its niceness. A change of its policy may touch the niceness.
+    /// The result is `None` where the system does not permit it, or could kill the process for it.
     pub(super) fn raise(level: u8) -> Option<i32> {
         let has_room = getrlimit(Resource::Rttime).maximum.is_none_or(|hard| hard >= LEAST_HARD_US);
         if !has_room || !is_guarded() {
@@ -224,7 +226,8 @@ mod system {
         }
     }
 
-    /// The kernel moves the soft limit on by a second with each signal, so it is set anew for each thread.
+    /// Sets the limit of real time, anew for each thread. The kernel moves the soft limit on by a second with each
+    /// signal.
     fn set_limit(Rlimit { current, maximum }: Rlimit) -> bool {
         let soft = current.map_or(MOST_US, |soft| soft.min(MOST_US));
         setrlimit(Resource::Rttime, Rlimit { current: Some(soft), maximum }).is_ok()

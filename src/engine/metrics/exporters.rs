@@ -8,11 +8,10 @@ const MIB: f64 = 1_048_576.0;
 const MILLI: f64 = 1e-3;
 const MICRO: f64 = 1e-6;
 
-/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded, clocks in
-/// MHz; what begins with `PROF` is a share of cycles.
-/// A partition of a GPU (MIG) is a device of its own, with memory and the share of time in which its engines
-/// were active; the exporter repeats the power of the whole GPU for each. Where a GPU reports its utilisation
-/// both ways, the last row counts.
+/// Metric names of NVIDIA's exporter. Utilisation is in percent, memory in MiB, power in watts, energy in millijoules
+/// since the driver was loaded, clocks in MHz; what begins with `PROF` is a share of cycles. A partition of a GPU (MIG)
+/// is a device of its own, with memory and the share of time in which its engines were active; the exporter repeats the
+/// power of the whole GPU for each. Where a GPU reports its utilisation both ways, the last row counts.
 pub(in crate::engine) const DCGM: MetricNames = MetricNames {
     kind: PageKind::Dcgm,
     prefix: "DCGM_FI_",
@@ -54,10 +53,10 @@ pub(in crate::engine) const DCGM: MetricNames = MetricNames {
     ..ENGINE
 };
 
-/// Activity in percent, memory in MiB, power in watts, energy in microjoules, clocks in MHz, throttling as
-/// the percent of the last interval (`docs/configuration/metricslist.md` of ROCm/device-metrics-exporter).
-/// `gpu_umc_activity` is the share of time in which the memory controller was busy, not a share of its
-/// bandwidth.
+/// Metric names of AMD's exporter. Activity is in percent, memory in MiB, power in watts, energy in microjoules, clocks
+/// in MHz, throttling the percent of the last interval (`docs/configuration/metricslist.md` of
+/// ROCm/device-metrics-exporter). `gpu_umc_activity` is the share of time in which the memory controller was busy, not
+/// a share of its bandwidth.
 pub(in crate::engine) const AMD_DEVICE: MetricNames = MetricNames {
     kind: PageKind::AmdDevice,
     prefix: "gpu_",

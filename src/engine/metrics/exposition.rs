@@ -13,7 +13,8 @@ pub(crate) struct MetricSample<'a> {
     pub value: f64,
 }
 
-/// The samples of a page in Prometheus' text format 0.0.4 or in `OpenMetrics` 1.0, in order.
+/// Returns the samples of a page of metrics, in order. The page is in Prometheus' text format 0.0.4 or in `OpenMetrics`
+/// 1.0.
 ///
 /// Ignores help, types, comments and lines that are no samples, such as the last one of a truncated page; of
 /// a sample, its timestamp and exemplar.
@@ -36,7 +37,7 @@ impl<'a> MetricSample<'a> {
         }
     }
 
-    /// Whether it counts failed requests, which vLLM and TensorRT-LLM count in the same series as successful
+    /// Returns whether it counts failed requests. vLLM and TensorRT-LLM count them in the same series as successful
     /// ones, by `finished_reason`.
     pub(crate) fn is_of_failures(&self) -> bool {
         matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))

@@ -12,7 +12,7 @@ const BLANK: f64 = 9.2e18;
 const MOST: usize = 1_024;
 /// Prefix that Ray puts before the names of its applications' metrics.
 pub(in crate::engine) const RAY: &str = "ray_";
-/// Signs between the name of an engine and that of a metric; Ray and collectors write `_` for `:`.
+/// Signs between the name of an engine and that of a metric. Ray and collectors write `_` for `:`.
 const SEPARATORS: [char; 2] = [':', '_'];
 /// The end of a counter's name, which some releases leave out.
 const TOTAL: &str = "_total";
@@ -23,7 +23,8 @@ const OF_HISTOGRAM: [&str; 3] = ["_count", "_sum", "_bucket"];
 pub(crate) type MetricSeries<'p> = HashMap<&'p str, Vec<MetricSample<'p>>>;
 
 impl MetricNames {
-    /// The own name of a series: `vllm:x`, `vllm_x` and `ray_vllm_x` are all `x`; `None` for a series of another kind.
+    /// Returns the own name of a series, or `None` for one of another kind. `vllm:x`, `vllm_x` and `ray_vllm_x` are all
+    /// `x`.
     pub(crate) fn own<'n>(&self, name: &'n str) -> Option<&'n str> {
         let engine = self.prefix.trim_end_matches(SEPARATORS);
         let rest = name.strip_prefix(RAY).unwrap_or(name).strip_prefix(engine)?;
@@ -54,8 +55,8 @@ impl MetricNames {
         series
     }
 
-    /// The sample by the name that the table has for it, where a label makes one series several; `None` where
-    /// the table has none.
+    /// Returns the sample by the name that the table has for it. A label can make one series several. It is `None`
+    /// where the table has no name.
     fn selected<'p>(&self, mut sample: MetricSample<'p>) -> Option<MetricSample<'p>> {
         let Some(kind) = self.selecting.and_then(|selecting| {
             let kind = sample.label(selecting.label)?.to_ascii_lowercase();
@@ -68,7 +69,7 @@ impl MetricNames {
         Some(sample)
     }
 
-    /// The samples of the first of these names on the page; the name of a counter ends in `_total` or does not.
+    /// Returns the samples of the first of these names on the page. The name of a counter ends in `_total` or does not.
     fn first<'s, 'p>(&self, known: &[&str], series: &'s MetricSeries<'p>) -> Option<&'s [MetricSample<'p>]> {
         let samples = |own: &str| match series.get(own) {
             None if bare(own) == own => series.get(format!("{own}{TOTAL}").as_str()),

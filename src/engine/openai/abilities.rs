@@ -17,12 +17,13 @@ use crate::record::{Counter, Gauge, ServerTime};
 /// Time limit of one endpoint.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The endpoints that answer, the series that are read, and how a length is asked for.
+/// Endpoints that answer, series that are read, and how a length is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerAbilities {
     /// Every endpoint that this dialect has beside that of requests.
     pub endpoints: Vec<KnownEndpoint>,
-    /// Every series that is read of such a page of metrics; empty where there is no page, or one of no known kind.
+    /// Every series that is read of such a page of metrics. It is empty where there is no page, or one of no known
+    /// kind.
     pub series: Vec<KnownSeries>,
     /// The fields by which requests ask for a length, those that work on this server.
     pub length_fields: String,
@@ -82,7 +83,7 @@ pub enum EndpointAnswer {
     Unreadable,
 }
 
-/// A series that is read of a page of metrics, and whether this page has it.
+/// A series that is read of a page of metrics. It says whether this page has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KnownSeries {
     /// Its name: that on the page, else the newest.
@@ -106,7 +107,8 @@ pub enum SeriesFigure {
 }
 
 impl OpenAiEngine {
-    /// Asks the server for each of its endpoints once, but what would change it, and reads its page of metrics.
+    /// Asks the server for each of its endpoints once, and reads its page of metrics. It leaves out what would change
+    /// the server.
     pub async fn abilities(&self) -> ServerAbilities {
         let (control, traits) = (&self.control, self.target.dialect.traits());
         let mut endpoints = Vec::new();
@@ -152,7 +154,7 @@ async fn within<T>(asked: impl Future<Output = Result<T, ControlError>>) -> Resu
     timeout(LIMIT, asked).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// The first of these paths that answers, else the first of them; `None` where the dialect has none.
+/// Returns the first of these paths that answers, else the first of them. It is `None` where the dialect has none.
 async fn first_that_answers(control: &Control, purpose: EndpointPurpose, paths: &[&str]) -> Option<KnownEndpoint> {
     let mut first = None;
     for path in paths {
@@ -178,7 +180,7 @@ const fn answer_of(error: &ControlError) -> EndpointAnswer {
     }
 }
 
-/// The series that are read of a page of this kind: by its dialect, else by those that it has.
+/// Returns the series that are read of a page of this kind. The dialect says which, else those that the page has.
 fn known_series<'p>(page: &'p str, traits: &DialectTraits) -> Vec<KnownSeries> {
     let Some(names) = traits.metrics.copied().or_else(|| MetricNames::on(page)) else {
         return Vec::new();

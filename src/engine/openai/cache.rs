@@ -58,8 +58,8 @@ impl OpenAiEngine {
         })
     }
 
-    /// Sends each request once, a few at a time and each for one token, and waits for all, so that their
-    /// prompts are in the prefix cache.
+    /// Sends each request once, so that the prefix cache holds its prompt. It sends a few at a time and each for one
+    /// token, and waits for all.
     ///
     /// # Errors
     ///
@@ -72,9 +72,8 @@ impl OpenAiEngine {
         self.warm_server(of_one_token, TOGETHER).await.map_err(CacheError::NotWarmed)
     }
 
-    /// Sends each request once, `together` at a time, and waits for all, so that the server's one-time work
-    /// (compiled kernels, captured graphs, filled pools) is done before the first run, and to see how long
-    /// that takes.
+    /// Sends each request once, `together` at a time, and waits for all. The server's one-time work (compiled kernels,
+    /// captured graphs, filled pools) is then done before the first run, and it is seen how long that takes.
     ///
     /// # Errors
     ///

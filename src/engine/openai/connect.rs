@@ -27,8 +27,8 @@ use crate::engine::transport::{Pool, RequestHead, Transport, client_config};
 use crate::record::{EngineFacts, EngineKind};
 
 impl OpenAiEngine {
-    /// Waits up to `wait` for the server and finds its model and version; reports to `progress`. Without a `wait`, what
-    /// keeps the server from being ready decides: 5 s where waiting rarely helps, else `DEFAULT_WAIT`.
+    /// Waits up to `wait` for the server and finds its model and version. It reports to `progress`. Without a `wait`,
+    /// what keeps the server from being ready decides: 5 s where waiting rarely helps, else `DEFAULT_WAIT`.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ use crate::record::{EngineKind, Failure, FailureKind};
 const LIMIT: Duration = Duration::from_secs(30);
 /// Bytes read of an error.
 const REFUSAL_LIMIT: usize = 64 << 10;
-/// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens.
+/// Most bytes read of an answer. A gateway lists hundreds of models, and a long text has many tokens.
 const ANSWER_LIMIT: usize = 8 << 20;
 
 /// Page of `LiteLLM` that says whether it runs. Its `/health` sends a completion to every model, which costs.
@@ -116,7 +116,7 @@ pub(crate) struct ListedModel {
 }
 
 impl Control {
-    /// A client that trusts and authenticates as the measured path does, and goes through the same proxy.
+    /// Makes a client that trusts and authenticates as the measured path does. It goes through the same proxy.
     pub(crate) fn new(
         target: &Target,
         headers: HeaderMap,
@@ -221,7 +221,7 @@ impl Control {
         Some(MetricsPage { url, headers, tls, proxy, secrets })
     }
 
-    /// How the server was started, and what it says of its model, where it reports that.
+    /// Returns how the server was started and what it says of its model. It is there where the server reports that.
     pub(crate) async fn settings_page(&self) -> Option<Value> {
         let traits = self.dialect.traits();
         match (self.first_of(traits.flags_paths).await, self.first_of(traits.model_paths).await) {
@@ -254,7 +254,8 @@ impl Control {
         self.accepted(path, response).await.map(|_| ())
     }
 
-    /// Whether there is something at `path`, which is not asked for: without changing anything, OPTIONS shows it.
+    /// Returns whether there is something at `path`, which is not asked for. OPTIONS shows it without changing
+    /// anything.
     pub(crate) async fn offers(&self, path: &str) -> Result<(), ControlError> {
         let response = self.send(self.client.request(Method::OPTIONS, self.url.join(path))).await?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -331,7 +332,7 @@ fn with_missing(mut page: Value, more: Value) -> Value {
     page
 }
 
-/// Whether waiting changes nothing about this status: not if the server is busy, or a proxy wants a login. A
+/// Returns whether waiting changes nothing about this status. It may if the server is busy, or a proxy wants a login. A
 /// server that wants TLS may answer 400 to a request without.
 const fn is_settled(status: u16) -> bool {
     matches!(status, 300..=499 | 501) && !matches!(status, 400 | 407 | 408 | 425 | 429)

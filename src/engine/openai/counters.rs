@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterReading {
     counters: ServerCounters,
-    /// Tokens per block of the server's prefix cache, which shares only whole blocks, where it is reported.
+    /// Tokens per block of the server's prefix cache, where it is reported. The cache shares only whole blocks.
     pub block_tokens: Option<u32>,
 }
 
@@ -67,9 +67,10 @@ impl CounterReading {
 }
 
 impl OpenAiEngine {
-    /// The server's counters once two readings agree, or as they are after a second: servers update them in
-    /// steps, shortly after the answer is out. `None`, with a debug message, where there are none or they are not
-    /// reported within 2 s. The difference of two, before and after a run, is what the server counted of the run.
+    /// Returns the server's counters once two readings agree. After a second it returns them as they are: servers
+    /// update them in steps, shortly after the answer is out. `None`, with a debug message, where there are none or
+    /// they are not reported within 2 s. The difference of two, before and after a run, is what the server counted of
+    /// the run.
     pub async fn counters(&self) -> Option<CounterReading> {
         let traits = self.target.dialect.traits();
         traits.metrics?;
@@ -91,7 +92,8 @@ impl OpenAiEngine {
         reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
     }
 
-    /// Requests in the server now, running or waiting, from any client; `None` where it reports none.
+    /// Returns the requests in the server now, running or waiting, from any client. It is `None` where the server
+    /// reports none.
     pub async fn in_flight_requests(&self) -> Option<u64> {
         let traits = self.target.dialect.traits();
         traits.metrics?;

@@ -59,7 +59,7 @@ impl OpenAiEngine {
         &self.facts
     }
 
-    /// The source of stamps, as answers so far have shown: call it after the test request.
+    /// Returns the source of stamps, as answers so far have shown. Call it after the test request.
     pub fn stamp_source(&self) -> StampSource {
         if self.kernel_stamps.load(Relaxed) || self.delays.so_far().is_some() {
             StampSource::KernelReceived
@@ -68,8 +68,8 @@ impl OpenAiEngine {
         }
     }
 
-    /// How long the bytes of answers lay in the kernel before they were read: the error of a stamp taken by
-    /// this program. One sample for each read of the run's answers (under TLS, for each record), without the
+    /// Returns how long the bytes of answers lay in the kernel before they were read. That is the error of a stamp
+    /// taken by this program. One sample for each read of the run's answers (under TLS, for each record), without the
     /// test request; `None` where the kernel gives no stamps.
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()
@@ -98,8 +98,8 @@ impl OpenAiEngine {
         Self { limits, answers: Arc::new(self.answers.with_memory(limits.memory)), ..self }
     }
 
-    /// Number of tokens of each text by the server's tokenizer, without special tokens; `None` where the
-    /// server cannot count. `step` hears of each text that is counted.
+    /// Counts the tokens of each text by the server's tokenizer, without special tokens. It is `None` where the server
+    /// cannot count. `step` hears of each text that is counted.
     ///
     /// # Errors
     ///

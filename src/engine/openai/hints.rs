@@ -72,7 +72,8 @@ const OPTIONAL: [&str; 14] = [
 /// Fields that it cannot do without.
 const NEEDED: [&str; 4] = ["messages", "prompt", "input", "stream"];
 
-/// Field that a 400 or 422 says the server does not take, by its error object, else by its words.
+/// Returns the hint for a field that the server does not take (400 or 422). The error object names the field, else the
+/// words do.
 pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str) -> String {
     let other = format!("choose the server's own --engine (now {})", target.dialect);
     let by_words = || {
@@ -94,7 +95,7 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
     }
 }
 
-/// For a redirect of `path` to `location`: the address to give in place of this one.
+/// Returns the hint for a redirect of `path` to `location`. It has the address to give in place of this one.
 pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
     let there = Url::parse(&url.shown(path)).and_then(|asked| asked.join(location)).ok();
     let tail = BELOW_API.into_iter().find(|tail| path.ends_with(tail));
@@ -114,7 +115,8 @@ pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
     }
 }
 
-/// For a 404 or 405 at `path`; `lists` says whether the server lists its models below the same address.
+/// Returns the hint for a 404 or 405 at `path`. `lists` says whether the server lists its models below the same
+/// address.
 pub(super) fn of_no_endpoint(url: &BaseUrl, path: &str, lists: bool) -> String {
     if lists {
         return format!(
@@ -131,7 +133,7 @@ pub(super) fn of_no_endpoint(url: &BaseUrl, path: &str, lists: bool) -> String {
     )
 }
 
-/// For a status that may change: whose it is, by the status and by what was said.
+/// Returns the hint for a status that may change. It says whose it is, by the status and by what was said.
 pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
     if is_loading(words) {
         return LOADING.to_owned();

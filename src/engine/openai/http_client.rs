@@ -62,7 +62,8 @@ pub(super) fn client(
 /// Words about a port whose answers are not HTTP.
 pub(super) const NO_HTTP: &str = "what listens there answers, and not in HTTP";
 
-/// The innermost cause of an error, which has the information, without the address, which may hold a password.
+/// Returns the innermost cause of an error, which has the information. It leaves out the address, which may hold a
+/// password.
 pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
     if error.is_timeout() {
         return format!("no answer within {} s", limit.as_secs());
@@ -82,7 +83,7 @@ pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
     if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
 }
 
-/// CPU time of this thread that waiting for an answer may cost: interim responses without end cost more.
+/// CPU time of this thread that waiting for an answer may cost. Interim responses without end cost more.
 const WORK: Duration = Duration::from_secs(1);
 /// Time between two looks at it.
 const LOOK: Duration = Duration::from_millis(100);
@@ -126,7 +127,7 @@ pub(super) async fn body_of(mut response: Response, limit: usize) -> reqwest::Re
 
 /// Time limit of a page.
 const PAGE_LIMIT: Duration = Duration::from_secs(2);
-/// Bytes read of a page: that of a server with many engines has some hundred kilobytes.
+/// Most bytes read of a page. That of a server with many engines has some hundred kilobytes.
 const LONGEST: usize = 16 << 20;
 /// Lines read of it, which are at most so many series.
 const MOST_LINES: usize = 200_000;
@@ -159,7 +160,7 @@ impl MetricsPage {
         self.secrets.hide(text)
     }
 
-    /// Makes a client that shares nothing with others, so that the page can be read in another runtime.
+    /// Makes a client that shares nothing with others. The page can then be read in another runtime.
     ///
     /// # Errors
     ///

@@ -14,10 +14,10 @@ use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
 const MOST_TRIED: usize = 5;
-/// Time limit of those after one that was answered, which a warm server answers; the second of whole answers,
-/// which may be without end.
+/// Time limits of test requests after one that was answered. A warm server answers those. The second limit is that of
+/// whole answers, which may be without end.
 const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
-/// Fields of the extra body that decide the length themselves, or make one request several answers.
+/// Fields of the extra body that decide the length themselves. Some make one request several answers.
 const LENGTH_SETTERS: [&str; 9] = [
     "max_tokens",
     "max_completion_tokens",
@@ -43,7 +43,7 @@ impl OpenAiEngine {
         self.tested_within(limit, limit.min(retry), refused).await
     }
 
-    /// Sends the test request as [`Self::tested`], with a limit of tries after one that was answered.
+    /// Sends the test request as [`Self::tested`], with a limit of tries after an answered one.
     pub(super) async fn tested_within(
         self,
         limit: Duration,
@@ -86,7 +86,8 @@ impl OpenAiEngine {
         LENGTH_SETTERS.iter().any(|name| self.target.extra_body.0.contains_key(*name))
     }
 
-    /// The most tokens of an answer for which so many are planned; `None` where the extra body leaves them open.
+    /// Returns the most tokens of an answer for which so many are `planned`. It is `None` where the extra body leaves
+    /// them open.
     pub(super) fn requested_tokens(&self, planned: u32) -> Option<u64> {
         requested(&self.target.extra_body.0, self.target.length_fields().limit, planned.into())
     }
@@ -140,7 +141,8 @@ impl LengthTests {
         }
     }
 
-    /// The prompt that shows most: a short answer that is forced to the requested length shows that of the limit too.
+    /// Returns the prompt that shows most. A short answer that is forced to the requested length shows that of the
+    /// limit too.
     fn prompt(&self, fields: LengthFields) -> &'static str {
         if self.limit_kept || fields.forcing != LengthForcing::None { SHORT_ANSWER } else { LONG_ANSWER }
     }
@@ -179,7 +181,7 @@ impl LengthTests {
         (!self.tried.contains(&next)).then_some(next)
     }
 
-    /// Returns the same limit with the least forcing, from the dialect's own on, that was not tried.
+    /// Returns the same limit with the least forcing that was not tried. It begins with the dialect's own.
     fn forced(&self, fields: LengthFields) -> Option<LengthFields> {
         let least = self.own.forcing.max(self.most);
         [LengthForcing::None, LengthForcing::IgnoreEos, LengthForcing::IgnoreEosAndMinTokens]
@@ -262,7 +264,7 @@ impl SmokeReport {
     }
 }
 
-/// The most tokens of an answer to a request with this extra body; `own` is the field of the planned length.
+/// Returns the most tokens of an answer to a request with this extra body. `own` is the field of the planned length.
 fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64> {
     let named = LENGTH_LIMITS.iter().filter_map(|name| extra.get(*name)).filter(|value| !value.is_null());
     let planned = (!extra.contains_key(own)).then_some(Some(planned));

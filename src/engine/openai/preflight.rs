@@ -24,7 +24,7 @@ pub(super) use diagnosis::in_brackets;
 /// Once text comes, the test request waits this part of its limit for the end.
 const REST: u32 = 4;
 
-/// The longest wait that a server which refuses the test request for now may ask for.
+/// Longest wait for which a server may ask that refuses the test request for now.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The wait where it asks for none.
 const USUAL_WAIT: Duration = Duration::from_secs(1);
@@ -111,8 +111,8 @@ pub struct SmokeError {
 }
 
 impl SmokeError {
-    /// How long to wait before the test request is sent once more, where the server refused it for now (429):
-    /// as long as it asks; `None` where that is too long.
+    /// Returns how long to wait before the test request is sent once more. The server refused it for now (429) and says
+    /// how long; `None` where that is too long.
     pub(super) fn wait(&self) -> Option<Duration> {
         let refused = self.failure.reason == FailureKind::HttpStatus(429);
         Some(self.retry_after.unwrap_or(USUAL_WAIT)).filter(|wait| refused && *wait <= LONGEST_WAIT)
@@ -195,7 +195,7 @@ impl OpenAiEngine {
         Ok(())
     }
 
-    /// Checks that the server is still the one that was connected to, by its version and models.
+    /// Checks that the server is still the one that was connected to. It compares its version and models.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use crate::engine::transport::Dialer;
 use crate::record::{EngineKind, FailureKind};
 use crate::units::spoken;
 
-/// How long a server is awaited that may be loading its model, unless another time is given.
+/// Wait for a server that may be loading its model, unless another is given.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(2 * 60);
 /// The wait where somebody has to do something first, unless another time is given. Nothing listens on this machine,
 /// say.
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::record::Failure;
 
-    /// The limit that is announced where nobody said how long to wait; `None` where there is no wait.
+    /// Returns the announced limit where nobody said how long to wait. It is `None` where there is no wait.
     fn limit(url: &str, cause: Cause) -> Option<Duration> {
         let target = Target::new(url.parse().unwrap(), EngineKind::Vllm);
         let fault = DiagnosedFailure { failure: Failure::new(FailureKind::Connect, "no"), cause };

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::engine::intake::ServerText;
 use crate::engine::secrets::{Secrets, names_a_credential};
 
-/// The longest prompt plus answer by what a server says of its settings: llama.cpp's context of a slot,
-/// TGI's, SGLang's.
+/// Returns the longest prompt plus answer by a server's settings. It is llama.cpp's context of a slot, or TGI's or
+/// SGLang's.
 pub(crate) fn longest_context(page: &Value) -> Option<u64> {
     let slot = &page["default_generation_settings"]["n_ctx"];
     [slot, &page["max_total_tokens"], &page["context_length"]].into_iter().find_map(Value::as_u64)
@@ -16,7 +16,7 @@ pub(crate) fn longest_context(page: &Value) -> Option<u64> {
 
 /// Most settings kept: the largest known list has about 400.
 const MOST_SETTINGS: usize = 1_000;
-/// Digits of numbers that are settings even where a header has the same: a degree of parallelism, say.
+/// Digits of numbers that are settings even where a header has the same. A degree of parallelism is one, say.
 const SHORT_NUMBER: usize = 3;
 /// Values that change while a server runs, and those that describe the machine's owner.
 const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];

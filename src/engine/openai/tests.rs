@@ -34,7 +34,8 @@ async fn engine(target: Target) -> OpenAiEngine {
     OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap()
 }
 
-/// The progress of a connection to what will never be ready: an attempt may take its time, a second one is in vain.
+/// Checks the progress of a connection to what will never be ready. An attempt may take its time, and a second one is
+/// in vain.
 fn never_ready(progress: &ConnectProgress) {
     let slow = matches!(progress, ConnectProgress::Waiting { reason, .. } if reason == "no answer yet");
     assert!(slow, "{progress:?}");

@@ -38,7 +38,7 @@ pub(crate) struct ChunkJson<'a> {
     has_failed_code: bool,
     /// A text outside of choices: an error of `FastAPI` and of older vLLM.
     bare: Option<&'a RawValue>,
-    /// Whether its type says that it only keeps the connection alive, or its code that all is well.
+    /// Whether its type says that it only keeps the connection alive. A code that says that all is well counts too.
     is_ping: bool,
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
@@ -72,7 +72,7 @@ pub enum ChunkText {
 }
 
 impl ChunkText {
-    /// Returns the one of two kinds in a chunk that is nearer to the answer itself.
+    /// Returns whichever of two kinds in a chunk is nearer to the answer itself.
     pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         let rank = |kind: &Self| match kind {
             Self::Content => 2,
@@ -216,7 +216,8 @@ impl<'a> ChunkJson<'a> {
         self.usage = Some(usage);
     }
 
-    /// The server's message, where the document is an error; in an event of a foreign name a bare message is none.
+    /// Returns the server's message, where the document is an error. In an event of a foreign name a bare message is
+    /// none.
     pub(crate) fn error(&self, secrets: &Secrets, foreign: bool) -> Option<String> {
         let words = |value: &RawValue| words_of(value.get().as_bytes(), secrets);
         if self.is_error {
@@ -236,7 +237,8 @@ impl<'a> ChunkJson<'a> {
         self.choices.is_some() || self.usage.is_some() || !self.wrong_usage.is_empty()
     }
 
-    /// Whether it is a part of an answer, of which more follow, or at least of one that is no whole answer.
+    /// Returns whether it is a part of an answer, of which more follow. It is enough that it is of one that is no whole
+    /// answer.
     pub(crate) fn is_chunk(&self) -> bool {
         let part = |choice: &Choice<'_>| !choice.is_whole && (choice.message.is_some() || choice.finish.is_none());
         !self.choices().is_empty() && self.choices().iter().all(part)
@@ -257,7 +259,7 @@ impl<'a> ChunkJson<'a> {
     }
 }
 
-/// The server's message, where an event is a list of which the first document is an error.
+/// Returns the server's message, where an event lists documents and the first is an error.
 pub(crate) fn listed_error(json: &[u8], secrets: &Secrets) -> Option<String> {
     ChunkJson::parse(first_item(json)?.get().as_bytes()).ok()?.error(secrets, false)
 }
@@ -372,7 +374,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The usage, if it is one: zero prompt and zero answer tokens mean that the server does not count.
+/// Returns the usage, if it is one. Zero prompt and zero answer tokens mean that the server does not count.
 pub(crate) fn counted(usage: Usage) -> Option<Usage> {
     (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
 }

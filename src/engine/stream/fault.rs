@@ -16,8 +16,8 @@ const MOST_OF_NAME: usize = 64;
 /// Longest excerpt of a body that is not JSON, in characters.
 const EXCERPT: usize = 160;
 
-/// The message of an error body: `{"error": {"message": …}}`, `{"error": "…"}`, `{"detail": …}`, plain text
-/// or HTML; otherwise an excerpt. Without secrets.
+/// Returns the message of an error body, without secrets. The body is `{"error": {"message": …}}`, `{"error": "…"}`,
+/// `{"detail": …}`, plain text or HTML; otherwise the message is an excerpt.
 pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
     // An error may come as an event, whatever its status.
     let json = body.trim_ascii().strip_prefix(b"data:").unwrap_or(body);
@@ -66,8 +66,8 @@ pub(crate) fn location(headers: &HeaderMap, secrets: &Secrets) -> String {
     cut(if shown.contains("://") { shown } else { shown_path(&shown) }, EXCERPT)
 }
 
-/// The field of the request that an error body blames, by a field of its own and not by its text: `param`, or the last
-/// name in a `loc`.
+/// Returns the field of the request that an error body blames. A field of the body names it, not its text: `param`, or
+/// the last name in a `loc`.
 pub(crate) fn blamed_field(body: &[u8]) -> Option<String> {
     let value = bounded_value(body).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);
@@ -106,8 +106,8 @@ fn words_of_value(value: &Value) -> Option<String> {
     }
 }
 
-/// The beginning of a body on one line, without secrets and tags, white space folded, truncated at
-/// [`EXCERPT`] characters.
+/// Returns the beginning of a body on one line, without secrets and tags. White space is folded, and the text is
+/// truncated at [`EXCERPT`] characters.
 pub(crate) fn excerpt(body: &[u8], secrets: &Secrets) -> String {
     // A secret may cross the end of the excerpt, and so may a character.
     let margin = secrets.longest() + char::MAX.len_utf8();

@@ -134,7 +134,7 @@ fn answered(pieces: &[&[u8]], status: StatusCode, content_type: &'static str) ->
     (events, end)
 }
 
-/// A whole answer, and the same as an error, however they are cut, and the words in them.
+/// Reads a whole answer, and the same as an error, and the words in them. It reads them however they are cut.
 ///
 /// # Panics
 ///

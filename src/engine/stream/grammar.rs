@@ -54,7 +54,7 @@ pub(crate) struct Grammar {
     pub(super) shown: ShownText,
     /// Whether the last of it says all of it once more.
     pub(super) repetition: Repetition,
-    /// Tokens of chunks with text; one without a whole token, or without a count, is as much as one.
+    /// Tokens of chunks with text. One without a whole token, or without a count, is as much as one.
     pub(super) tokens: u64,
     /// The finish reason by which the server gave the answer up.
     given_up: Option<String>,
@@ -116,7 +116,7 @@ impl Grammar {
         self.any_document(event)
     }
 
-    /// Reads an event that is not, or need not be, the JSON of a chunk: `[DONE]`, an error, one without data.
+    /// Reads an event that need not be the JSON of a chunk. It is `[DONE]`, an error, or one without data.
     fn without_document(&mut self, event: &SseEvent<'_>) -> Result<Option<Step>, Failure> {
         if event.stray && event.name.is_none() {
             self.oddities.note(OddityKind::Line, "{");
@@ -238,7 +238,7 @@ impl Grammar {
         self.words = Some(said).filter(|said| said.len() > 2).or_else(|| self.words.take());
     }
 
-    /// Takes a chunk with text of these `choices`, of which `text` is one, and `bytes` of texts in all.
+    /// Takes a chunk with text of these `choices`. `text` is one of its texts, and they have `bytes` in all.
     fn step(&mut self, mut said: ChunkContents, choices: u128, text: &[u8], bytes: usize) -> Step {
         said.usage = said.usage.filter(|usage| self.is_possible(usage));
         self.usage = said.usage.map(|usage| usage.or(self.usage)).or(self.usage);
@@ -264,7 +264,7 @@ impl Grammar {
         possible
     }
 
-    /// The server's token counts, without one that is too small for the text; a server that has reported
+    /// Returns the server's token counts, without one that is too small for the text. A server that has reported
     /// impossible ones is not believed.
     pub(super) fn usage(&self) -> Option<Usage> {
         let believed = |usage| self.shown_once().believed(usage);
@@ -314,9 +314,9 @@ impl Grammar {
         }
     }
 
-    /// Tokens of a chunk: its token ids and those of chunks without text before it, else the growth of usage
-    /// since the last chunk with text. A usage that first appears after text says nothing about one chunk,
-    /// nor does the usage of one choice among several.
+    /// Counts the tokens of a chunk. They are its token ids and those of chunks without text before it, else the growth
+    /// of usage since the last chunk with text. A usage that first appears after text says nothing about one chunk, nor
+    /// does the usage of one choice among several.
     fn count(&mut self, said: ChunkContents) -> Option<u32> {
         let has_text = said.text.is_some();
         let several = self.seen.count_ones() > 1;

@@ -16,7 +16,7 @@ pub(crate) struct JsonCursor<'a> {
 pub(crate) struct SeenFields(u8);
 
 impl SeenFields {
-    /// Reads the value of the member with this number unless it is `null`; `None` if the member had come before.
+    /// Reads the value of the member with this number unless it is `null`. It is `None` if the member had come before.
     #[inline]
     pub(crate) fn once<'a>(
         &mut self,

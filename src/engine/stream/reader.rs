@@ -58,7 +58,7 @@ enum Body {
 }
 
 impl ResponseReader {
-    /// A reader for the response with this head to a request for `form`; its messages hide `secrets`.
+    /// Makes a reader for the response with this head to a request for `form`. Its messages hide `secrets`.
     pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let media = field(CONTENT_TYPE).unwrap_or_default();
@@ -89,7 +89,7 @@ impl ResponseReader {
         self.beside_body = grpc_failure(named, &self.secrets).or(self.beside_body.take());
     }
 
-    /// Returns the reader with these limits for an answer to a request of so many bytes.
+    /// Returns the reader with these limits for an answer. Its request has a body of so many bytes.
     #[must_use]
     pub(crate) fn within(mut self, budget: AnswerBudget, body_bytes: usize, memory: HeldMemory) -> Self {
         let usage = budget.usage_bounds(body_bytes as u64);
@@ -156,7 +156,8 @@ impl ResponseReader {
         self.more(piece, arrival, events)
     }
 
-    /// Takes the first bytes, which say what the body is where its content type does not, at the latest at its end.
+    /// Takes the first bytes, which say what the body is. They decide where its content type does not, at the latest at
+    /// its end.
     fn begin(
         &mut self,
         bytes: &[u8],
@@ -246,7 +247,7 @@ impl ResponseReader {
         }
     }
 
-    /// The end of an answer that is one document, or of one in place of a stream.
+    /// Returns the end of an answer that is one document. The document may be in place of a stream.
     fn whole(&self, body: &[u8], arrival: ArrivalStamp) -> AnswerEnd {
         let mut stream = self.stream();
         let document = whole_document(body);

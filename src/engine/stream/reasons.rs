@@ -55,7 +55,7 @@ fn plain(word: &str) -> String {
     word.trim().to_ascii_lowercase().replace(['-', ' '], "_")
 }
 
-/// Whether the name of an event, or the type or state of a document, is that of an error.
+/// Returns whether a name of an event is that of an error. It may also be the type or state of a document.
 pub(crate) fn is_error(word: &str) -> bool {
     let word = plain(word);
     ERRORS.split(' ').any(|part| word.contains(part)) && !NO_ERROR.split(' ').any(|part| word.contains(part))
@@ -66,7 +66,7 @@ pub(super) fn names_error(name: &[u8]) -> bool {
     [&b"error"[..], b"err_", b"exception"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// Whether the text of an event, or the type of a document, only keeps the connection alive.
+/// Returns whether the text of an event only keeps the connection alive. It may also be the type of a document.
 pub(crate) fn is_ping(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     ["ping", "heartbeat", "keep"].iter().any(|ping| word.trim_start_matches([':', ' ']).starts_with(ping))

@@ -75,7 +75,7 @@ impl ReceivedAnswer {
         }
     }
 
-    /// Why the model stopped, where all of the text has come and the answer is not over.
+    /// Returns why the model stopped, where the text is complete and the answer not over.
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         self.reader.as_ref()?.finish_reason()
     }
@@ -303,8 +303,8 @@ mod tests {
         }
     }
 
-    /// Whether a request is tried again that was sent at 1 ms and lost its connection so much later, in ns, after
-    /// these bytes of the answer.
+    /// Returns whether a request is tried again that lost its connection. It was sent at 1 ms and lost it so much
+    /// later, in ns, after these bytes of the answer.
     fn tried_again(origin: Origin, later: u64, came: &[u8], error: Option<io::ErrorKind>) -> bool {
         let mut reply = SocketlessResponse::new(origin);
         reply.request_sent(Timestamp::from_nanos(1_000_000));

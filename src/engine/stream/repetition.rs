@@ -5,7 +5,7 @@ const FEWEST: u64 = 2;
 /// Bytes of the first chunk that are remembered.
 const OPENING: usize = 64;
 
-/// Whether the last chunk says the whole answer once more, as those of `trtllm-serve` did: it begins with the
+/// Detector of a last chunk that repeats the whole answer. Those of `trtllm-serve` did. Such a chunk begins with the
 /// first one, and is as long as all before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repetition {

@@ -14,13 +14,13 @@ pub(crate) struct SseEvent<'p> {
     pub name: Option<Cow<'p, [u8]>>,
     /// The `data:` lines, joined with line feeds.
     pub data: Cow<'p, [u8]>,
-    /// Whether it is none by the standard: a name without data, a field `error`, JSON without a field.
+    /// Whether it is no event by the standard. It has a name without data, a field `error`, or JSON without a field.
     pub stray: bool,
 }
 
-/// An incremental parser of `text/event-stream` (WHATWG HTML, 9.2.6): bytes go in as they come, whole events
-/// come out. It ignores `id:` and `retry:`, which do not matter to one answer. What the standard drops, and may be the
-/// server's only word on a failure, comes out as stray events, or is kept.
+/// An incremental parser of `text/event-stream` (WHATWG HTML, 9.2.6). Bytes go in as they come, whole events come out.
+/// It ignores `id:` and `retry:`, which do not matter to one answer. What the standard drops, and may be the server's
+/// only word on a failure, comes out as stray events, or is kept.
 ///
 /// A common event, whole in one piece and with one `data:` line, is a slice of that piece, without a copy.
 /// For all others the lines are kept until the empty one comes. Between events a framer holds no memory.
@@ -28,7 +28,7 @@ pub(crate) struct SseEvent<'p> {
 pub(crate) struct SseFramer {
     /// A line has ended, so a byte order mark can no longer come.
     begun: bool,
-    /// The last line ended with a carriage return, so a line feed now belongs to it.
+    /// Whether the last line ended with a carriage return. A line feed now belongs to it.
     after_carriage_return: bool,
     /// The beginning of an incomplete line.
     line: Vec<u8>,
@@ -48,8 +48,8 @@ const WORDS: usize = 1 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl SseFramer {
-    /// Takes the next whole event off the front of `rest`, the unread part of a piece; takes all of `rest`
-    /// where it ends no event.
+    /// Takes the next whole event off the front of `rest`, a piece's unread part. It takes all of `rest` where that
+    /// ends no event.
     pub(crate) fn next_event<'p>(&mut self, rest: &mut &'p [u8]) -> Option<SseEvent<'p>> {
         loop {
             self.skip_line_feed(rest);
@@ -81,8 +81,8 @@ impl SseFramer {
         self.end_line(&[]).or_else(|| self.dispatch())
     }
 
-    /// A common event at the front of `rest`: a `data:` line and an empty line, both whole. The general path
-    /// gives the same result with copies.
+    /// Takes a common event off the front of `rest`. It is a `data:` line and an empty line, both whole. The general
+    /// path gives the same result with copies.
     fn whole_event<'p>(&mut self, rest: &mut &'p [u8]) -> Option<SseEvent<'p>> {
         let in_the_making = !self.line.is_empty() || self.name.is_some() || self.data.is_some();
         if in_the_making || !self.begun {
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// Every event of `stream`, read in pieces cut at `cuts`, and then what the end leaves.
+    /// Returns every event of `stream` cut at `cuts`, and what the end leaves.
     fn events(stream: &[u8], cuts: &[usize]) -> (Vec<(Option<String>, String)>, Option<String>) {
         let mut framer = SseFramer::default();
         let mut found = Vec::new();

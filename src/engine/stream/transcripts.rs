@@ -240,7 +240,7 @@ fn curl_status(bytes: &[u8]) -> (&[u8], Option<u32>) {
     (body, Some(code.trim().parse().unwrap()))
 }
 
-/// The answers on one connection, with the pieces of their bodies as the socket gave them.
+/// Returns the answers on one connection. The pieces of their bodies are as the socket gave them.
 fn reads_as_logged(log: &[u8]) -> Vec<Capture> {
     let mut found: Vec<Capture> = Vec::new();
     let mut pending: Vec<u8> = Vec::new();
@@ -271,7 +271,7 @@ fn reads_as_logged(log: &[u8]) -> Vec<Capture> {
     found
 }
 
-/// The whole chunks of a chunked body, what is left, and whether the last chunk came.
+/// Returns the whole chunks of a chunked body, and what is left. It also returns whether the last chunk came.
 fn without_chunks(mut body: &[u8]) -> (Vec<Bytes>, &[u8], bool) {
     let mut pieces = Vec::new();
     loop {
@@ -304,7 +304,7 @@ fn fields(lines: &str) -> HeaderMap {
     lines.lines().filter_map(parse).collect()
 }
 
-/// The body of every stream that was captured whole or in part, by the name of its file.
+/// Returns every captured body of a stream by the name of its file. It was captured whole or in part.
 pub(crate) fn streamed_bodies() -> Vec<(String, Vec<u8>)> {
     let mut bodies = Vec::new();
     for group in fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {

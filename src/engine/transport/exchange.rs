@@ -23,7 +23,7 @@ use crate::record::{Failure, FailureKind, LostConnection};
 /// keep the thread from everything else, limits and the end of the run included.
 const STEPS_A_POLL: u32 = 16;
 
-/// Longest wait for the end of the body after `[DONE]`: servers send both at once, and an error may stand between.
+/// Longest wait for the end of the body after `[DONE]`. Servers send both at once, and an error may stand between.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// One request under way, and who takes what comes of it.
@@ -46,8 +46,8 @@ enum State {
     Over,
 }
 
-/// A request that went over an idle connection, for another try if that was being closed: only as long as it
-/// may be, for the bodies of many requests take much memory.
+/// A request that went over an idle connection, kept for another try. It is sent again if the connection was being
+/// closed, and kept only as long as it may be: the bodies of many requests take much memory.
 struct Spare {
     request: PreparedRequest,
     /// Time within which a close may have met the request.
@@ -76,7 +76,7 @@ enum Try {
 }
 
 impl<R: Receiver> Exchange<R> {
-    /// A request that is sent at the first poll; the time that its bytes lay in the kernel is added to `delays`.
+    /// Makes a request that is sent at the first poll. The time that its bytes lay in the kernel is added to `delays`.
     pub(super) fn new(
         (pool, head): (Arc<Pool>, Arc<RequestHead>),
         request: PreparedRequest,
@@ -87,7 +87,7 @@ impl<R: Receiver> Exchange<R> {
         Self { pool, head, delays, clock, state: State::Unsent(request), spare: None, receiver }
     }
 
-    /// Moves on until there is something to `take` from the receiver, but not for ever: after some steps, or when the
+    /// Moves on until there is something to `take` from the receiver, but not for ever. After some steps, or when the
     /// task has used its share of tokio's budget, other tasks get their turn.
     pub(crate) fn poll_until<T>(&mut self, cx: &mut Context<'_>, mut take: impl FnMut(&mut R) -> Option<T>) -> Poll<T> {
         let budget = ready!(coop::poll_proceed(cx));

@@ -8,14 +8,15 @@ use super::receiver::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind};
 
-/// Time that a close takes to be read, beside the network's: a server that closes later had the request.
+/// Time that a close takes to be read, beside the network's. A server that closes later had the request.
 const CLOSE_IS_READ: Duration = Duration::from_millis(100);
 /// Longest time to open a connection that is taken for one of the network.
 const LONGEST_OPENING: Duration = Duration::from_secs(1);
 
 impl Origin {
-    /// Time after sending within which a close may have met the request on its way: a round trip, for which the opening
-    /// stands, and the time to read it. `None` on a new connection, which no server closes for having been idle.
+    /// Returns the time after sending within which a close may have met the request. It is a round trip, for which the
+    /// opening stands, and the time to read it. `None` on a new connection, which no server closes for having been
+    /// idle.
     pub(super) fn race(self) -> Option<Duration> {
         match self {
             Self::Opened => None,
@@ -55,8 +56,8 @@ pub(crate) enum Afterwards {
     /// Another request, once this rest of the response has come.
     RequestAfter(Body),
     Nothing,
-    /// The request, sent once more over a new connection: this one was idle, and closed as the request was
-    /// sent. No byte of an answer came.
+    /// The request goes out once more over a new connection. This one was idle, and closed as the request was sent. No
+    /// byte of an answer came.
     AnotherTry,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::units::count;
 
-/// Files that a run needs beside its connections: the log, the control connections, the runtime's own.
+/// Files that a run needs beside its connections. They are the log, the control connections, and the runtime's own.
 const OTHER_FILES: u64 = 64;
 
 /// How many connections to one server this process can hold open. `None`: the system does not report it.
@@ -15,7 +15,7 @@ pub(crate) struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// The limits of this process, with the limit on files raised as far as the system allows.
+    /// Returns the limits of this process. The limit on files is raised as far as the system allows.
     pub(crate) fn raised() -> Self {
         Self { files: rlimit::increase_nofile_limit(u64::MAX).ok(), ports: local_ports() }
     }

@@ -15,15 +15,14 @@ use super::socket::{Dialer, Socket};
 use crate::engine::answer::DiagnosedFailure;
 use crate::engine::dialect_traits::IdleConnections;
 
-/// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
+/// Age above which idle connections are not used. uvicorn and Node close theirs after 5 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
-/// How long a connection rests after an answer before it is used again: a server that closes after each
-/// answer without announcing it needs a moment, and a request sent into the close is lost.
+/// Rest of a connection after an answer before it is used again. A server that closes after each answer without
+/// announcing it needs a moment, and a request sent into the close is lost.
 const REST: Duration = Duration::from_millis(50);
-/// A connection found closed sooner than this after its answer was closed because of the answer, not because
-/// of its age.
+/// Time after an answer within which a closed connection was closed because of it. Its age is not the reason.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// Ready connections kept while requests come, so that a request rarely waits for one to open.
+/// Ready connections kept while requests come. With them a request rarely waits for one to open.
 const RESERVE: usize = 4;
 /// Connections opened concurrently by a warm-up.
 const OPENED_TOGETHER: usize = 64;
@@ -80,7 +79,8 @@ impl Losses {
 }
 
 impl ReuseHistory {
-    /// A server that has kept a connection does not close them all; one may be lost.
+    /// Returns whether connections may be used again. A server that has kept one does not close them all; one may be
+    /// lost.
     fn allows_reuse(&self) -> bool {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
     }
@@ -139,7 +139,7 @@ impl Pool {
         self.history.lost_one();
     }
 
-    /// Whether a request that finds no connection ready would have one, if the server had not closed it.
+    /// Returns whether a request would have a ready connection but for the server's close.
     pub(super) fn misses_a_lost_one(&self) -> bool {
         self.cost == IdleConnections::Free && (self.history.lost().take(Instant::now()) || !self.history.allows_reuse())
     }
@@ -265,7 +265,7 @@ pub(crate) struct PooledConnection {
     pub(super) opening: Duration,
     /// Number of answers that came over it.
     pub(super) answers: u64,
-    /// The rest of the last answer after its end: closing bytes, read when the connection is needed again.
+    /// Rest of the last answer after its end. It has the closing bytes, read when the connection is needed again.
     pub(super) tail: Option<Body>,
 }
 

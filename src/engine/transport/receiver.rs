@@ -11,9 +11,9 @@ use crate::record::{FailureKind, LostConnection};
 /// The stamp of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalStamp {
-    /// Arrival of the bytes: in the kernel where it reports that, else when the read returned.
+    /// Arrival of the bytes. It is the kernel's stamp where there is one, else the moment when the read returned.
     pub at: Timestamp,
-    /// Time by which its first bytes may have come earlier, where the client read so late that it matters.
+    /// Time by which its first bytes may have come earlier. It is there where the client read so late that it matters.
     pub late_by: Duration,
     /// Number of the read on this connection.
     pub read: u64,
@@ -22,8 +22,8 @@ pub struct ArrivalStamp {
 /// The end of the body of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// The announced end: last chunk of a chunked body, all of a content length, or a plain close where there was
-    /// neither.
+    /// The announced end. It is the last chunk of a chunked body, all of a content length, or a plain close where there
+    /// was neither.
     Clean,
     /// Earlier than announced.
     Broken,
@@ -47,7 +47,7 @@ pub(crate) enum ExchangeEnd {
 
 /// Takes what comes of one exchange, and knows what it means.
 pub(crate) trait Receiver: Send + 'static {
-    /// The server had closed a connection that the request could have used, so that it opens another.
+    /// Notes that the server had closed a connection that the request could have used. The request then opens another.
     fn lost_connection(&mut self, lost: LostConnection);
 
     /// The whole request was written.
@@ -62,7 +62,7 @@ pub(crate) trait Receiver: Send + 'static {
     /// Takes the lines behind the body.
     fn trailers(&mut self, lines: &[u8]);
 
-    /// Whether the whole answer has come: what is left of the body is awaited only for a short time.
+    /// Returns whether the whole answer has come. What is left of the body is awaited only for a short time.
     fn is_complete(&self) -> bool;
 
     /// The body is over.

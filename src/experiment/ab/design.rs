@@ -11,7 +11,7 @@ use crate::analysis::{FigureKey, Metric, Summary};
 use crate::random::{RandomStream, normal_quantile};
 use crate::units::{count, counted, percent, spoken};
 
-/// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
+/// Default number of rounds. With the default metrics one round can be lost, and differences of 1.4 spreads are found.
 pub const DEFAULT_ROUNDS: u64 = 10;
 
 /// A side of an A/B test.
@@ -29,7 +29,8 @@ impl AbSide {
     /// Both sides, in order.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The order of round number `round`, counted from 1, where rounds alternate: A B, B A, A B, …
+    /// Returns the order of round number `round`, counted from 1, where rounds alternate. The orders are A B, B A, A B,
+    /// …
     const fn alternating(round: u64) -> [Self; 2] {
         if round % 2 == 1 { [Self::A, Self::B] } else { [Self::B, Self::A] }
     }
@@ -48,7 +49,8 @@ impl AbSide {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbOrder {
-    /// A B, B A, A B and so on: one machine that serves both sides in turn is switched once a round.
+    /// Alternating order of A B, B A, A B and so on. One machine that serves both sides in turn is switched once a
+    /// round.
     #[default]
     Alternating,
     /// Drawn from the seed. Of every two rounds one goes A B and the other B A.
@@ -145,8 +147,8 @@ impl AbDesign {
         several.map(|class| self.of_class(class).len() as u64).sum()
     }
 
-    /// Returns a note where the rounds are too few for a verdict on a class alone. The class is one of `classes`: the
-    /// metrics of all classes are tested together, separately from those of the whole run.
+    /// Returns a note where the rounds are too few for a verdict on a class. The class is one of `classes`: the metrics
+    /// of all classes are tested together, separately from those of the whole run.
     pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
         let tests = self.tests_of(classes);
         let fewest = fewest_rounds(tests);
@@ -165,9 +167,9 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// Returns how much the ratio of B to A may vary from round to round, by metric. It is a share of itself: the 95 %
-    /// interval of a figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies √2 times
-    /// as much. Empty where the run does not tell it of every percentile.
+    /// Returns how much the ratio of B to A may vary between rounds, by metric. The variation is a share of the ratio:
+    /// the 95 % interval of a figure of `run` is about ±z standard deviations of a run, and a ratio of two runs varies
+    /// √2 times as much. It is empty where the run does not tell it of every percentile.
     pub fn variation_within(&self, run: &Summary) -> Vec<(String, f64)> {
         let z = normal_quantile(f64::midpoint(1.0, CONFIDENCE));
         let of = |metric: &FigureKey| Some(SQRT_2 * metric.relative_half_width(run)? / z);
@@ -203,7 +205,7 @@ impl AbDesign {
         Some(format!("{} find, {change}, by {by}{more}", self.load(length)))
     }
 
-    /// Returns a sentence on what rounds of this length can find where their variation is unknown.
+    /// Returns a sentence on what rounds of this length can find. Their variation is unknown.
     pub fn can_find_by_variation(&self, length: Duration) -> Option<String> {
         let detectable = self.power().detectable()?;
         let found = |share: f64| up_or_down(detectable * libm::log1p(share));
@@ -221,8 +223,8 @@ impl AbDesign {
     }
 }
 
-/// A change of the logarithm by as much upwards or downwards, as changes of the figure: a rise of 233 % is a
-/// fall of 70 %.
+/// Returns a change of the logarithm, up or down, as changes of the figure. It is as much upwards as downwards: a rise
+/// of 233 % is a fall of 70 %.
 fn up_or_down(log: f64) -> String {
     let [up, down] = [libm::expm1(log), -libm::expm1(-log)];
     // Of less the two are about the same.

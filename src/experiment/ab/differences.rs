@@ -73,8 +73,9 @@ impl Differences {
         Some(Estimate { value, low: low.low, high: high.high })
     }
 
-    /// The p-value of the exact signed-rank test of no difference, on the metric's own scale; 1 where the bounds
-    /// leave its sign open, or where no round shows a difference. `None` without rounds.
+    /// Returns the p-value of the exact signed-rank test of no difference. The test is on the metric's own scale. The
+    /// p-value is 1 where the bounds leave its sign open, or where no round shows a difference. It is `None` without
+    /// rounds.
     pub(super) fn p(&self) -> Option<f64> {
         if self.pairs.is_empty() {
             return None;
@@ -88,7 +89,7 @@ impl Differences {
     }
 }
 
-/// The side of 0 on which most Walsh averages lie, which is the sign of the signed-rank sum.
+/// Returns the side of 0 on which most Walsh averages lie. It is the sign of the signed-rank sum.
 fn side(differences: &[f64]) -> Ordering {
     let means = walsh_averages(differences);
     let below = means.iter().filter(|mean| **mean < 0.0).count();

@@ -20,7 +20,7 @@ pub struct AbExperiment {
     /// The first run of the round under way, once it is there.
     first_run: Option<Box<Summary>>,
     interrupted: bool,
-    /// Reason why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended
+    /// Reason why no more runs start, once that is so. This machine cannot be trusted with them, or a breaker ended
     /// one.
     refused: Option<String>,
     aborted: bool,
@@ -63,7 +63,7 @@ impl AbExperiment {
         self.completed().filter(|round| round.spoiled_by().is_some()).count() as u64
     }
 
-    /// Number of the last round that may be carried out, as far as that is known.
+    /// Returns the number of the last round that may be carried out. It is what is known of it so far.
     fn last_new(&self) -> u64 {
         let planned = self.design.rounds;
         if self.invalid == InvalidRuns::Counted { planned } else { runs_wanted(planned, self.spoiled()) }

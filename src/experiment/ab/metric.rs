@@ -36,20 +36,21 @@ pub struct AbMetric {
     pub difference: Option<Estimate>,
     /// B ÷ A; absent on the scale of differences.
     pub ratio: Option<Estimate>,
-    /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference),
-    /// for readers who expect it; it is too narrow for so few rounds.
+    /// `BCa` bootstrap interval of the ratio's geometric mean, for readers who expect it. On the scale of differences
+    /// it is that of the mean difference. It is too narrow for so few rounds.
     pub bootstrap: Option<Estimate>,
-    /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where
-    /// both are equivalent.
+    /// 90 % interval of the ratio, which lies within the margin where both are equivalent. On the scale of differences
+    /// it is that of the difference.
     pub equivalence: Option<Estimate>,
-    /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.
+    /// Difference that does not matter. It is a share of A, or of shares a difference in points ÷ 100.
     pub margin: f64,
-    /// The spread of B ÷ A from round to round, as a share of itself (on the scale of differences: the standard
-    /// deviation of B − A); absent where a figure is not known.
+    /// Spread of B ÷ A from round to round, as a share of itself. On the scale of differences it is the standard
+    /// deviation of B − A. It is absent where a figure is not known.
     pub spread: Option<f64>,
-    /// The difference that these rounds detect with 80 % power at this spread, in the unit of the margin.
+    /// Difference that these rounds detect with 80 % power at this spread. It is in the unit of the margin.
     pub detectable: Option<f64>,
-    /// About how many rounds detect a difference as large as the margin with 80 % power.
+    /// Approximate number of rounds that detect the margin with 80 % power. They detect a difference as large as the
+    /// margin.
     pub rounds_for_margin: Option<u64>,
     /// p-value of the exact signed-rank test; absent where no round has the metric.
     pub p: Option<f64>,
@@ -151,7 +152,7 @@ impl AbMetric {
     }
 }
 
-/// The margin in the scale's own unit; `margin` is the requested one and `a` A's figure.
+/// Returns the margin in the scale's own unit. `margin` is the requested one and `a` A's figure.
 fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option<f64>) -> f64 {
     match (subject.kind(), scale) {
         _ if subject.metric.counts_failures() => FAILURE_MARGIN,
@@ -160,8 +161,8 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
     }
 }
 
-/// A latency that decides and is better, while each GPU makes fewer tokens: that by its verdict where it
-/// decides, else by its own test, for no other figure is looked at so.
+/// Returns a latency that decides and is better, while each GPU makes fewer tokens. The tokens are judged by their
+/// verdict where it decides, else by their own test, for no other figure is looked at so.
 pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Option<PerGpuTrade> {
     let is_sure = |metric: &AbMetric| match metric.verdict {
         Some(verdict) => matches!(verdict, AbVerdict::Better | AbVerdict::Worse),
@@ -191,7 +192,8 @@ fn median(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AbVerdict {
-    /// Better than A by more than chance; of all metrics by some, worse by none, without more failures.
+    /// Side that is better than A by more than chance. Of all metrics it is better by some, worse by none, without more
+    /// failures.
     Better,
     /// Worse; of all metrics by some, better by none.
     Worse,

@@ -26,7 +26,7 @@ pub struct AbTest {
     pub verdict: AbVerdict,
     /// The verdict in a sentence.
     pub sentence: String,
-    /// Reason why there is no answer although there are figures: rounds with INVALID runs count on request.
+    /// Reason why there is no answer although there are figures. Rounds with INVALID runs count on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
     /// Notes on the verdict.
@@ -159,7 +159,7 @@ impl AbTest {
         self
     }
 
-    /// Returns how much the ratio of B to A varied from round to round, by metric. It is a share of itself.
+    /// Returns how much the ratio of B to A varied between rounds, by metric. The variation is a share of the ratio.
     pub fn variation(&self) -> Vec<(String, f64)> {
         let ratios = self.metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio);
         ratios.filter_map(|metric| Some((metric.metric.clone(), metric.spread?))).collect()
@@ -272,7 +272,7 @@ impl AbTest {
 struct JudgedRounds<'a> {
     design: &'a AbDesign,
     counting: &'a [AbRound<'a>],
-    /// Whether some of them count on request, although their measurement cannot be trusted: such figures may warn, and
+    /// Whether some of them count on request, although their measurement cannot be trusted. Such figures may warn, and
     /// show nothing good.
     is_spoiled: bool,
     /// Whether all planned rounds ran.

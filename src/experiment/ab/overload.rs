@@ -17,10 +17,10 @@ pub struct AbOverload {
     pub a: u64,
     /// Rounds in which B did not keep up.
     pub b: u64,
-    /// p-value of the exact sign test over the rounds in which one side kept up and the other did not.
+    /// p-value of the exact sign test over the rounds in which one side kept up. The other did not.
     pub p: f64,
-    /// The side that does not keep up: it did not in most rounds, the other did in at least half, and the sign test
-    /// rejects that both are alike. Absent where there is none, and before all rounds ran.
+    /// Side that does not keep up. It did not in most rounds, the other did in at least half, and the sign test rejects
+    /// that both are alike. It is absent where there is none, and before all rounds ran.
     pub worse: Option<AbSide>,
 }
 
@@ -65,7 +65,8 @@ impl AbOverload {
     }
 }
 
-/// The two-sided p-value of `more` signs against `fewer`, or the other way round, where both are equally likely.
+/// Returns the two-sided p-value of `more` signs against `fewer`, or the other way round. Both signs are equally
+/// likely.
 fn sign_p(more: u64, fewer: u64) -> f64 {
     let all = more + fewer;
     let mut term = libm::pow(0.5, all as f64);

@@ -14,8 +14,8 @@ const MOST_DRAWN: u64 = 40;
 /// More rounds than this are never suggested.
 const MOST_ROUNDS: f64 = 10_000.0;
 
-/// The power of so many rounds for so many metrics, by the first step of Holm's procedure: the smallest p-value is
-/// multiplied by their number. Later steps demand less, so this is a lower bound.
+/// Power of so many rounds for so many metrics, by Holm's first step. The first step of Holm's procedure multiplies the
+/// smallest p-value by the number of metrics. Later steps demand less, so this is a lower bound.
 ///
 /// Differences of rounds are taken as normal with one standard deviation, the *spread*. For every draw of them there is
 /// a smallest shift at which the exact test rejects: minus the Walsh average at the place where its interval begins.
@@ -25,13 +25,13 @@ const MOST_ROUNDS: f64 = 10_000.0;
 pub struct Power {
     rounds: u64,
     tests: u64,
-    /// The smallest shift, in spreads, at which each drawn experiment rejects, ascending; empty where none can, and
+    /// Smallest shift, in spreads, at which each drawn experiment rejects, ascending. There is none where none can, and
     /// where the limit is used.
     shifts: Vec<f64>,
 }
 
-/// The fewest rounds that allow a verdict of better or worse on one of `tests` metrics: the smallest n with
-/// `tests`·2^(1 − n) ≤ 5 %, for 2^(1 − n) is the smallest p-value that n rounds can give.
+/// Returns the fewest rounds that allow a verdict of better or worse. The verdict is on one of `tests` metrics. The
+/// number is the smallest n with `tests`·2^(1 − n) ≤ 5 %, for 2^(1 − n) is the smallest p-value that n rounds can give.
 pub fn fewest_rounds(tests: u64) -> u64 {
     let mut rounds = 1;
     let mut smallest_p = 1.0;
@@ -50,7 +50,7 @@ impl Power {
         Self { rounds, tests, shifts }
     }
 
-    /// The difference, in spreads, that is detected with 80 % power; `None` where the rounds are too few.
+    /// Returns the difference, in spreads, that is detected with 80 % power. It is `None` where the rounds are too few.
     pub fn detectable(&self) -> Option<f64> {
         if self.rounds > MOST_DRAWN {
             let z = normal_quantile(1.0 - level(self.tests) / 2.0) + normal_quantile(POWER);
@@ -68,8 +68,8 @@ impl Power {
         self.shifts.partition_point(|shift| *shift < difference) as f64 / DRAWN as f64
     }
 
-    /// About how many rounds detect a difference of so many spreads with 80 % power: the detectable difference shrinks
-    /// with the square root of their number. `None` where no number of rounds does.
+    /// Returns about how many rounds detect so many spreads with 80 % power. The detectable difference shrinks with the
+    /// square root of their number. It is `None` where no number of rounds does.
     pub fn rounds_for(&self, difference: f64) -> Option<u64> {
         let times = self.detectable()? / difference;
         let needed = (self.rounds as f64 * times * times).ceil();
@@ -108,7 +108,7 @@ mod tests {
         assert!(Power::new(8, 4).detectable().is_some());
     }
 
-    /// numpy 2.4.6, 4,000 draws of normals each, its own Walsh averages: known to about 1 %.
+    /// Compares with numpy 2.4.6, known to about 1 %. It has 4,000 draws of normals each, and its own Walsh averages.
     #[test]
     fn the_detectable_difference_is_numpys() {
         for (tests, rounds, expected) in [(1, 8, 1.265), (1, 10, 1.025), (5, 10, 1.369), (5, 16, 0.992), (6, 20, 0.877)]

@@ -212,7 +212,7 @@ impl AbSides {
     }
 }
 
-/// Checks that each side stayed one server, as far as servers report: one that was updated or given another model
+/// Checks that each side stayed one server, as far as servers report. One that was updated or given another model
 /// between two rounds is another server. A fact that is missing on either occasion proves nothing.
 pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
     let Some((first, later)) = rounds.split_first() else { return Ok(()) };
@@ -233,7 +233,7 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
     facts(a).iter().zip(&facts(b)).flat_map(|(a, b)| unlike_in(a, b)).collect()
 }
 
-/// Returns what is known of the server of a run: its own facts, what is modelled, and the labels of its user.
+/// Returns what is known of the server of a run. These are its own facts, what is modelled, and the labels of its user.
 fn facts(run: &Summary) -> [Vec<(String, String)>; 3] {
     let (engine, serves) = (&run.run.engine, &run.run.deployment);
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_REPORTED.to_owned());

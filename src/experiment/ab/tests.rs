@@ -7,7 +7,7 @@ use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
 use crate::workload::{Priority, Slo};
 
-/// Requests of a run, of which the first `failed` fail and the others take about `ttft` ms to their first token.
+/// Returns requests of a run, of which the first `failed` fail. The others take about `ttft` ms to their first token.
 fn requests(ttft: u64, failed: u64) -> Vec<RequestRecord> {
     (0..40)
         .map(|i| {
@@ -49,7 +49,7 @@ fn verdicts(test: &AbTest) -> Vec<(&str, Option<AbVerdict>)> {
     test.metrics.iter().map(|metric| (metric.metric.as_str(), metric.verdict)).collect()
 }
 
-/// Every ratio is 0.8 or 0.81: eight of eight signs, p = 2/256, times three metrics.
+/// Takes a ratio of 0.8 or 0.81 in every round. That is eight of eight signs, p = 2/256, times three metrics.
 #[test]
 fn a_difference_in_every_round_decides() {
     let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 79 + round % 2, 0));
@@ -78,7 +78,7 @@ fn a_difference_in_every_round_decides() {
     assert!(explored.verdict.is_none() && explored.p == Some(2.0 / 256.0));
 }
 
-/// Three metrics and the error rate of two classes are eight tests: 2 · 2⁻⁸ times eight is over 5 %.
+/// Tests three metrics and the error rate of two classes, which are eight tests. 2 · 2⁻⁸ times eight is over 5 %.
 #[test]
 fn too_few_rounds_for_a_class_alone_are_reported() {
     let runs: Vec<_> = (1..=8).map(|round| (round, summary(1, 100, 0), summary(round, 79, 0))).collect();
@@ -191,8 +191,8 @@ fn too_few_rounds_that_can_be_trusted_are_no_verdict() {
     assert_eq!(judged(InvalidRuns::Counted, |_| summary(1, 100, 0), cut).counted_rounds, 8);
 }
 
-/// B's requests were cut off before their first token: its median is known only to lie above 5 s, so that every end
-/// that it can have is worse than A's. Where A's could lie there too, nobody knows.
+/// Cuts B's requests off before their first token. Its median is known only to lie above 5 s, so that every end that it
+/// can have is worse than A's. Where A's could lie there too, nobody knows.
 #[test]
 fn what_is_known_within_bounds_decides_where_all_that_it_can_be_agrees() {
     let cut_off = |round: u64| {

@@ -51,7 +51,8 @@ impl Basis {
     }
 }
 
-/// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
+/// Returns the mean answer tokens of a request. They are by the flows of the point with the most completed requests
+/// below the answer.
 pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
     let mean = |point: &SweepPoint| {
         if let Some(lengths) = point.figures.metric(Metric::AnswerTokens) {
@@ -66,8 +67,8 @@ pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
     settled.rev().find_map(mean).or_else(|| sweep.points.iter().find_map(mean))
 }
 
-/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the
-/// sweep.
+/// Returns the share of the requests within their SLO at a measured rate. It is the smallest rate that is no lower than
+/// `per_s`, a rate of the sweep.
 pub(super) fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
     let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
     at_least.find_map(|point| point.figures.metric(Metric::SloAttainment)?.mean)
@@ -93,7 +94,8 @@ impl CapacityTarget {
         self.target_per_s / (1.0 - self.headroom)
     }
 
-    /// The fewest instances that each serve `per_s`, with headroom: target ÷ ((1 − headroom) · rate), rounded up.
+    /// Returns the fewest instances that each serve `per_s`, with headroom. They are target ÷ ((1 − headroom) · rate),
+    /// rounded up.
     pub fn instances(&self, per_s: f64) -> u64 {
         // A quotient that is whole but for rounding needs no instance more.
         (self.with_headroom() / per_s * (1.0 - 1e-9)).ceil().max(1.0) as u64

@@ -31,12 +31,12 @@ pub struct Offer {
     pub instances: Option<u64>,
     /// Accelerators of all instances; absent where their number per instance is not declared.
     pub gpus: Option<u64>,
-    /// The rate of one instance at the target as a share of its highest, 0 to 1.
+    /// Share of one instance's highest rate that it has at the target, 0 to 1.
     pub utilisation: Option<f64>,
     /// Answer tokens per second of all instances at the target.
     pub output_tokens_per_s: Option<f64>,
-    /// Share of the requests that meet their SLO at the smallest measured rate that is no lower than one instance's, 0
-    /// to 1. Absent where the workload has no SLO.
+    /// Share of the requests that meet their SLO, 0 to 1. It is that at the smallest measured rate that is no lower
+    /// than one instance's. It is absent where the workload has no SLO.
     pub slo_share: Option<f64>,
     /// Price of an accelerator for an hour.
     pub gpu_hour: Option<f64>,
@@ -47,7 +47,7 @@ pub struct Offer {
     pub cost_per_hour: Option<f64>,
     /// Price of a million answer tokens.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// Price of a million answer tokens of requests that meet their SLO, taken to be as long as the others.
+    /// Price of a million answer tokens of requests that meet their SLO. These are taken to be as long as the others.
     pub cost_per_million_within_slo: Option<f64>,
     /// Reasons why it does not meet the target; empty where it does.
     pub why_not: Vec<String>,
@@ -218,7 +218,7 @@ pub struct CapacityPlan {
     /// Basis on which the offers that meet the target are compared. It is absent where none does, or nothing is known
     /// of all of them.
     pub compared_by: Option<ComparedBy>,
-    /// The place, from 0, of the cheapest by that measure of those that meet the contract; absent likewise.
+    /// Place, from 0, of the cheapest by that measure of those that meet the contract. It is absent likewise.
     pub cheapest: Option<usize>,
     /// The result in a sentence.
     pub sentence: String,

@@ -106,7 +106,7 @@ impl AnySide {
     }
 }
 
-/// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
+/// Share of the baseline's mean lengths by which others may differ and be the same. Tools count prompts differently.
 const SAME_LENGTH: f64 = 0.1;
 
 /// A fact that not all sides report.

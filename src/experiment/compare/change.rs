@@ -8,7 +8,7 @@ use crate::analysis::statistics::{Estimate, TwoMeans, paired, welch};
 use crate::analysis::{AcrossRuns, FigureKey, FigureLevel};
 use crate::experiment::difference::DifferenceScale;
 
-/// A change whose p-value is at most this has a 95 % interval without 0, and is more than chance.
+/// Largest p-value of a change that is more than chance. Such a change has a 95 % interval without 0.
 pub(super) const SIGNIFICANT: f64 = 0.05;
 
 /// Pairing of the runs of two sides.
@@ -16,13 +16,13 @@ pub(super) const SIGNIFICANT: f64 = 0.05;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// One run a side, of plans of their own or of unknown ones: the variation between runs is unknown.
+    /// One run a side, of plans of their own or of unknown ones. The variation between runs is unknown.
     OneRunEach,
     /// One run a side, of the same plan: their requests are paired. The variation between runs is unknown too.
     SamePlan,
     /// Several runs a side, of plans of their own: Welch's t.
     Independent,
-    /// Several runs a side, of the same plans one by one: the t of their differences.
+    /// Several runs a side, of the same plans one by one. The test is the t of their differences.
     Paired,
 }
 
@@ -63,15 +63,15 @@ pub enum ChangeStanding {
     Worse,
     /// The interval holds 0: no significant change, which does not prove equality.
     NoSignificantChange,
-    /// One run a side, and chance inside the runs does not explain the difference: another run may undo it.
+    /// Difference of one run a side that chance inside the runs does not explain. Another run may undo it.
     Apart,
-    /// The figure is unknown on a side, or the change has no interval, or a side is INVALID.
+    /// Unknown change. The figure is unknown on a side, or the change has no interval, or a side is INVALID.
     Unknown,
 }
 
-/// Bounds of a change before chance is thought of, and the 95 % interval that chance leaves. The bounds are the least
-/// and the most that a figure can have changed. The ends of the interval are infinite where nothing is known. All are a
-/// share of the baseline, of a share the difference.
+/// Bounds of a change before chance is thought of, and its 95 % interval. Chance leaves that interval. The bounds are
+/// the least and the most that a figure can have changed. The ends of the interval are infinite where nothing is known.
+/// All are a share of the baseline, of a share the difference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) least: f64,
@@ -95,7 +95,8 @@ pub(super) enum ChangeBasis {
 }
 
 impl Change {
-    /// The change of the figure `key`, or why it is unknown; of two runs of one plan by the `requests` of both.
+    /// Returns the change of the figure `key`, or why it is unknown. Of two runs of one plan it is by the `requests` of
+    /// both.
     pub(super) fn between(
         key: &FigureKey,
         before: &AcrossRuns,
@@ -147,13 +148,14 @@ impl Change {
         Self { least: -most, most: -least, low: -high, high: -low, basis }
     }
 
-    /// The change with the known ends of its interval; `None` where only bounds of it are known.
+    /// Returns the change with the known ends of its interval. It is `None` where only bounds of it are known.
     pub(super) fn estimate(&self) -> Option<Estimate> {
         let Self { least: value, low, high, .. } = *self;
         (value == self.most).then_some(Estimate { value, low, high })
     }
 
-    /// The verdict, which follows from the interval alone; between single runs from what is shown of it.
+    /// Returns the verdict, which follows from the interval alone. Between single runs it follows from what is shown of
+    /// it.
     pub(super) fn standing(&self, key: &FigureKey, pairing: Pairing) -> ChangeStanding {
         let least = if pairing.is_of_single_runs() { SHOWN } else { 0.0 };
         match (self.low > least, self.high < -least) {
@@ -166,7 +168,7 @@ impl Change {
     }
 }
 
-/// Compares both means of a figure; `None` with one run a side, or where a run lacks the figure.
+/// Compares both means of a figure. The result is `None` with one run a side, or where a run lacks the figure.
 pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairing) -> Option<TwoMeans> {
     let values = |across: &AcrossRuns| across.values.iter().copied().collect::<Option<Vec<f64>>>();
     match pairing {
@@ -181,11 +183,10 @@ pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairin
     }
 }
 
-/// The change from one figure to another by the 95 % interval of each: the distances from both logarithms, of
-/// shares from the shares themselves, to their ends add up as the sides of a right triangle (the method of
-/// variance estimates recovery: Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702; of shares that
-/// is Newcombe's method 10, *Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it
-/// takes is.
+/// Returns the change from one figure to another by the 95 % interval of each. The distances from both logarithms, of
+/// shares from the shares themselves, to their ends add up as the sides of a right triangle. That is the method of
+/// variance estimates recovery (Zou and Donner, *Statistics in Medicine* 27, 2008, 1693–1702). Of shares it is
+/// Newcombe's method 10 (*Statistics in Medicine* 17, 1998, 873–890). An end is absent where one that it takes is.
 fn of_own_intervals(before: FigureLevel, after: FigureLevel, scale: DifferenceScale) -> (Option<f64>, Option<f64>) {
     let apart = |one: Option<f64>, other: Option<f64>| Some(scale.between(other?, one?));
     let change = |sign: f64, own: Option<f64>, others: Option<f64>| {
@@ -201,12 +202,13 @@ const UNKNOWN: &str = "not known on both sides";
 /// The figure is reported as a share of the baseline's.
 const NO_SHARE: &str = "the baseline's may be 0, so there is no relative change";
 
-/// The least and the most that the mean can be; `None` where a run has no figure.
+/// Returns the least and the most that the mean can be. It is `None` where a run has no figure.
 fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {
     Some((across.mean_at_least?, across.mean_at_most.unwrap_or(f64::INFINITY)))
 }
 
-/// The least and the most that the change from one figure to the other can be, of each the least and the most.
+/// Returns the least and the most that the change between two figures can be. Each figure comes as the least and the
+/// most that it can be.
 fn between(before: (f64, f64), after: (f64, f64), scale: DifferenceScale) -> Result<(f64, f64), &'static str> {
     if scale == DifferenceScale::Difference {
         return Ok((after.0 - before.1, after.1 - before.0));

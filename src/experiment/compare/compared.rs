@@ -43,9 +43,9 @@ pub struct AgainstBaseline {
     pub rows: Vec<ComparedRow>,
     /// The gates, judged.
     pub gates: Vec<GateJudgement>,
-    /// A symptom where the run with warm prefixes is no faster than the cold one; absent otherwise.
+    /// Symptom where the run with warm prefixes is no faster than the cold one. It is absent otherwise.
     pub warm_like_cold: Option<Symptom>,
-    /// A latency that got better while each GPU makes fewer tokens; absent where that is not so, or may be chance.
+    /// Latency that got better while each GPU makes fewer tokens. It is absent where that is not so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,
 }
@@ -170,7 +170,7 @@ fn changed(row: &ComparedRow) -> Option<(FigureKey, f64, bool)> {
     Some((row.figure.clone(), row.change?.value, matches!(row.standing, Better | Worse | Apart)))
 }
 
-/// The effect of the prefix cache, from the first cold run and the first run with warm prefixes.
+/// Returns the effect of the prefix cache. It is from the first cold run and the first run with warm prefixes.
 fn cold_and_warm(one: &ComparedSide, other: &ComparedSide) -> Option<Symptom> {
     let warmed = |side: &ComparedSide| side.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
     let (cold, warm) = match (warmed(one), warmed(other)) {
@@ -181,7 +181,8 @@ fn cold_and_warm(one: &ComparedSide, other: &ComparedSide) -> Option<Symptom> {
     warm_like_cold(cold.runs.first()?, warm.runs.first()?)
 }
 
-/// Returns where the sides differ: in their facts, and in the plans drawn where all that draws them is the same.
+/// Returns where the sides differ. They differ in their facts, and in the plans drawn where all that draws them is the
+/// same.
 fn unequal(sides: &[ComparedSide], varied: &[Condition]) -> Vec<Difference> {
     let facts: Vec<_> = sides
         .iter()

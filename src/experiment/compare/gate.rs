@@ -66,10 +66,10 @@ pub struct GateJudgement {
     pub status: Status,
     /// Whether it passes: met, or undecided where that passes.
     pub passes: bool,
-    /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where
-    /// it is better.
+    /// Amount by which the figure is worse. It is a share of the baseline, of a figure that is a share the difference.
+    /// It is below 0 where the figure is better.
     pub worse_by: Option<Estimate>,
-    /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
+    /// Whether the interval holds the bound. Other runs may then well come out on the other side of it.
     pub close: bool,
     /// The judgement in words.
     pub line: String,
@@ -160,8 +160,8 @@ impl Gate {
         GateJudgement { gate, status, passes, worse_by, close, line }
     }
 
-    /// Whether a gate of this status passes, and what is said of it where that is a choice;
-    /// `undecided_passes` without one.
+    /// Returns whether a gate of this status passes, and what is said of that. Something is said where that is a
+    /// choice. `undecided_passes` decides where no choice was made.
     fn outcome(&self, status: Status, undecided_passes: bool) -> (bool, &'static str) {
         match (status, self.margin().undecided_passes, undecided_passes) {
             (Status::Met, ..) => (true, ""),
@@ -185,7 +185,7 @@ impl Gate {
         GateJudgement { gate, status, passes, worse_by: None, close: false, line }
     }
 
-    /// The judgement where the baseline's server kept up with the load and this side's did not.
+    /// Returns the judgement where only this side's server did not keep up with the load. The baseline's did.
     pub(super) fn overrun(&self, place: &str) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         self.without_change(gate, Status::Missed, "the server did not keep up, while the baseline's did")

@@ -18,7 +18,7 @@ pub(super) struct RequestPairs {
     value: f64,
     /// The most that it can be asked about.
     most: f64,
-    /// The quantile of Student's t for a 95 % interval of a mean over the pairs.
+    /// Quantile of Student's t for a 95 % interval of a mean over the pairs.
     t: f64,
 }
 
@@ -33,10 +33,11 @@ enum Contrast {
     Difference(f64),
 }
 
-/// −ln 2.5 %: so many requests may have changed where none is seen to (the rule of three, at this confidence).
+/// Number of requests that may have changed where none is seen to, −ln 2.5 %. It is the rule of three, at this
+/// confidence.
 const UNSEEN: f64 = 3.688_879_454_113_936;
 
-/// Least change that is one, a share of the baseline: a table shows less as 0 %, and no clock tells it.
+/// Least change that is one, a share of the baseline. A table shows less as 0 %, and no clock tells it.
 pub(super) const SHOWN: f64 = 5e-5;
 /// Changes that differ by less are the same.
 const SAME: f64 = 1e-6;
@@ -118,8 +119,8 @@ impl RequestPairs {
         found.filter(moves).map_or(1.0, |found| found.p())
     }
 
-    /// The ends of its 95 % interval, which holds all changes x that the requests allow: those for which the other's
-    /// figure is 1 + x times the baseline's, of shares x more, but for chance.
+    /// Returns the ends of its 95 % interval. It holds all changes x that the requests allow: those for which the
+    /// other's figure is 1 + x times the baseline's, of shares x more, but for chance.
     ///
     /// A percentile is held by who is beyond it (Woodruff, *JASA* 47, 1952, 635–646, here of pairs): it grew
     /// by more than x where surely more of the other run are over (1 + x) times the baseline's, and by less
@@ -145,8 +146,8 @@ impl RequestPairs {
         found.is_some_and(|found| found.mean.abs() > self.t * found.error && found.mean.total_cmp(&0.0) == way)
     }
 
-    /// Returns by how much the other run's requests are beyond the baseline's, were the change `x`. A request that was
-    /// cut off is anywhere from there on: where that is the less favourable to the proof.
+    /// Returns by how much the other's requests are beyond the baseline's at change `x`. A request that was cut off is
+    /// anywhere from there on: where that is the less favourable to the proof.
     fn beyond(&self, x: f64, way: Ordering) -> Option<BatchMeans> {
         let times = 1.0 + x;
         let ends = |least: bool, figure: Option<Figure>| {
@@ -175,7 +176,8 @@ impl RequestPairs {
         BatchMeans::from_values(&self.pairs.iter().map(difference).collect::<Vec<_>>())
     }
 
-    /// Whether so few requests differ that as many could by chance where none was seen to.
+    /// Returns whether so few requests differ that it may be chance. As many could differ by chance where none was seen
+    /// to.
     fn is_unseen(&self, found: &BatchMeans) -> bool {
         found.mean.abs() * self.pairs.len() as f64 <= UNSEEN
     }

@@ -24,20 +24,22 @@ pub struct ComparedRow {
     pub baseline: FigureLevel,
     /// Figure of the other side.
     pub other: FigureLevel,
-    /// The other minus the baseline; with an interval for shares, and where there are several runs a side.
+    /// Figure of the other minus that of the baseline. It has an interval for shares, and where there are several runs
+    /// a side.
     pub difference: Option<Estimate>,
-    /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
-    /// difference. Its interval is that of the runs, of the requests of the same plan, or of both sides' own intervals.
+    /// Difference as a share of the baseline, which is the ratio minus 1. It is absent of shares, which are reported by
+    /// their difference. Its interval is that of the runs, of the requests of the same plan, or of both sides' own
+    /// intervals.
     pub change: Option<Estimate>,
-    /// Two-sided p-value that there is no difference, by the method of the interval; of single runs absent,
+    /// Two-sided p-value that there is no difference, by the method of the interval. It is absent of single runs,
     /// unless they are of the same plan.
     pub p: Option<f64>,
-    /// The chance that one at least of all figures of this comparison looks so changed where none is (Holm); it decides
-    /// nothing.
+    /// Chance that a figure of this comparison looks so changed where none is (Holm). It is that of at least one of all
+    /// its figures. It decides nothing.
     pub p_holm: Option<f64>,
-    /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread
-    /// show in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*,
-    /// 1988, section 2.2).
+    /// Smallest change that such runs show in four cases of five. There are so many runs with so much spread. It is a
+    /// share of the baseline, of shares a difference. It is (t at 97.5 % + t at 80 %) standard errors (Cohen,
+    /// *Statistical Power Analysis*, 1988, section 2.2).
     pub detectable: Option<f64>,
     /// The verdict on the change.
     pub standing: ChangeStanding,
@@ -56,8 +58,8 @@ impl ComparedRow {
         rows
     }
 
-    /// Compares the figure on both sides; of two runs of one plan by the `requests` of both. `None` where neither side
-    /// has it.
+    /// Compares the figure on both sides. Two runs of one plan are compared by the `requests` of both. The result is
+    /// `None` where neither side has the figure.
     pub(super) fn compare(
         key: &FigureKey,
         before: &AcrossRuns,
@@ -97,13 +99,14 @@ impl ComparedRow {
         })
     }
 
-    /// Whether it is called changed although chance may make one of so many figures look so.
+    /// Returns whether it is called changed although chance may make it look so. Chance may make one of so many figures
+    /// look so.
     pub fn is_one_of_many(&self) -> bool {
         self.p_holm.is_some_and(|p| p > SIGNIFICANT)
     }
 }
 
-/// Correction of p-values that are tested together, each with the place of the corrected one, for their number (Holm).
+/// Corrects p-values that are tested together for their number (Holm). Each comes with the place of the corrected one.
 pub(super) fn correct<'a>(tests: impl Iterator<Item = (Option<f64>, &'a mut Option<f64>)>) {
     let (p_values, places): (Vec<f64>, Vec<_>) = tests.filter_map(|(p, place)| Some((p?, place))).unzip();
     places.into_iter().zip(holm(&p_values)).for_each(|(place, corrected)| *place = Some(corrected));
@@ -189,15 +192,16 @@ pub struct TrendLine {
     pub figure: FigureKey,
     /// Its values in the order of time.
     pub levels: Vec<FigureLevel>,
-    /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
+    /// Change from one side to the next, as a share of its mean. It is by least squares over all sides.
     pub change_per_step: Option<f64>,
-    /// Lower end of its 95 % interval; absent where the spread about the line is unknown.
+    /// Lower end of its 95 % interval. It is absent where the spread about the line is unknown.
     pub change_low: Option<f64>,
     /// Upper end.
     pub change_high: Option<f64>,
     /// Two-sided p-value that it does not change; absent where the interval is.
     pub p: Option<f64>,
-    /// The chance that one at least of all figures of this trend looks so where none drifts (Holm); it decides nothing.
+    /// Chance that a figure of this trend looks so where none drifts (Holm). It is that of at least one of all its
+    /// figures. It decides nothing.
     pub p_holm: Option<f64>,
     /// Whether the figure drifts by more than chance: its interval is without 0.
     pub drifts: bool,

@@ -179,8 +179,8 @@ impl ComparedSide {
         self.requests.get(&key.without_statistic()).map_or(&[], Vec::as_slice)
     }
 
-    /// The interval of a share of a run's requests, of so many as are worth independent ones. `None` where some are not
-    /// known, where they are not what the `share` is of, or where the run is too short.
+    /// Returns the interval of a share of a run's requests. It is that of so many as are worth independent ones. It is
+    /// `None` where some are not known, where they are not what the `share` is of, or where the run is too short.
     fn interval_of_share(&self, key: &FigureKey, share: Option<f64>) -> Option<(f64, f64)> {
         let figures = self.requests_of(key).iter().map(|(_, figure)| figure.exact());
         let holds = figures.collect::<Option<Vec<f64>>>()?;
@@ -189,7 +189,7 @@ impl ComparedSide {
         Some(interval_of_share(share, Effective::new(holds.len() as u64, memory).cautious))
     }
 
-    /// Whether a run may have missed what the server does at other times: its window holds fewer than 20
+    /// Returns whether a run may have missed what the server does at other times. Its window then holds fewer than 20
     /// times for which the server remembers, by the wait for the first token.
     pub(super) fn is_short(&self) -> bool {
         let waits = |run: &Summary| {

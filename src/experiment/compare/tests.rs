@@ -289,7 +289,8 @@ fn a_trend_is_in_the_order_of_time() {
     assert!(!drifts([100, 110, 120, 130]), "nothing says how much the figures spread about the line");
 }
 
-/// Numpy's p75 of 100 four times is 100; a usual percentile that was asked for is one of the figures, once.
+/// Compares numpy's p75 of 100 four times, which is 100. A usual percentile that was asked for is one of the figures,
+/// once.
 #[test]
 fn percentiles_that_a_side_was_run_to_show_are_compared() {
     let asking = |percentiles: &[f64]| {

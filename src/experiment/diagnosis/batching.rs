@@ -7,13 +7,13 @@ use crate::units::three_digits;
 
 /// Fewer answers are not enough.
 const LEAST: usize = 30;
-/// The busy part of the run must have this many times the company of the quiet one.
+/// Least ratio of the busy part's company to the quiet part's. Both are parts of the run.
 const SPREAD: f64 = 1.5;
 /// Fewer answers at a time than this in the busy part are no batch.
 const COMPANY: f64 = 4.0;
 /// Rank correlation from which on TPOT follows the company.
 const FOLLOWS: f64 = 0.5;
-/// Factor on the time of an answer's token in company from which on that is a trade.
+/// Factor on an answer's token time in company from which on that is a trade.
 const SLOWER: f64 = 1.2;
 /// Factor on the tokens that come in all from which on that is a gain.
 const MORE: f64 = 1.1;

@@ -16,7 +16,7 @@ use crate::workload::SharedPrefixes;
 const LOST: f64 = 0.1;
 /// Shared tokens below this share are too few to be felt.
 const FELT: f64 = 0.3;
-/// Warm requests that take more than this share of a cold one's TTFT were not warm.
+/// Largest share of a cold request's TTFT that a warm one takes. Requests that take more were not warm.
 const ALIKE: f64 = 0.9;
 /// Fewer requests of either kind are not enough.
 const LEAST: usize = 5;
@@ -80,7 +80,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     Ok(Some(miss(figures, template, facts![warm * 1e3, cold * 1e3])))
 }
 
-/// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
+/// Returns whether the tokens of a prefix may be a good part of TTFT. It is by what a token of a prompt costs at most.
 fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
     let shared = concurrency.answers.iter().filter_map(|answer| answer.record().prefix.map(|prefix| (answer, prefix)));
     let (tokens, ttfts): (Vec<f64>, Vec<f64>) =
@@ -89,7 +89,7 @@ fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
     dearest.is_some_and(|ms| ms * median(&tokens) >= FELT * median(&ttfts))
 }
 
-/// The requests, of every phase, that were the first to send their prefix to a server that had not received it before
+/// Returns the requests, of every phase, that were first to send their prefix. The server had not received it before
 /// the run.
 fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
     let shares = |record: &RequestRecord| record.sent.filter(|_| record.prefix.is_some());
@@ -110,8 +110,8 @@ fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
     log.records.in_places(&sent).filter(first).map(|record| record.index).collect()
 }
 
-/// Two runs of which the second was to find its prefixes warm: a symptom where its TTFT is that of the cold one all the
-/// same. `None` where it is shorter, or a run has no TTFT.
+/// Compares two runs of which the second was to find its prefixes warm. There is a symptom where its TTFT is that of
+/// the cold one all the same. The result is `None` where it is shorter, or a run has no TTFT.
 pub fn warm_like_cold(cold: &Summary, warm: &Summary) -> Option<Symptom> {
     let p50 = |summary: &Summary| {
         summary.latency.row(Metric::Ttft)?.percentile(Quantile::P50).figure.exact().filter(|&ms| ms > 0.0)

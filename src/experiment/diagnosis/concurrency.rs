@@ -13,7 +13,7 @@ const MOST: usize = if cfg!(test) { 400 } else { 400_000 };
 
 /// The answers of a run's window with their concurrency.
 pub(super) struct ConcurrencyContext<'a> {
-    /// Answers of the window that got a first token, in the order of their sending: at most [`MOST`] of them.
+    /// Answers of the window that got a first token, in the order of sending. There are at most [`MOST`] of them.
     pub(super) answers: Vec<AnswerInContext<'a>>,
     /// Number of them in all.
     pub(super) all: usize,
@@ -43,7 +43,8 @@ pub(super) struct AnswerInContext<'a> {
     pub(super) tokens_ahead: f64,
     /// Tokens of long prompts among `tokens_ahead`.
     pub(super) long_tokens_ahead: f64,
-    /// Answers that came at a time while its own did, itself included, on average; 1 for an answer of one token.
+    /// Mean number of answers that came at a time while its own did, itself included. It is 1 for an answer of one
+    /// token.
     pub(super) company: f64,
 }
 
@@ -142,8 +143,8 @@ impl<'a> ConcurrencyContext<'a> {
         answer.prompt >= LONG * self.usual_prompt
     }
 
-    /// Whether between `from` and `to` (seconds) the prompt of another was computed that had waited by then: its first
-    /// token came in between, or it waited through all of it.
+    /// Returns whether the prompt of another was computed between `from` and `to` (seconds). The other had waited by
+    /// then: its first token came in between, or it waited through all of it.
     pub(super) fn prompts_between(&self, from: f64, to: f64) -> bool {
         self.waiting.left(from, to) > 0.0 || self.waiting.at(to) > 0.0
     }

@@ -11,17 +11,18 @@ use crate::analysis::{DeviceSummary, GaugeSummary, Summary, clock_and_heat, long
 use crate::record::Gauge;
 use crate::units::{percent, three_digits};
 
-/// Memory that is active for so much of the busy time, or more, is what decode waits for.
+/// Share of the busy time from which on active memory is what decode waits for.
 const DRAM_HIGH: f64 = 0.6;
-/// Memory that is active for less of it is not.
+/// Share of the busy time below which active memory is not what decode waits for.
 const DRAM_LOW: f64 = 0.4;
-/// Matrix units that are active for so much of the time are what work waits for: more is rare even in large products.
+/// Share of time from which on active matrix units are what work waits for. More is rare even in large products.
 const TENSOR_HIGH: f64 = 0.4;
-/// Matrix units that are active for less of it are not.
+/// Share of time below which active matrix units are not what work waits for.
 const TENSOR_LOW: f64 = 0.2;
 /// Multiprocessors that are active for less of the time are not what work waits for.
 const SM_LOW: f64 = 0.5;
-/// Prompts that are computed for a smaller share of the time than this cannot be told from answers.
+/// Least share of time spent on prompts that can be told from answers. Prompts that are computed for a smaller share
+/// cannot.
 const LEAST_PREFILL: f64 = 0.05;
 
 /// Adds what counters say to a symptom. A regime that they contradict is not the likely one.
@@ -97,7 +98,7 @@ impl<'a> Counters<'a> {
         DeviceSummary::together(self.devices.iter().copied(), gauge)
     }
 
-    /// Mean of a gauge over the time in which the devices were busy, as far as they report that.
+    /// Returns the mean of a gauge over the time in which the devices were busy. It is as far as they report that.
     fn while_busy(&self, gauge: fn(&DeviceSummary) -> Option<GaugeSummary>) -> Option<f64> {
         let of = |device: &&DeviceSummary| {
             let (mean, busy) = (gauge(device)?.mean, device.utilisation.map(|busy| busy.mean));
@@ -107,14 +108,14 @@ impl<'a> Counters<'a> {
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 
-    /// The clocks and the heat of the device that is described first, for sentences that contradict.
+    /// Returns the clocks and the heat of the device that is described first. They are for sentences that contradict.
     fn seen(&self) -> String {
         let seen = self.devices.first().and_then(|device| clock_and_heat(device));
         seen.map(|seen| format!("; {seen}")).unwrap_or_default()
     }
 
-    /// Puts a gauge of the busy time beside its shares in the regime and in others. It is `None` where nobody reports
-    /// it.
+    /// Puts a gauge of the busy time beside its shares by regime. They are those in this regime and in others. It is
+    /// `None` where nobody reports it.
     fn beside(
         &self,
         what: &str,
@@ -208,7 +209,7 @@ fn is_held_back(symptom: &Symptom) -> bool {
     known.is_some_and(|(rate, bound)| rate / bound < COMPUTE_BOUND)
 }
 
-/// Share of the window in which prompts are computed, by the rate at which they are.
+/// Returns the share of the window in which prompts are computed. It is by the rate at which they are.
 fn prefill_share(symptom: &Symptom, summary: &Summary) -> Option<f64> {
     let rate = *symptom.figures.get("prefill_tokens_per_s")?;
     let rates = &summary.rates;
@@ -243,7 +244,8 @@ mod tests {
     use crate::record::{DeploymentFacts, RunLog};
     use crate::telemetry::test_pages::{COMPUTE_BOUND, MEMORY_BOUND, THROTTLED, with_page};
 
-    /// Forty answers of Llama-3.1-8B on an H100, each alone, 6 ms a token: 16.06 GB at 0.85 of 3.35 TB/s take 5.6 ms.
+    /// Returns a log of forty answers of Llama-3.1-8B on an H100, each alone. They take 6 ms a token: 16.06 GB at 0.85
+    /// of 3.35 TB/s take 5.6 ms.
     fn decode() -> RunLog {
         let answer = |i: u64| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 20, 6, 33).build();
         named(run(10_000, (0..40).map(answer).collect()))
@@ -326,7 +328,8 @@ mod tests {
         assert_eq!(tested(&prefill(), Regime::PrefillCost).0, NoCounter);
     }
 
-    /// Prompts far below what the arithmetic allows look held back, and yet the matrix units are busy.
+    /// Lets busy matrix units contradict prompts that look held back. The prompts are far below what the arithmetic
+    /// allows, and yet the matrix units are busy.
     #[test]
     fn busy_matrix_units_contradict_a_prefill_that_looks_held_back() {
         let symptom = symptom(&with_page(prefill_at(10), COMPUTE_BOUND), Regime::PrefillCost);
@@ -343,7 +346,8 @@ mod tests {
         assert_eq!(tested(&log, Regime::MemoryBoundDecode).0, NoCounter);
     }
 
-    /// The share of time in which memory is touched at all is no share of what it can do: high, it fits every regime.
+    /// Judges the share of time in which memory is touched at all. It is no share of what memory can do: high, it fits
+    /// every regime.
     #[test]
     fn memory_that_is_touched_seldom_contradicts_and_often_says_nothing() {
         let page = |touched: u32| {
@@ -355,7 +359,7 @@ mod tests {
         assert!(contradicted.likely.starts_with("not the memory"), "{}", contradicted.likely);
     }
 
-    /// A server that is idle half of the time is not judged by the time in which it is.
+    /// Judges a server that is idle half of the time. The time in which it is idle does not count.
     #[test]
     fn a_low_rate_is_no_contradiction() {
         let page = |dram: f64, busy: u32| {

@@ -10,7 +10,7 @@ use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 const RISE: f64 = 1.2;
 /// Throughput that rises by less than this factor is flat.
 const FLAT: f64 = 1.05;
-/// TTFT that rises by this factor while the prompts stay the same waits in a queue.
+/// Factor by which TTFT rises in a queue. TTFT that rises by it while the prompts stay the same waits in a queue.
 const QUEUES: f64 = 3.0;
 
 /// One point of a sweep.

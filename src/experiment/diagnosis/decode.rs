@@ -6,7 +6,7 @@ use super::symptom::{Opinion, Regime, impossible, seen};
 use crate::analysis::rules::facts;
 use crate::units::three_digits;
 
-/// Answers at a time, at the most, of one that was made nearly alone, itself included.
+/// Largest number of answers at a time of one made nearly alone, itself included.
 const NEARLY_ALONE: f64 = 1.5;
 /// Fewer answers are not enough.
 const LEAST: usize = 10;
@@ -14,7 +14,7 @@ const LEAST: usize = 10;
 const NEAR: f64 = 1.35;
 /// Fewest gaps of an answer without a waiting prompt.
 const LEAST_GAPS: usize = 5;
-/// Share of the least time that physics allows below which the facts cannot be true, measuring errors granted.
+/// Share of the least physical time below which the facts cannot be true. Measuring errors are granted.
 const IMPOSSIBLE: f64 = 0.97;
 
 /// Time that an answer's tokens took, and the time that they should take.
@@ -24,7 +24,7 @@ struct TokenTime {
     /// Least time by the datasheet, milliseconds: reading memory, and computing.
     memory_ms: f64,
     compute_ms: f64,
-    /// The longer of both for what is surely read: of an answer made nearly alone its own context, of others none.
+    /// Longer of both for what is surely read. Of an answer made nearly alone that is its own context, of others none.
     least_ms: f64,
     company: f64,
 }
@@ -111,7 +111,7 @@ impl TokenTime {
     }
 }
 
-/// The median gap of an answer, per token, among those in which no prompt waited or was computed.
+/// Returns the median gap of an answer, per token, among undisturbed ones. In these no prompt waited or was computed.
 fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext<'_>) -> Option<f64> {
     let chunks: Vec<_> = answer.record().chunks.iter().collect();
     let gaps: Vec<f64> = chunks

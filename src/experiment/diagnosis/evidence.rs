@@ -70,7 +70,8 @@ impl Physics {
         })
     }
 
-    /// The time of a step that decodes `batch` sequences of `context` tokens, seconds, as real kernels usually do it.
+    /// Returns the time of a step as real kernels usually do it, in seconds. The step decodes `batch` sequences of
+    /// `context` tokens.
     pub(super) fn decode_s(&self, batch: u32, context: u32) -> f64 {
         self.usual.seconds(&StepWork::decode(batch, context))
     }
@@ -80,8 +81,8 @@ impl Physics {
         self.datasheet.parts(&StepWork::decode(batch, context))
     }
 
-    /// Returns prompt tokens per second that the datasheet allows between prompts of `short` and `long` tokens. It is
-    /// `None` where the long one is computed within the time in which the weights are read for either.
+    /// Returns prompt tokens per second that the datasheet allows. They lie between prompts of `short` and of `long`
+    /// tokens. It is `None` where the long one is computed within the time in which the weights are read for either.
     pub(super) fn prefill_bound_per_s(&self, short: f64, long: f64) -> Option<f64> {
         let least_s = |tokens: f64| {
             let mut work = StepWork::default();
@@ -155,8 +156,8 @@ pub(super) fn median(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// scipy 1.17.1: `linregress([1, 2, 3, 4, 5], [2, 4, 5, 4, 5])`: slope 0.6, intercept 2.2, rvalue² 0.6;
-    /// `spearmanr` 0.737864787372622.
+    /// Compares with scipy 1.17.1, by `linregress([1, 2, 3, 4, 5], [2, 4, 5, 4, 5])`. It has slope 0.6, intercept 2.2
+    /// and rvalue² 0.6. Its `spearmanr` is 0.737864787372622.
     #[test]
     fn the_line_is_scipys() {
         let points = [(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 4.0), (5.0, 5.0)];

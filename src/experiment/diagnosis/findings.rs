@@ -14,7 +14,7 @@ use crate::units::counted;
 /// Share of SLOs met from which on no symptom needs a cure.
 pub(super) const KEPT: f64 = 0.99;
 
-/// The diagnosis of a run, of runs that repeat one another, or of the points of a sweep.
+/// Diagnosis of a run, of repeats or of the points of a sweep. Repeats are runs that repeat one another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
@@ -23,7 +23,8 @@ pub struct Diagnosis {
     pub runs: Option<u64>,
     /// Reason to take the findings with care: some run is INVALID or OVERLOADED. Absent where all are VALID.
     pub reservation: Option<String>,
-    /// Share of requests that met their SLO, between 0 and 1, of several runs the least. Absent without SLOs.
+    /// Share of requests that met their SLO, between 0 and 1. Of several runs it is the least. It is absent without
+    /// SLOs.
     pub slo_attainment: Option<f64>,
     /// The symptoms, the gravest first: of several runs each regime once.
     pub symptoms: Vec<Symptom>,

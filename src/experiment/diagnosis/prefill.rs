@@ -6,11 +6,11 @@ use super::symptom::{Opinion, Regime, impossible, seen};
 use crate::analysis::rules::facts;
 use crate::units::{percent, three_digits};
 
-/// Others in flight, at the most, when a request is sent into an almost idle server.
+/// Largest number of others in flight when a request finds a server almost idle.
 const FEW: f64 = 2.0;
 /// Fewer requests are not enough.
 const LEAST: usize = 20;
-/// Long prompts must be this many times as long as short ones for their length to be seen.
+/// Least ratio of the lengths of long prompts to short ones. With less their length is not seen.
 const SPREAD: f64 = 1.5;
 /// Rank correlation from which on TTFT follows the length.
 const FOLLOWS: f64 = 0.6;
@@ -31,8 +31,8 @@ fn points(concurrency: &ConcurrencyContext<'_>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// TTFT of a prompt in an idle server, by its tokens: from requests sent into an almost idle server where there are
-/// enough; else from the fastest tenth of each of eight groups of like length.
+/// Returns the TTFT of a prompt in an idle server, by its tokens. It is from requests sent into an almost idle server
+/// where there are enough. Else it is from the fastest tenth of each of eight groups of like length.
 pub(super) fn alone(concurrency: &ConcurrencyContext<'_>) -> Option<FittedLine> {
     let points = points(concurrency);
     if points.len() >= LEAST {

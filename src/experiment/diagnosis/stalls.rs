@@ -8,16 +8,16 @@ use crate::units::seconds;
 
 /// Share of answers with a stall from which on that is a symptom.
 const OFTEN: f64 = 0.05;
-/// A gap is a stall when it is longer than this many of the answer's median gaps, and than a tenth of a second: as the
-/// summary counts them.
+/// Factor on the answer's median gap beyond which a gap is a stall. It must also be longer than a tenth of a second, as
+/// the summary counts them.
 const FACTOR: f64 = 5.0;
 const SHORTEST_S: f64 = 0.1;
-/// Share of stalls with a prompt of another in them that makes prompts the cause …
+/// Share of stalls with another's prompt in them that makes prompts the cause …
 const WITH_PROMPTS: f64 = 0.8;
 /// … if that is rarer in other gaps by this much.
 const RARER: f64 = 0.25;
-/// Delay with which a first token may be seen after the step that also ended a stall, seconds: on a wire they come one
-/// after the other.
+/// Delay with which a first token may be seen after its step, seconds. The step also ended a stall. On a wire they come
+/// one after the other.
 const SAME_STEP_S: f64 = 0.003;
 
 /// Stalls and other gaps, and how many had a prompt of another in them.

@@ -22,7 +22,7 @@ pub struct Symptom {
     pub confirm: String,
     /// The first thing to try.
     pub first_response: String,
-    /// The figures that led to it, each under a name that ends with its unit where it has one.
+    /// Figures that led to it. Each has a name that ends with its unit where it has one.
     pub figures: BTreeMap<&'static str, f64>,
     /// Test of the regime by the counters of the devices, or of the server. It is absent where none could say anything
     /// of it, and in virtual time.
@@ -110,7 +110,8 @@ impl fmt::Display for CounterTest {
 /// Opinion of a rule on the evidence. It is its symptom, where it saw one, or what it lacked to look for it.
 pub(super) type Opinion = Result<Option<Symptom>, String>;
 
-/// A symptom in the making, by its figures: the template has a place for each, `{name:form}`, and for each other fact.
+/// Returns a symptom in the making, by its figures. The template has a place for each, `{name:form}`, and for each
+/// other fact.
 pub(super) fn seen<const N: usize>(
     regime: Regime,
     figures: [(&'static str, f64); N],

@@ -141,7 +141,7 @@ fn spoiled_runs_that_are_stored_do_not_keep_new_ones_from_starting() {
     assert_eq!((heard[3].as_str(), did), ("completed", vec!["run 3".to_owned()]));
 }
 
-/// Forty requests in four seconds, each with its first token after `ttft` ms, as run `number` of `of`.
+/// Returns forty requests in four seconds, as run `number` of `of`. Each has its first token after `ttft` ms.
 fn completed(number: u64, of: u64, ttft: u64) -> Summary {
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = run(4_000, records.map(RecordBuilder::build).collect());
@@ -150,7 +150,7 @@ fn completed(number: u64, of: u64, ttft: u64) -> Summary {
     summarise(&log, &[])
 }
 
-/// An executor of any experiment: what a run finds by its request, what is stored by its name, and an end.
+/// Executor of any experiment. It has what a run finds by its request, what is stored by its name, and an end.
 struct Scripted<F> {
     find: F,
     stored: BTreeMap<String, Summary>,
@@ -236,7 +236,7 @@ fn a_stored_test_leaves_out_rounds_that_lack_a_side() {
     assert_eq!(rounds, [1, 3, 4, 5, 6, 7]);
 }
 
-/// Two variants of two rows with two runs each; the first variant that meets the contract is enough.
+/// Table of two variants of two rows with two runs each. The first variant that meets the contract is enough.
 const TABLE: &str = r#"
 name = "t"
 [defaults]

@@ -178,8 +178,8 @@ impl FitRange {
         Self { workload: log.header.workload.without_texts(), prompts, answers }
     }
 
-    /// Whether both sent the same kinds of request, of the same lengths, by the same arrivals at the same rate. What
-    /// was set as their SLO changes no latency.
+    /// Returns whether both sent the same kinds of request by the same arrivals. They have the same lengths and the
+    /// same rate. What was set as their SLO changes no latency.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         let [own, others] = [self, other].map(|reach| reach.workload.arrival.mean_rate_per_s());
         let same_rate = own > 0.0 && (others / own - 1.0).abs() <= SAME;
@@ -197,8 +197,8 @@ impl FitRange {
     }
 }
 
-/// The log as it would be if `fleet` had answered: the same requests at the same moments, with as many tokens as they
-/// had. A request that failed in the run is left out: its cost is unknown.
+/// Returns the log as it would be if `fleet` had answered. It has the same requests at the same moments, with as many
+/// tokens as they had. A request that failed in the run is left out: its cost is unknown.
 ///
 /// The fleet has twice the time of the run. The run ended with its last answer, and a fleet that is a little slower
 /// gives that answer a little later; one that needs more than twice the time does not keep up.

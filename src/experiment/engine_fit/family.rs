@@ -12,8 +12,8 @@ const TURNS: usize = 12;
 /// The form of a step time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CostModel {
-    /// Physics of a known deployment: which share of its arithmetic and bandwidth it reaches, and what a step costs
-    /// besides.
+    /// Physics of a known deployment. It is which share of its arithmetic and bandwidth it reaches, and what a step
+    /// costs besides.
     Roofline(Box<Deployment>),
     /// A sum of costs without a physical model.
     Linear,
@@ -121,7 +121,8 @@ impl CostModel {
         }
     }
 
-    /// The cost at `place` as reported: a share, or a time in seconds; `None` where the runs do not determine it.
+    /// Returns the cost at `place` as reported, a share or a time in seconds. It is `None` where the runs do not
+    /// determine it.
     pub(super) fn reported(&self, costs: &[Option<f64>], place: usize) -> Option<f64> {
         let value = costs[place]?;
         if self.kinds()[place].is_share() { (value > 0.0).then(|| value.recip()) } else { Some(value) }
@@ -146,8 +147,8 @@ fn linear(row: &StepStretch) -> Equation {
     Equation { factors, sum: row.seconds }
 }
 
-/// With the steps bound by what they are bound by when arithmetic and memory take these times as long as the datasheet
-/// says.
+/// Returns the equation of a row by the roofline of the `datasheet`. The steps are bound by what they are bound by when
+/// arithmetic and memory take `compute` and `bandwidth` times as long as the datasheet says.
 fn of_roofline(datasheet: &Roofline, row: &StepStretch, compute: f64, bandwidth: f64) -> Equation {
     let mut factors = vec![0.0, 0.0, 0.0, f64::from(u8::from(row.is_first))];
     let mut known = 0.0;

@@ -27,12 +27,13 @@ pub struct EngineFit {
     pub equations: u64,
     /// The costs.
     pub costs: Vec<FittedCost>,
-    /// Median of the relative errors of the times of answers, from first token to last, between 0 and 1.
+    /// Median of the relative errors of the times of answers, between 0 and 1. These are the times from first token to
+    /// last.
     pub answer_error: Option<f64>,
     /// Median of the relative errors of times to first token, between 0 and 1. It is that of requests that met an empty
     /// queue; a step under way makes half of one uncertain.
     pub first_token_error: Option<f64>,
-    /// Every run, sent again at the same moments to the engine that was fitted to all of them.
+    /// Every run, sent again at the same moments to the fitted engine. The engine was fitted to all of them.
     pub runs: Vec<RunCheck>,
     /// Every run, sent again to the engine that was fitted to the others. Empty for one run.
     pub held_out: Vec<RunCheck>,
@@ -50,7 +51,7 @@ pub struct FittedCost {
     pub kind: CostKind,
     /// A share between 0 and 1, or seconds. Absent where the runs do not determine it.
     pub value: Option<f64>,
-    /// Lower end of its 95 % interval: ten sections of the equations, each left out once (the jackknife).
+    /// Lower end of its 95 % interval. It is by the jackknife: ten sections of the equations, each left out once.
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
@@ -80,7 +81,7 @@ impl EngineFit {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Fits step times of `family` to `runs`, all else being as `base` says: limits, KV cache.
+    /// Fits step times of `family` to `runs`. All else is as `base` says: limits, KV cache.
     ///
     /// # Errors
     ///
@@ -131,14 +132,14 @@ impl EngineFit {
         })
     }
 
-    /// Returns how far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely
-    /// where one could be measured and not be reproduced. `None` where none could be measured.
+    /// Returns how far the worst of its latencies at `quantile` is off. It is by the runs that the grade is by. It is
+    /// infinite where one could be measured and not be reproduced. It is `None` where none could be measured.
     pub fn worst(&self, quantile: Quantile) -> Option<f64> {
         worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
     }
 
-    /// A fitted share significantly above 1 of the datasheet: the hardware or the model is another, or their
-    /// physics is not what takes the time.
+    /// Returns a fitted share significantly above 1 of the datasheet. The hardware or the model is another then, or
+    /// their physics is not what takes the time.
     pub fn beyond_datasheet(&self) -> Option<&FittedCost> {
         self.costs.iter().find(|cost| cost.kind.is_share() && cost.low.or(cost.value).is_some_and(|low| low > 1.0))
     }
@@ -193,9 +194,9 @@ impl FittedEngine {
     }
 }
 
-/// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²),
-/// t that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections
-/// are stretches of time, for neighbours depend on one another.
+/// Returns the costs with their intervals by the delete-a-group jackknife. The intervals are ± t · √((k − 1)/k · Σ
+/// (without one − their mean)²), t that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the
+/// Bootstrap*, chapter 11). Sections are stretches of time, for neighbours depend on one another.
 fn with_intervals(family: &CostModel, rows: &[StepStretch], costs: &[Option<f64>]) -> Vec<FittedCost> {
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();

@@ -46,7 +46,8 @@ pub struct PredictedRate {
     pub output_tokens_per_s: Option<f64>,
     /// Share of the requests with an SLO that meet it, between 0 and 1.
     pub slo_attainment: Option<f64>,
-    /// The run that was measured at this rate, of the same requests by the same arrivals. Absent where none was.
+    /// Run that was measured at this rate, of the same requests. Their arrivals are the same too. It is absent where
+    /// none was measured.
     pub measured: Option<RunCheck>,
 }
 
@@ -129,7 +130,7 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
         .collect()
 }
 
-/// A note where runs at a predicted rate have another workload, so that their figures are not shown with it.
+/// Returns a note where runs at a predicted rate have another workload. Their figures are not shown with it.
 fn of_another(runs: &[RunCheck], predicted: &[FitRange]) -> Option<String> {
     let same_rate = |run: &&RunCheck| {
         let rates = predicted.iter().map(|reach| reach.workload.arrival.mean_rate_per_s());

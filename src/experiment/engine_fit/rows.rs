@@ -5,7 +5,7 @@ use crate::experiment::diagnosis::concurrency::{Stays, Steps};
 use crate::record::{Outcome, RecordRef, RequestRecord, RunLog};
 use crate::simulator::{SchedulerLimits, StepWork};
 
-/// First tokens seen within this time of one another came out of one step, seconds: on a wire they come one by one.
+/// Largest distance of first tokens that came out of one step, seconds. On a wire they come one by one.
 const SAME_STEP_S: f64 = 0.001;
 /// Most rows taken from a run: more change nothing.
 const MOST_ROWS: usize = 2_000;
@@ -15,7 +15,7 @@ const MOST_ROWS: usize = 2_000;
 pub(super) struct StepStretch {
     /// Length, seconds.
     pub(super) seconds: f64,
-    /// Steps of a kind, and how many of them; a part of a step counts as that part.
+    /// Steps of a kind, and how many of them. A part of a step counts as that part.
     pub(super) steps: Vec<(f64, StepWork)>,
     /// Whether it is the way to a first token, through the front end.
     pub(super) is_first: bool,
@@ -33,7 +33,7 @@ struct Prefill {
 
 /// All that came out of a server, in order, with sums up to each moment.
 struct Output {
-    /// Chunks after the first of an answer, each one sequence in one step, with the tokens of its context.
+    /// Chunks after the first of an answer, each one sequence in one step. Each has the tokens of its context.
     emissions: Steps,
     prefills: Vec<Prefill>,
 }
@@ -69,7 +69,8 @@ impl Output {
         Self { emissions: Steps::from_steps(emissions), prefills }
     }
 
-    /// Sequences that went on in the steps that ended after `from` and by `to`, summed over these, and their contexts.
+    /// Returns the sequences that went on, and their contexts, summed over the steps. These are the steps that ended
+    /// after `from` and by `to`.
     fn between(&self, from: f64, to: f64) -> (f64, f64) {
         let (first, last) = (self.emissions.by(from), self.emissions.by(to));
         ((last - first) as f64, self.emissions.weight[last] - self.emissions.weight[first])
@@ -83,9 +84,9 @@ impl Output {
     }
 }
 
-/// The rows of a run whose server has these limits: of every answer from its first token to its last,
-/// and of every request that met an empty queue, from its sending to its first token. Where steps are planned
-/// ahead, one request more may wait for its first token: it is in the step under way, or in the planned one.
+/// Returns the rows of a run whose server has these limits. They are of every answer from its first token to its last,
+/// and of every request that met an empty queue, from its sending to its first token. Where steps are planned ahead,
+/// one request more may wait for its first token: it is in the step under way, or in the planned one.
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.
@@ -170,7 +171,7 @@ fn queued(limits: &SchedulerLimits) -> f64 {
     if limits.async_scheduling { 1.0 } else { 0.0 }
 }
 
-/// `number` steps in which `batch` sequences go on, a part of the steps with one more than the others.
+/// Returns `number` steps in which `batch` sequences go on. A part of the steps has one more than the others.
 fn decode_steps(number: f64, batch: f64, context: f64) -> Vec<(f64, StepWork)> {
     let (few, rest) = (batch.floor(), batch.fract());
     [(few, 1.0 - rest), (few + 1.0, rest)]

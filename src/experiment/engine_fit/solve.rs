@@ -2,7 +2,7 @@
 
 /// Iterations of the reweighting, which converges in a few.
 const TURNS: usize = 8;
-/// Huber's constant: residuals beyond so many standard deviations count by their size, not by its square.
+/// Huber's constant. Residuals beyond so many standard deviations count by their size, not by its square.
 const HUBER: f64 = 1.345;
 /// Standard deviation of a normal ÷ its median absolute deviation.
 const MAD: f64 = 1.482_6;
@@ -16,7 +16,7 @@ pub(super) struct Equation {
     pub(super) sum: f64,
 }
 
-/// The unknowns that meet `equations` best, each 0 or more; `None` in place of one that no equation has.
+/// Returns the unknowns that meet `equations` best, each 0 or more. It is `None` in place of one that no equation has.
 ///
 /// Each equation counts by its relative error, and large errors count less: iteratively reweighted least squares with
 /// Huber's weights (Huber, *Robust Estimation of a Location Parameter*, Annals of Mathematical Statistics 35, 1964).
@@ -78,8 +78,8 @@ fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec
     }
 }
 
-/// Least squares over the columns of `free` by modified Gram–Schmidt (Golub and Van Loan, *Matrix Computations*,
-/// 5.2.8); `None` for a column that the others make up.
+/// Solves least squares over the columns of `free` by modified Gram–Schmidt. The source is Golub and Van Loan, *Matrix
+/// Computations*, 5.2.8. It is `None` for a column that the others make up.
 fn least_squares(equations: &[Equation], weights: &[f64], free: &[usize], unknowns: usize) -> Vec<Option<f64>> {
     let roots: Vec<f64> = weights.iter().map(|weight| libm::sqrt(*weight)).collect();
     let column = |of: &dyn Fn(&Equation) -> f64| -> Vec<f64> {
@@ -148,8 +148,8 @@ mod tests {
         assert_close(&solve(&rows, 3), &[2.0, 3.0, 1.0]);
     }
 
-    /// numpy 2.4.6: `lstsq` of the rows (1, k) with sums 2 + 3 k, the fourth ten times too long, finds 21.2 and 1.77;
-    /// by relative errors, `lstsq(A / y[:, None], ones)`, 2.07 and 3.01.
+    /// Compares with numpy 2.4.6 the rows (1, k) with sums 2 + 3 k. The fourth is ten times too long. `lstsq` finds
+    /// 21.2 and 1.77. By relative errors, `lstsq(A / y[:, None], ones)`, it finds 2.07 and 3.01.
     #[test]
     fn one_wild_row_moves_little() {
         let mut rows: Vec<Equation> =

@@ -9,8 +9,8 @@ use crate::record::RunLog;
 use crate::units::seconds;
 use crate::workload::{Trace, TraceFindings, as_name};
 
-/// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up
-/// included.
+/// Fits a stored run, called as `path`. Fitted are its arrivals and, class by class, the lengths that it asked for,
+/// warm-up included.
 pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     if let Some(shard) = log.header.shard {
         return Err(FitError::Shard { path: path.to_owned(), shard });
@@ -26,8 +26,8 @@ pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     fit(path, &log.header.workload.name, &traced.requests, end.as_secs_f64(), of_kind, notes)
 }
 
-/// The end of the time in which requests were dispatched: that of the plan, or of a run that was stopped early, which
-/// `notes` then say.
+/// Returns the end of the time in which requests were dispatched. It is that of the plan, or of a run that was stopped
+/// early, which `notes` then say.
 fn end(log: &RunLog, notes: &mut Vec<String>) -> Timestamp {
     let planned = log.header.plan.window_end;
     let released = match &log.footer {
@@ -43,7 +43,7 @@ fn end(log: &RunLog, notes: &mut Vec<String>) -> Timestamp {
     released
 }
 
-/// Fits the slice of a trace, read as `traced`: a class for each of its kinds.
+/// Fits the slice of a trace, read as `traced`. It gets a class for each of its kinds.
 pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &RequestTrace) -> Result<FittedWorkload, FitError> {
     let shared = traced.block_tokens.map(|_| {
         "prefixes that prompts share are not fitted: replay the trace itself where the prefix cache matters".to_owned()

@@ -64,7 +64,7 @@ pub enum FitError {
     },
 }
 
-/// A class with these lengths of its prompts and of its answers; none where it has no request.
+/// Returns a class with these lengths of its prompts and of its answers. It is `None` where the class has no request.
 pub(super) fn class_fit(name: &str, prompts: &[u32], answers: &[u32]) -> Option<ClassFit> {
     Some(ClassFit {
         name: name.to_owned(),
@@ -74,7 +74,7 @@ pub(super) fn class_fit(name: &str, prompts: &[u32], answers: &[u32]) -> Option<
     })
 }
 
-/// Puts the parts together with arrivals at `moments` (nanoseconds, in order), and holds them to the rules that files
+/// Puts the parts together with arrivals at `moments` (nanoseconds, in order). It holds them to the rules that files
 /// are held to.
 pub(super) fn assemble(
     name: &str,
@@ -154,7 +154,7 @@ pub struct FitReport {
 pub struct FittedArrivals {
     /// The process.
     pub pattern: ArrivalPattern,
-    /// The gaps; where the rate changes, each as a share of the mean gap at its time.
+    /// Gaps of the arrivals. Where the rate changes, each is a share of the mean gap at its time.
     pub gaps: GapFit,
 }
 
@@ -173,11 +173,12 @@ pub struct ClassFit {
 
 /// Gamma shapes that a workload may have.
 const BURSTINESS: (f64, f64) = (0.01, 1_000.0);
-/// Gaps that vary more or less than this, where the rate changes too, are reported: stages are Poisson.
+/// Range of the CV of gaps that are nearly Poisson. Gaps that vary more or less than this, where the rate changes too,
+/// are reported: stages are Poisson.
 const NEARLY_POISSON: (f64, f64) = (0.9, 1.1);
 
-/// Fits the arrivals at `moments` (nanoseconds, in order) of a time of `ends_s` seconds; notes what a workload
-/// cannot express.
+/// Fits the arrivals at `moments` (nanoseconds, in order). They are of a time of `ends_s` seconds. It notes what a
+/// workload cannot express.
 fn fit_arrivals(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> FittedArrivals {
     let seconds: Vec<f64> = moments.iter().map(|moment| *moment as f64 / 1e9).collect();
     let course = rate_course(&seconds, ends_s);

@@ -89,8 +89,8 @@ pub struct MatrixCell {
     pub outcome: Option<VerdictOutcome>,
     /// Whether the figures can be trusted; absent where there are none.
     pub valid: Option<bool>,
-    /// Whether the only reason is that the server did not keep up or failed requests: that is the server's own
-    /// fault, and counts against it.
+    /// Whether the only reason is that the server did not keep up or failed requests. That is the server's own fault,
+    /// and counts against it.
     pub saturated: bool,
     /// Reasons why it is not VALID.
     pub reasons: Vec<String>,
@@ -105,7 +105,7 @@ pub struct MatrixCell {
     pub figures: FigureSet,
     /// Cost of a million output tokens, in the currency of the price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// A latency that is better than under the first variant, while each GPU makes fewer tokens. Absent where that is
+    /// Latency that is better than under the first variant, with fewer tokens of each GPU. It is absent where that is
     /// not so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,

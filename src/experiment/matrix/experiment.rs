@@ -24,7 +24,7 @@ pub struct MatrixExperiment {
     cell: usize,
     /// Number of the next run in its cell, from 1.
     repeat: u64,
-    /// Reason why no more runs start, once that is so: what is stored of the rest is read.
+    /// Reason why no more runs start, once that is so. What is stored of the rest is read.
     ending: Option<MatrixStopped>,
     /// Reason why the server of the present variant never served.
     unserved: Option<RunFailure>,
@@ -37,7 +37,7 @@ pub struct MatrixRun {
     pub slot: MatrixSlot,
     /// Its number among the repeats of the row, from 1.
     pub repeat: u64,
-    /// Number of repeats that are planned: a spare one has a number after the last of them.
+    /// Number of repeats that are planned. A spare one has a number after the last of them.
     pub of: u64,
 }
 
@@ -73,7 +73,7 @@ impl MatrixExperiment {
         }
     }
 
-    /// Goes on to the next run, in the next cell where this was the last of its own.
+    /// Goes on to the next run. It is in the next cell where this was the last of its own.
     fn advance(&mut self) {
         self.repeat += 1;
         let Some(slot) = self.cells.get(self.cell).map(|cell| cell.slot) else { return };
@@ -93,7 +93,7 @@ impl MatrixExperiment {
         }
     }
 
-    /// Ends the table after a variant that is accepted, where one is enough and more would follow.
+    /// Ends the table after an accepted variant. That is so where one is enough and more would follow.
     fn stop_if_accepted(&mut self) {
         let first = |accept: &Accept| accept.stop_when == StopWhen::FirstAccepted;
         if self.ending.is_some()
@@ -112,7 +112,7 @@ impl MatrixExperiment {
         self.ending.is_none() && cell.failed.is_none() && self.wants(cell.slot)
     }
 
-    /// Number of the last run of `cell` that may be carried out, as far as that is known.
+    /// Returns the number of the last run of `cell` that may be carried out. It is as far as that is known.
     fn last_new(&self, cell: &CellRuns) -> u64 {
         let planned = self.row(cell.slot).repeats();
         if self.invalid == InvalidRuns::Counted { planned } else { cell.wanted(planned) }

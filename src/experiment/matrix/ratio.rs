@@ -10,7 +10,7 @@ use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile
 use crate::analysis::{AcrossRuns, Summary};
 use crate::experiment::difference::DifferenceScale;
 
-/// The `runs`, those first whose seed some of the `others` has: these make pairs, and a spare run pairs with
+/// Returns the `runs`, those first whose seed some of the `others` has. These make pairs, and a spare run pairs with
 /// what is left.
 pub(super) fn shared_first<'a>(runs: &[&'a Summary], others: &[&Summary]) -> Vec<&'a Summary> {
     let mut runs = runs.to_vec();

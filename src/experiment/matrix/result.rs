@@ -28,12 +28,13 @@ pub struct Matrix {
     /// The currency of all prices; absent where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// Whether the runs were shorter than the table asks, so that nothing is confirmed or accepted. Absent where not.
+    /// Whether the runs were shorter than the table asks. Nothing is then confirmed or accepted. It is absent where
+    /// they were not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rehearsal: bool,
     /// The servers, with their flags and commands.
     pub variants: Vec<Variant>,
-    /// Rows and variants, in the order in which they ran: variant by variant, so that each is started once.
+    /// Rows and variants, in the order in which they ran. They go variant by variant, so that each is started once.
     pub cells: Vec<MatrixCell>,
     /// Decision by the contract; absent where there is none.
     pub decision: Option<Decision>,
@@ -182,8 +183,8 @@ struct EndedCell {
 }
 
 impl Ended {
-    /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more. It is `None` where the row never
-    /// began.
+    /// Adds to `runs` why there are no more. They are the stored ones of the row in `slot`. The result is `None` where
+    /// the row never began.
     pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
         let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
         let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
@@ -203,7 +204,7 @@ pub struct Decision {
     pub contract: Accept,
     /// Every variant, in the order of the file, failed ones included.
     pub variants: Vec<VariantDecision>,
-    /// The accepted ones of which the cost of an acceptable answer is known, the cheapest first.
+    /// Accepted ones of which the cost of an acceptable answer is known, cheapest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranking: Vec<RankedVariant>,
 }
@@ -224,8 +225,9 @@ pub struct RankedVariant {
 pub struct VariantDecision {
     /// Its name.
     pub variant: String,
-    /// Accepted where every row that counts met the contract, rejected where one did not or the server failed,
-    /// undecided where rows that count did not complete, cannot be trusted or cannot tell, and no other broke it.
+    /// Standing of the variant by its rows. It is accepted where every row that counts met the contract. It is rejected
+    /// where one did not or the server failed. It is undecided where rows that count did not complete, cannot be
+    /// trusted or cannot tell, and no other broke it.
     #[serde(serialize_with = "in_variant_words")]
     #[cfg_attr(test, schemars(with = "String", extend("enum" = VARIANT_WORDS)))]
     pub standing: Status,
@@ -275,8 +277,8 @@ impl Decision {
         Self { contract: accept.clone(), variants, ranking }
     }
 
-    /// The variant that was accepted: of several the one with the cheapest acceptable answers, where the cost of all is
-    /// known, else the first.
+    /// Returns the variant that was accepted. Of several it is the one with the cheapest acceptable answers, where the
+    /// cost of all is known, else the first.
     pub fn accepted(&self) -> Option<&VariantDecision> {
         let cheapest = self.ranking.first().map(|ranked| ranked.variant.as_str());
         let accepted = |decided: &&VariantDecision| decided.standing == Status::Met;

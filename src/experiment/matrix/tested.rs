@@ -12,7 +12,8 @@ use crate::experiment::difference::PerGpuTrade;
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
-/// Words for a claim with which the whole interval agrees, no part of it, or some part, or that has no interval.
+/// Words for what the interval says of a claim. The whole interval agrees with the claim, no part of it, or some part.
+/// The last word is also that of a claim without an interval.
 pub const CLAIM_WORDS: [&str; 3] = ["confirmed", "refuted", "inconclusive"];
 
 pub(super) fn in_claim_words<S: Serializer>(
@@ -97,7 +98,8 @@ impl Claim {
     }
 }
 
-/// Like an objective of the runs, but of too few samples nothing is claimed, where it is not their number that tells.
+/// Judges a bound like an objective of the runs. Of too few samples nothing is claimed, where it is not their number
+/// that tells.
 fn of_bound(objective: &Objective, runs: &[&Summary]) -> Finding {
     let (status, found, _) = judged(objective, runs);
     let by_share = |run: &Summary| objective.evaluate(run).over_share.is_some();
@@ -145,7 +147,7 @@ fn of_ratio(subject: &FigureKey, runs: &[&Summary], other: &[&Summary], bounds: 
 pub struct ContractResult {
     /// Whether all demands were met.
     pub met: bool,
-    /// Each demand with its result, and that the server did not keep up, where it did not.
+    /// Demands with their results. Where the server did not keep up, that is among them.
     pub judgements: Vec<ContractDemand>,
 }
 
@@ -153,7 +155,7 @@ pub struct ContractResult {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContractDemand {
-    /// Whether it was met by the whole interval of the figure; unknown figures do not meet it.
+    /// Whether it was met by the whole interval of the figure. Unknown figures do not meet it.
     pub met: bool,
     /// Whether it was met, missed, or is undecided: only a miss rejects the variant.
     #[serde(skip)]
@@ -185,7 +187,7 @@ impl ContractResult {
     }
 }
 
-/// Whether a row of these runs meets the objective, what was found, and the result, in words.
+/// Judges whether a row of these runs meets the objective. It returns what was found too, and the result in words.
 fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String, String) {
     if let [run] = runs {
         let judgement = objective.evaluate(run);
@@ -216,8 +218,8 @@ pub(crate) fn in_currency(amount: f64, currency: Option<&str>) -> String {
     currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
 }
 
-/// Cost of a million output tokens: the price of an hour of all accelerators ÷ output tokens in it × 10⁶. Its interval
-/// has no end where the rate may be 0.
+/// Returns the cost of a million output tokens. It is the price of an hour of all accelerators ÷ output tokens in it ×
+/// 10⁶. Its interval has no end where the rate may be 0.
 pub(super) fn cost(variant: &Variant, figures: &FigureSet) -> Option<Estimate> {
     let per_s = figures.metric(Metric::OutputTokens)?.level();
     let value = per_s.value.filter(|rate| *rate > 0.0)?;
@@ -236,7 +238,8 @@ fn cost_in_words(cost: Estimate) -> String {
     }
 }
 
-/// The figures of a row in which the same row under another variant may be better at the price of each GPU.
+/// Figures of a row that may be better at the price of each GPU. They are compared with the same row under another
+/// variant.
 static TRADED: [FigureKey; 4] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
     FigureKey::percentile(Quantile::P50, Metric::Tpot),

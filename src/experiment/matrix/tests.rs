@@ -18,7 +18,7 @@ fn mistakes(text: &str) -> String {
     Experiments::from_toml(text, "t.toml").unwrap_err().to_string()
 }
 
-/// Run number `number` of `of`, with a first token after so many milliseconds and a token each 10 ms then.
+/// Returns run number `number` of `of`. It has a first token after so many milliseconds and a token each 10 ms then.
 fn completed(number: u64, of: u64, ttft: u64) -> Summary {
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = run(4_000, records.map(RecordBuilder::build).collect());
@@ -160,7 +160,7 @@ fn what_a_row_lacks_is_named() {
     assert!(spec(timed).contains("says when requests arrive"));
 }
 
-/// The interval of the geometric mean of 100/50, 110/52 and 95/51, as scipy has it:
+/// Compares the interval of the geometric mean with scipy. The ratios are 100/50, 110/52 and 95/51. The interval is
 /// `exp(mean ± t.ppf(0.975, 2) · std(ddof=1) / √3)` of the logarithms.
 #[test]
 fn a_ratio_has_the_interval_of_its_logarithms() {

@@ -16,7 +16,7 @@ pub struct RepeatsExperiment {
     summaries: Vec<Summary>,
     diagnoses: Vec<Diagnosis>,
     interrupted: bool,
-    /// Reason why no more runs start, once that is so: this machine cannot be trusted with them, or a breaker ended
+    /// Reason why no more runs start, once that is so. This machine cannot be trusted with them, or a breaker ended
     /// one.
     refused: Option<String>,
 }

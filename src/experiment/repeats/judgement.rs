@@ -12,14 +12,15 @@ use crate::units::{counted, seconds};
 pub struct AcrossJudgement {
     /// The objective as typed.
     pub objective: Objective,
-    /// Standing: of a percentile of one latency per request, by the requests of all runs, as of one run. Of other
-    /// figures, met when the whole interval meets it, missed when none of it does; where requests that were cut off
-    /// leave no interval, missed when nothing that the figure of any run can be meets it.
+    /// Standing of the objective over all runs. Of a percentile of one latency per request, it is by the requests of
+    /// all runs, as of one run. Of other figures, it is met when the whole interval meets it, missed when none of it
+    /// does; where requests that were cut off leave no interval, missed when nothing that the figure of any run can be
+    /// meets it.
     pub status: Status,
     /// The figure that was judged; absent where no run has it.
     pub figure: Option<AcrossRuns>,
-    /// Share over the bound, of a percentile of one latency per request: the share of all requests that do not keep the
-    /// bound, between 0 and 1.
+    /// Share over the bound, of a percentile of one latency per request. It is the share of all requests that do not
+    /// keep the bound, between 0 and 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
     /// Approximate number of further repeats that would decide it where it is undecided. This holds if the mean stays

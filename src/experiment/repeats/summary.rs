@@ -29,19 +29,20 @@ pub struct Repeats {
     pub engine: EngineFacts,
     /// Planned runs.
     pub planned_runs: u64,
-    /// Runs whose figures count: those that completed, without the spoiled ones where spare runs replace all of them.
+    /// Number of runs whose figures count. They are those that completed, without the spoiled ones where spare runs
+    /// replace all of them.
     pub counted_runs: u64,
     /// Spoiled runs, and whether they are replaced, or why no more ran. Absent where neither is so.
     pub spoiled: Option<String>,
     /// Seed of the first run, from which the others' were drawn.
     pub first_seed: u64,
-    /// Length of the first run's window, seconds; the others' differ only where a number of requests ends it.
+    /// Length of the first run's window, seconds. The others' differ only where a number of requests ends it.
     pub window_s: f64,
     /// Time in which each run sends load, warm-up included and drain not, seconds.
     pub load_s: f64,
     /// The runs, in their order.
     pub runs: Vec<RepeatedRun>,
-    /// The figures over the counted runs, under the keys of one run's summary; `null` for what no run has.
+    /// Figures over the counted runs, under the keys of one run's summary. They are `null` for what no run has.
     #[serde(serialize_with = "by_kind")]
     #[cfg_attr(test, schemars(schema_with = "by_kind_schema"))]
     pub figures: FigureSet,
@@ -67,7 +68,7 @@ pub struct RepeatedRun {
     pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
-    /// Whether they count here: false for a run that was stopped early, and for one that another replaces.
+    /// Whether they count here. It is false for a run that was stopped early, and for one that another replaces.
     pub counted: bool,
     /// Whether it was spoiled, and another run replaces it; absent where that is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -25,7 +25,8 @@ fn near(found: Option<f64>, expected: f64) -> bool {
     found.is_some_and(|found| (found - expected).abs() < 1e-6)
 }
 
-/// Run `number` of five: four requests a tenth of a second apart, each with its first token after `ttft_ms`.
+/// Returns run `number` of five. It has four requests a tenth of a second apart, each with its first token after
+/// `ttft_ms`.
 fn repeat(number: u64, ttft_ms: u64) -> RunLog {
     let records = (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft_ms, 10, 11));
     let mut log = run(1_000, records.map(RecordBuilder::build).collect());
@@ -291,8 +292,8 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
     assert_eq!((said.len(), reasons[0].runs.as_deref()), (2, Some(&[1, 3][..])));
 }
 
-/// Two runs of 30 s at 20 requests a second with independent exponential gaps, each either as drawn or stretched until
-/// its last request falls on its 600th expected one: each looks right by itself, and both have the same count.
+/// Runs 30 s twice at 20 requests a second with independent exponential gaps. Each is either as drawn or stretched
+/// until its last request falls on its 600th expected one. Each looks right by itself, and both have the same count.
 #[test]
 fn runs_whose_counts_agree_too_well_are_invalid_together() {
     let joint = |stretch: fn(f64) -> f64| {

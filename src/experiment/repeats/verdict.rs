@@ -4,8 +4,8 @@ use crate::analysis::{CheckOutcome, Reason, Rule, Summary, Verdict, VerdictOutco
 use crate::record::Repeat;
 use crate::units::counted as in_words;
 
-/// The verdict on the `counted` ones of so many runs: the worst of their outcomes, and INVALID where there is
-/// none or all together fail a check. Its checks are those that need several runs.
+/// Returns the verdict on the `counted` ones of so many runs. It is the worst of their outcomes, and INVALID where
+/// there is none or all together fail a check. Its checks are those that need several runs.
 pub(super) fn verdict(counted: &[(Repeat, &Summary)], runs: u64) -> Verdict {
     let (outcome, together) = (VerdictOutcome::Invalid, Some(Vec::new()));
     let mut reasons = reasons_of_runs(counted);

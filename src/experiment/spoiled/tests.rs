@@ -18,7 +18,7 @@ use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment};
 use crate::experiment::seeds::seed_of_run;
 use crate::telemetry::test_pages::{THROTTLED, with_page};
 
-/// A hundred requests in ten seconds, each with its first token after `ttft` ms, as run `number` of `of`.
+/// Returns a hundred requests in ten seconds, as run `number` of `of`. Each has its first token after `ttft` ms.
 ///
 /// Summed up once: many experiments are of the same runs.
 fn valid(number: u64, of: u64, ttft: u64) -> Summary {
@@ -46,7 +46,8 @@ fn late(run: Summary) -> Summary {
     broken(Rule::ScheduleLag, VerdictOutcome::Invalid, run)
 }
 
-/// Carries the runs of an experiment out, which `find` finds, and stores them: another experiment may read them.
+/// Folder that carries out and stores the runs of an experiment. `find` finds them. Another experiment may read what is
+/// stored.
 struct Folder<F> {
     find: F,
     stored: BTreeMap<String, Summary>,
@@ -93,8 +94,8 @@ impl<E: Experiment, F: FnMut(&E::Part) -> Summary> Executor<E> for Folder<F> {
     }
 }
 
-/// The experiment carried out in one go, with what it found; checks that it comes to the same however often it is
-/// interrupted and resumed.
+/// Carries the experiment out in one go and returns it with what it found. It checks that it comes to the same however
+/// often it is interrupted and resumed.
 fn resumed<E, F>(begin: impl Fn() -> E, find: F) -> (Folder<F>, E::Result)
 where
     E: Experiment,
@@ -289,7 +290,7 @@ fn a_spoiled_round_is_replaced_by_one_after_the_last() {
     }
 }
 
-/// Returns the run of [`valid`] on a device that was hot, as a recorded page says.
+/// Returns the run of [`valid`] on a device that was hot. A recorded page says so.
 fn hot(number: u64, of: u64, ttft: u64) -> Summary {
     let records = (0..100).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = with_page(run(10_000, records.map(RecordBuilder::build).collect()), THROTTLED);

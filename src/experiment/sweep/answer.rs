@@ -16,11 +16,11 @@ pub struct HighestLoad {
     pub passed: Option<Load>,
     /// The smallest load that failed or saturated the server. Absent if none did, so that the answer is open above.
     pub failed: Option<Load>,
-    /// Load at which the figure of the tightest objective crosses its bound: requests per second, or users. It is found
-    /// by monotone regression over the loads and, where enough runs lie near that crossing, by a line through those (of
-    /// the log odds of a share, the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood with the
-    /// run as unit). Absent where it lies outside the measured loads, such as where the lowest load already misses an
-    /// objective.
+    /// Load at which the figure of the tightest objective crosses its bound. It is requests per second, or users. It is
+    /// found by monotone regression over the loads and, where enough runs lie near that crossing, by a line through
+    /// those (of the log odds of a share, the logarithm of a magnitude, over the logarithm of the load;
+    /// quasi-likelihood with the run as unit). Absent where it lies outside the measured loads, such as where the
+    /// lowest load already misses an objective.
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval, by Fieller's theorem from that line. Absent where runs are too few or loads too
     /// far apart for a line, or the figure does not rise. Not a bootstrap over whole runs: for an M/M/1 queue with a
@@ -56,14 +56,14 @@ pub struct ObjectiveLimit {
     pub interval_low: Option<f64>,
     /// Its upper end.
     pub interval_high: Option<f64>,
-    /// Whether every measured load meets it, so that it allows more, where there is no estimate. Else the lowest misses
-    /// it.
+    /// Whether every measured load meets it, where there is no estimate. It then allows more. Else the lowest load
+    /// misses it.
     pub allows_more: bool,
 }
 
 impl HighestLoad {
-    /// Whether it would be another without the runs of `load`: that is one of its ends, or lies between those of its
-    /// interval.
+    /// Returns whether it would be another without the runs of `load`. That is one of its ends, or lies between those
+    /// of its interval.
     pub(super) fn rests_on(&self, load: Load) -> bool {
         let interval = self.interval_low.zip(self.interval_high);
         let is_inside = interval.is_some_and(|(low, high)| (low..=high).contains(&load.amount()));
@@ -84,7 +84,7 @@ pub struct Sustained {
     pub run: String,
     /// Whether every objective was met and the server kept up; false if unknown.
     pub held: bool,
-    /// Reason why it is unknown whether the load lasted: the run did not happen, or is INVALID; absent if known.
+    /// Reason why it is unknown whether the load lasted. The run did not happen, or is INVALID. It is absent if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
     /// Whether the server kept up, and missed no objective, but the run cannot tell one.
@@ -155,7 +155,7 @@ impl Sustained {
         Self { held, unknown: None, undecided, judged, sentence, ..unknown }
     }
 
-    /// A result that is unknown for `reason`: `load` for so many seconds in the run called `run`.
+    /// Returns a result that is unknown for `reason`. It is of `load` for so many seconds in the run called `run`.
     pub fn unknown(load: Load, length_s: f64, run: &str, reason: &str) -> Self {
         Self {
             load,

@@ -43,7 +43,7 @@ struct End {
 }
 
 impl SweepExperiment {
-    /// The runs of `search`; `swept` says what is measured, as far as that is known before the first run.
+    /// Returns the runs of `search`. `swept` says what is measured, as far as that is known before the first run.
     pub const fn new(search: Search, swept: Swept) -> Self {
         Self { search, swept, sustain_s: None, sustained: None, spoiled_holds: 0, ended: None }
     }
@@ -73,12 +73,13 @@ impl SweepExperiment {
         }
     }
 
-    /// Whether the answer is to be held, for the first time or because the run that held it was spoiled.
+    /// Returns whether the answer is to be held. It is held for the first time, or again because the run that held it
+    /// was spoiled.
     fn is_to_hold(&self) -> bool {
         self.sustained.is_none() || (1..=Repeat::MOST_SPARE).contains(&self.spoiled_holds)
     }
 
-    /// The run that holds the answer, if it is asked for, possible and not there yet.
+    /// Returns the run that holds the answer. It is `None` unless that is asked for, possible and not there yet.
     fn holding(&self, end: &End) -> Option<TrialRequest> {
         let cut_short = matches!(end.stopped, StopReason::Interrupted | StopReason::ServerGone);
         let window_s = self.sustain_s.filter(|_| !cut_short && self.is_to_hold())?;

@@ -98,8 +98,8 @@ impl Search {
         FoundLoads::from_search(self).answer
     }
 
-    /// `between 26.6 and 34.2/s`: the interval of the highest load, and before it has one the loads that its
-    /// runs so far meet and miss; `None` without objectives.
+    /// Returns the interval of the highest load, such as `between 26.6 and 34.2/s`. Before it has one, it is the loads
+    /// that its runs so far meet and miss. It is `None` without objectives.
     pub fn so_far(&self) -> Option<String> {
         let known = self.counted();
         let first = known.first().filter(|_| self.demands().len() > 1)?;
@@ -152,7 +152,7 @@ fn is_between(passed: Option<Load>, estimate: f64, failed: Option<Load>) -> bool
         && failed.is_none_or(|failed| estimate <= failed.amount() * ROUNDED)
 }
 
-/// The first demand that the runs of a load do not decide, where the load is undecided.
+/// Returns the first demand that the runs of a load do not decide. It is `None` unless the load is undecided.
 fn undecided((tally, class): &(LoadTally<'_>, LoadClass), demands: &[SearchDemand]) -> Option<String> {
     let place = tally.sides.iter().position(Option::is_none).filter(|_| *class == LoadClass::Undecided)?;
     Some(demands[place].text().to_owned())
@@ -226,7 +226,7 @@ fn sentence(
 }
 
 impl Unsure {
-    /// Says why `estimate`, a load like `like`, has no interval, and what would give it one.
+    /// Says why `estimate`, a load like `like`, has no interval. It also says what would give it one.
     fn in_words(self, runs: &str, like: Load, estimate: f64, axis: &LoadAxis) -> String {
         match (self, axis) {
             (Self::FewRuns, _) => format!("{runs} are too few for a confidence interval"),

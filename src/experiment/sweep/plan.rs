@@ -19,32 +19,32 @@ pub struct SweepPlan {
     pub axis: LoadAxis,
     /// The objectives as typed; without any there is a curve and no answer.
     pub objectives: Vec<Objective>,
-    /// Runs of each load of a list or ladder; in the search, the runs after which a load is decided for the
+    /// Runs of each load of a list or ladder. In the search, they are the runs after which a load is decided for the
     /// first time.
     pub repeats: u64,
     /// Requests in the window of each run, from which its length follows.
     pub samples: u64,
-    /// Requests in the window of each run of a search before its refinement; absent: as many as of the others.
+    /// Requests in the window of each run of a search before its refinement. Absent, they are as many as of the others.
     pub first_samples: Option<u64>,
-    /// Mean requests of an arrival, more than 1 for conversations, whose rates count conversations; absent: 1.
+    /// Mean requests of an arrival, more than 1 for conversations. Their rates count conversations. Absent, it is 1.
     pub requests_per_arrival: Option<f64>,
     /// The shortest window of a run, seconds; absent: as short as the samples allow.
     pub shortest_s: Option<f64>,
     /// The longest window of a run, seconds.
     pub longest_s: f64,
-    /// Requests per second of the smallest number of users, which determine the length of their first run;
-    /// absent: as long as the longest.
+    /// Requests per second of the smallest number of users. This rate determines the length of their first run. Absent,
+    /// it is as long as the longest.
     pub fewest_users_per_s: Option<f64>,
-    /// Target width of the answer's 95 % interval, its upper end ÷ its lower end − 1.
+    /// Target width of the answer's 95 % interval. It is its upper end ÷ its lower end − 1.
     pub precision: f64,
-    /// The search ends where its next run would be over later than this, seconds of its runs and what is
-    /// between them, or a fifth later while the answer has no interval; absent: it ends by `precision` and
+    /// End of the search, in seconds of its runs and what is between them. The search ends where its next run would be
+    /// over later than this, or a fifth later while the answer has no interval. Absent, it ends by `precision` and
     /// `most_trials` alone.
     pub within_s: Option<f64>,
-    /// The time in which its runs are to fit, seconds: such an end, as it was before the first run; absent:
-    /// their lengths follow from their requests alone.
+    /// Time in which its runs are to fit, seconds. It is such an end of the search, as it was before the first run.
+    /// Absent, their lengths follow from their requests alone.
     pub sized_for_s: Option<f64>,
-    /// Time that a run takes beside its window, seconds: its warm-up, its last answers and the pause after it.
+    /// Time that a run takes beside its window, seconds. It is its warm-up, its last answers and the pause after it.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub between_s: f64,
     /// The most runs of the search.
@@ -110,8 +110,8 @@ impl SweepPlan {
         self.objectives.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
 
-    /// Mean requests of an arrival of `spec`, where `axis` has rates and the mean is not 1. Rounded to a thousandth, so
-    /// that it survives writing and reading.
+    /// Returns the mean requests of an arrival of `spec`, for an axis of rates. It is `None` where `axis` has no rates
+    /// or the mean is 1. It is rounded to a thousandth, so that it survives writing and reading.
     pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {
         let turns = (spec.mean_turns() * 1e3).round() / 1e3;
         (turns > 1.0 && !matches!(axis, LoadAxis::Users { .. })).then_some(turns)
@@ -126,23 +126,24 @@ fn samples_in_time(within_s: f64, between_s: f64, per_s: f64) -> u64 {
     (root * root) as u64
 }
 
-/// A queue settles in so many seconds, or so many times the time of one request alone: shorter runs show too
-/// short a queue.
+/// Seconds in which a queue settles. The other measure is `SETTLED` times the time of one request alone. Shorter runs
+/// show too short a queue.
 const SETTLED_S: f64 = 30.0;
 const SETTLED: f64 = 20.0;
-/// A search with an end in time has about so many runs by then, and each at least so many requests.
+/// Number of runs that a search with an end in time has by then. It is about so many. Each has at least `FEWEST`
+/// requests.
 pub(super) const RUNS_IN_TIME: f64 = 7.0;
 /// Runs of the refinement until there is an interval.
 pub(super) const RUNS_OF_INTERVAL: u64 = 5;
 const FEWEST: f64 = 50.0;
-/// The last answers of a run take so many times as long as that to one request alone.
+/// Factor on the time of one request alone that a run's last answers take.
 const LAST: f64 = 2.0;
 /// A search without an interval goes on for so many times its time.
 pub(super) const GRACE: f64 = 1.2;
 /// A search below a known capacity begins at this share of it.
 const BELOW: f64 = 0.8;
 
-/// A width of an interval, its upper end ÷ its lower end − 1, in words: `±5 %` for 0.1.
+/// Returns the width of an interval in words, such as `±5 %` for 0.1. The width is its upper end ÷ its lower end − 1.
 pub fn either_way(width: f64) -> String {
     format!("±{}", percent(width / 2.0))
 }
@@ -166,12 +167,12 @@ pub enum LoadAxis {
         /// Over 1.
         ratio: f64,
     },
-    /// A search for the highest rate that meets the objectives: up until one fails, or down until one passes, then
-    /// refined.
+    /// Search for the highest rate that meets the objectives. It goes up until one fails, or down until one passes, and
+    /// is then refined.
     Automatic {
         /// The first rate, requests per second.
         from_per_s: f64,
-        /// Factor between the first rate and the next, which grows to 2; absent: 2 from the start.
+        /// Factor between the first rate and the next, which grows to 2. Absent, it is 2 from the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_step: Option<f64>,
     },
@@ -190,13 +191,13 @@ impl Default for LoadAxis {
 }
 
 impl LoadAxis {
-    /// A search from this rate on, where it is not known how far the answer is: the rate is doubled until one fails.
+    /// Returns a search from this rate on, for an answer at an unknown distance. The rate is doubled until one fails.
     pub const fn search_from(per_s: f64) -> Self {
         Self::Automatic { from_per_s: per_s, first_step: None }
     }
 
-    /// A search for an answer that is probably near `capacity_per_s` or below, the most requests per second
-    /// that the server completes. It begins a little below, where a queue is short.
+    /// Returns a search for an answer that is probably near `capacity_per_s` or below. `capacity_per_s` is the most
+    /// requests per second that the server completes. The search begins a little below, where a queue is short.
     pub fn search_below(capacity_per_s: f64) -> Self {
         Self::Automatic { from_per_s: BELOW * capacity_per_s, first_step: Some(1.0 / BELOW) }
     }

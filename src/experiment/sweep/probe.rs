@@ -17,8 +17,8 @@ pub struct MeasuredCapacity {
     pub alone_s: f64,
 }
 
-/// A burst of a closed loop before a search, so that it begins near the answer: 1, 4, 16… users, each of whom
-/// asks again at once, until more of them complete hardly more. It has no clock and no server.
+/// Burst of a closed loop before a search, so that it begins near the answer. It has 1, 4, 16… users, each of whom asks
+/// again at once, until more of them complete hardly more. It has no clock and no server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapacityProbe {
     /// Requests per second that each look completed.

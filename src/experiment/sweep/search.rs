@@ -37,7 +37,7 @@ pub enum SearchStep {
     Done(StopReason),
 }
 
-/// A search without clock or files, so that stored runs lead it as new ones do.
+/// Search without clock or files. Stored runs lead it as new ones do.
 ///
 /// A list or ladder is measured from low to high until enough loads in a row saturate the server. The automatic search
 /// goes up until a load fails, or down until one passes, with one run each; bisects the bracket, with one run
@@ -69,7 +69,7 @@ impl Search {
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None, forced: false })
     }
 
-    /// A search that begins with its refinement, where the highest load is probably near `from_per_s` of its plan.
+    /// Returns a search that begins with its refinement. The highest load is probably near `from_per_s` of its plan.
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl Search {
         }
     }
 
-    /// Counts the runs of a load of which none can be trusted, where that is forced. That is done where no spare one is
-    /// left; once one can be trusted, none of the others counts.
+    /// Counts the runs of a load that has none to trust, where that is forced. That is done where no spare run is left.
+    /// Once one can be trusted, none of the others counts.
     fn count_lost(&mut self) {
         let Some(load) = self.trials.last().map(|trial| trial.load).filter(|_| self.forced) else { return };
         let lost = LoadTally::new(load, &self.trials, &self.demands).is_lost(self.planned());
@@ -228,7 +228,8 @@ impl Search {
         rate_per_s * self.plan.requests_per_arrival.unwrap_or(1.0)
     }
 
-    /// Natural logarithm of the rate that a run happened to have ÷ the rate of its load.
+    /// Returns the natural logarithm of a run's own rate ÷ the rate of its load. Its own rate is the one that it
+    /// happened to have.
     fn excess(&self, trial: &Trial) -> f64 {
         match (trial.load, trial.offered_per_s) {
             (Load::Rate(per_s), Some(offered)) if offered > 0.0 => libm::log(offered / self.requests_per_s(per_s)),
@@ -317,7 +318,8 @@ impl Search {
         length_s.max(SHORTEST_S).min(most_s).max(self.plan.shortest_s.unwrap_or(0.0))
     }
 
-    /// The longest window with which the runs that an answer takes fit in the time of the search.
+    /// Returns the longest window with which the search keeps its time. The runs that an answer takes then fit in that
+    /// time.
     fn room_s(&self) -> f64 {
         let each_s = |all_s: f64| match self.refined_from {
             Some(from) => (all_s - self.spent_by(from)) / RUNS_OF_INTERVAL as f64,

@@ -27,13 +27,14 @@ pub struct Knee {
 
 /// Fewer points show no knee.
 const FEWEST: usize = 5;
-/// Least distance of the normalised curve below its chord: noise alone makes a straight line hang about so far.
+/// Least distance of the normalised curve below its chord. Noise alone makes a straight line hang about so far.
 const LEAST: f64 = 0.1;
 
-/// The knee of a latency over the load, p99 TTFT where there is one, else p99 e2e: Kneedle (Satopää, Albrecht, Irwin
-/// and Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of
-/// the points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
-/// may have another knee: it is a property of the plot, not of the server alone. `None` where the curve has none.
+/// Returns the knee of a latency over the load, p99 TTFT or else p99 e2e. It is that of p99 TTFT where there is one. It
+/// is found by Kneedle (Satopää, Albrecht, Irwin and Raghavan, *Finding a "Kneedle" in a haystack*,
+/// ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of the points below saturation, because beyond it a
+/// latency depends on the length of the run. Another range of loads may have another knee: it is a property of the
+/// plot, not of the server alone. It is `None` where the curve has none.
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let settled = || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
     let (latency, curve) = [Metric::Ttft, Metric::E2e]
@@ -55,7 +56,7 @@ pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     Some(Knee { load, latency_ms, latency, prominence, sentence })
 }
 
-/// The place of the knee among points of ascending x, and how far it hangs below the chord.
+/// Returns the place of the knee among points of ascending x. It also returns how far the knee hangs below the chord.
 fn bend(points: &[(f64, f64)]) -> Option<(usize, f64)> {
     if points.len() < FEWEST {
         return None;
@@ -132,8 +133,8 @@ mod by_field {
     }
 }
 
-/// Output tokens per second against the p99 of each latency, and tokens per second per GPU against those per user.
-/// Saturated points are left out: their latencies depend on the length of the run.
+/// Returns output tokens per second against the p99 of each latency. It also returns tokens per second per GPU against
+/// those per user. Saturated points are left out: their latencies depend on the length of the run.
 pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
     let against_latency =
         Metric::MAIN.map(|metric| frontier(points, Metric::OutputTokens, FigureKey::percentile(Quantile::P99, metric)));
@@ -164,8 +165,8 @@ fn frontier(points: &[SweepPoint], gain: Metric, price: FigureKey) -> Frontier {
 mod tests {
     use super::*;
 
-    /// The example of the paper's figure 2: y = −1/x + 5 at ten points from 0 to 1 has its knee at 0.22; upside down
-    /// and from right to left, so that it is convex and rises, at 0.78.
+    /// Finds the knee of the example of the paper's figure 2 at 0.22. That is y = −1/x + 5 at ten points from 0 to 1.
+    /// Upside down and from right to left, so that it is convex and rises, it has its knee at 0.78.
     #[test]
     fn the_papers_example() {
         let points: Vec<_> = (0..10)

@@ -13,9 +13,9 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 const TO_DOUBLE: f64 = 1.5;
 
 impl Search {
-    /// Each load in its place between the lowest and the highest (logarithmic), as high as the figure of its
-    /// worst objective: up to `▄` it meets it, above it misses it; and under it the interval of the highest
-    /// load, `├──◆──┤`. `None` without objectives, or before there are three loads.
+    /// Returns each load in its place between the lowest and the highest (logarithmic). It is as high as the figure of
+    /// its worst objective: up to `▄` it meets it, above it misses it. Under it is the interval of the highest load,
+    /// `├──◆──┤`. The result is `None` without objectives, or before there are three loads.
     pub fn strip(&self) -> Option<[String; 2]> {
         let found = FoundLoads::from_search(self);
         let answer = found.answer?;

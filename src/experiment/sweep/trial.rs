@@ -12,13 +12,13 @@ use crate::record::FailureKind;
 use crate::units::percent;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
-/// A server that refuses more than this share of a run's connections is gone: an overloaded one lets them wait.
+/// Largest share of a run's connections that a server refuses without being gone. An overloaded one lets them wait.
 const GONE: f64 = 0.01;
 
 /// The run that a search asks for next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialRequest {
-    /// Its number among all runs of the sweep, from 1: runs of different numbers send different texts.
+    /// Number among all runs of the sweep, from 1. Runs of different numbers send different texts.
     pub number: u64,
     /// The load.
     pub load: Load,
@@ -70,10 +70,12 @@ pub struct Trial {
     /// Whether another run replaces it, as far as there are spare ones.
     #[serde(skip)]
     pub(super) spoiled: bool,
-    /// Whether it does not count: its figures cannot be trusted, and no load counts on request of which no run can be.
+    /// Whether it does not count. Its figures cannot be trusted, and no load counts on request of which no run can be
+    /// trusted.
     #[serde(skip)]
     pub(super) left_out: bool,
-    /// Natural logarithm of the rate that its plan happens to have in the window ÷ the rate of its load; 0 for users.
+    /// Natural logarithm of its plan's rate in the window ÷ the rate of its load. The plan happens to have that rate.
+    /// It is 0 for users.
     #[serde(skip)]
     pub(super) excess: f64,
     /// Its figures, which are joined with those of the load's other runs.
@@ -90,12 +92,12 @@ pub struct JudgedObjective {
     pub objective: Objective,
     /// Whether it was met.
     pub status: Status,
-    /// The judged figure: milliseconds, per second or a share between 0 and 1; absent when unknown.
+    /// Figure that was judged, in milliseconds, per second or a share between 0 and 1. It is absent when unknown.
     pub value: Option<f64>,
     /// Its lower bound, where only bounds are known.
     pub at_least: Option<f64>,
-    /// Share of the requests over the bound of a percentile, between 0 and 1, where it is known. `p99 ttft < 500ms` is
-    /// met while it is under 1 %.
+    /// Share of the requests over the bound of a percentile, between 0 and 1. It is there where it is known.
+    /// `p99 ttft < 500ms` is met while it is under 1 %.
     pub over_share: Option<f64>,
     /// A warning about the figure: too few samples.
     pub mark: Option<SampleWarning>,
@@ -110,7 +112,8 @@ impl TrialRequest {
         format!("run-{number:03}")
     }
 
-    /// The workload of this run: `spec` under its load and seed, with its window after the warm-up of `spec`.
+    /// Returns the workload of this run. It is `spec` under the run's load and seed, with its window after the warm-up
+    /// of `spec`.
     ///
     /// # Errors
     ///
@@ -166,7 +169,7 @@ impl Trial {
         if Self::server_gone(run).is_some() { None } else { saturated(run) }
     }
 
-    /// Says why the server of `run` counts as gone: it stopped answering, nothing completed, or it refused connections.
+    /// Says why the server of `run` counts as gone. It stopped answering, nothing completed, or it refused connections.
     /// That is not overload, and says nothing about its capacity. A simulated server is never gone.
     pub fn server_gone(run: &Summary) -> Option<String> {
         if !run.run.engine.modelled.is_empty() {
@@ -194,14 +197,13 @@ impl Trial {
         self.saturated.is_none() && self.judged.iter().all(|judged| judged.allowance().0)
     }
 
-    /// Whether it counts: that it can be trusted, or a load of which none can be counts on request.
+    /// Returns whether it counts. Either it can be trusted, or a load of which none can counts on request.
     pub fn counts(&self) -> bool {
         !self.left_out
     }
 }
 
-/// Says why the server of a run did not keep up: a breaker ended it, or the verdict says so, or that it failed
-/// requests.
+/// Says why the server of a run did not keep up. A breaker ended it, or the verdict says so, or it failed requests.
 fn saturated(run: &Summary) -> Option<String> {
     let by_verdict = || run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule));
     run.aborted().or_else(|| by_verdict().map(|reason| reason.sentence.clone()))
@@ -220,7 +222,8 @@ impl JudgedObjective {
         }
     }
 
-    /// Whether the figure meets the objective, sure or not, and by how much it is of what that allows.
+    /// Returns whether the figure meets the objective, sure or not, and by how much. The latter is a share of what the
+    /// objective allows.
     pub(in crate::experiment) fn allowance(&self) -> (bool, f64) {
         let is_met = self.status == Status::Met;
         let allowed = self.objective.most_over().zip(self.over_share);
@@ -290,8 +293,8 @@ pub struct SweepPoint {
     pub figures: FigureSet,
 }
 
-/// Whether a load meets the objectives, from all of its runs (after RFC 9971, section 6: lower bound, upper bound,
-/// undecided).
+/// Class of a load from all of its runs, by whether it meets the objectives. It follows RFC 9971, section 6: lower
+/// bound, upper bound, undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

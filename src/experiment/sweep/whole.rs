@@ -156,8 +156,8 @@ impl Sweep {
     }
 }
 
-/// Whether the figures of a sweep can be trusted, with the reasons why not and notes: a sweep is INVALID if
-/// most of its runs are, or its answer rests on such. Single INVALID runs are left out and noted.
+/// Judges whether the figures of a sweep can be trusted, with reasons and notes. The reasons say why not. A sweep is
+/// INVALID if most of its runs are, or its answer rests on such. Single INVALID runs are left out and noted.
 pub(super) fn judge(
     search: &Search,
     loads: &[(LoadTally<'_>, LoadClass)],

@@ -11,7 +11,7 @@ const MOST: usize = 512;
 /// Axes whose values are numbers of accelerators.
 const PARALLEL: [&str; 4] = ["tensor_parallel_size", "tensor_parallel", "pipeline_parallel_size", "data_parallel_size"];
 
-/// A flag of the server and the values that it may have, the one in use today first.
+/// Flag of the server and the values that it may have. The one in use today is first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TuneAxis {
@@ -128,8 +128,8 @@ fn axis(name: &str, given: &Value) -> Result<TuneAxis, String> {
     }
 }
 
-/// A value as the server's own option of the axis's name has it: `--max-num-seqs 64`; of a switch `--no-…` is its other
-/// value, as vLLM has it.
+/// Returns a value as the server's own option of the axis's name has it. It is like `--max-num-seqs 64`. Of a switch
+/// `--no-…` is its other value, as vLLM has it.
 fn plain(name: &str, value: &Value) -> Result<AxisValue, String> {
     let option = name.replace('_', "-");
     let (text, flags) = match value {
@@ -152,7 +152,8 @@ fn plain(name: &str, value: &Value) -> Result<AxisValue, String> {
     Ok(AxisValue { name: text, flags, gpus })
 }
 
-/// A value with flags in words: `fp8 = "--quantization fp8"` or `two = { flags = "-tp 2", gpus = 2 }`.
+/// Returns a value with flags in words. It is like `fp8 = "--quantization fp8"` or
+/// `two = { flags = "-tp 2", gpus = 2 }`.
 fn in_words(name: &str, of: &str, value: &Value) -> Result<AxisValue, String> {
     let read = match value {
         Value::String(flags) => Some((flags.trim(), 1)),

@@ -90,7 +90,7 @@ impl<'f> TuneExperiment<'f> {
         self.state.window_s(self.state.runs.first_per_gpu, 1)
     }
 
-    /// Returns what is to come, the next run included, as far as can be said now.
+    /// Returns what is to come. It includes the next run, as far as can be said now.
     pub fn forecast(&self) -> TuneForecast {
         let is_begun = self.current.is_some_and(|current| self.started == Some(current));
         self.state.forecast(self.round, self.queue.len(), is_begun)
@@ -102,7 +102,7 @@ impl<'f> TuneExperiment<'f> {
         last.max_by_key(|trial| trial.number)
     }
 
-    /// Returns the best variant so far, and the highest load for each accelerator that it met. The load is of the last
+    /// Returns the best variant so far, and its highest load per accelerator. The load is one that it met, in the last
     /// round that it ran in.
     pub fn best(&self) -> Option<(&TuneCandidate, f64)> {
         let (best, met) = self.state.best_met()?;
@@ -138,7 +138,7 @@ impl<'f> TuneExperiment<'f> {
         (requests >= least || !falls).then_some(next)
     }
 
-    /// Goes on to the next variant, and the next round, until a run is wanted or all is over.
+    /// Goes on to the next variant, and the next round. It goes on until a run is wanted or all is over.
     fn advance(&mut self) {
         while self.state.ending.is_none() {
             if self.state.trials() >= self.most_runs() {
@@ -165,7 +165,7 @@ impl<'f> TuneExperiment<'f> {
         self.current = None;
     }
 
-    /// Takes in that a variant needs no more runs in this round, and looks ahead from the best one.
+    /// Takes in that a variant needs no more runs in this round. It then looks ahead from the best one.
     fn settled(&mut self, place: usize) {
         let state = &mut self.state;
         let is_best = state.best() == Some(place);

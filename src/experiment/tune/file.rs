@@ -58,7 +58,7 @@ impl TuneSpec {
         EXAMPLE
     }
 
-    /// Loads the embedded file by its name, or one that ends in `.toml` or `.json` by its path.
+    /// Loads the embedded file by its name, or one by its path. Such a one ends in `.toml` or `.json`.
     ///
     /// # Errors
     ///

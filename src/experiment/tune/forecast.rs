@@ -7,7 +7,8 @@ use super::history::ROUNDS;
 use super::state::{MOST_AT_THE_END, TuneRuns, TuneState};
 use crate::experiment::driver::InvalidRuns;
 
-/// Runs of the first variant until its load is known to a step of the first round, beside the first.
+/// Runs of the first variant, beside its first one, until its load is known. It is then known to a step of the first
+/// round.
 const LADDER: f64 = 4.0;
 /// Runs of a variant under the load of the best one: most have one.
 const RUNS: f64 = 1.25;
@@ -33,7 +34,7 @@ impl TuneForecast {
         TuneState::new(spec.clone(), runs, InvalidRuns::LeftOut).forecast(1, 0, false)
     }
 
-    /// Time of the runs and of the pauses between them; how long a server takes to start is not known.
+    /// Returns the time of the runs and of the pauses between them. How long a server takes to start is not known.
     pub fn lasting(&self, pause: Duration) -> Duration {
         let pauses = pause.as_secs_f64() * self.runs.saturating_sub(1) as f64;
         Duration::from_secs_f64((self.load_s + pauses).round())
@@ -41,8 +42,8 @@ impl TuneForecast {
 }
 
 impl TuneState {
-    /// Returns what is to come in `round`, for which `queued` variants wait, if they do as usual. `is_begun` says that
-    /// one of them runs.
+    /// Returns what is to come in `round`, for which `queued` variants wait. The variants are taken to do as usual.
+    /// `is_begun` says that one of them runs.
     pub(super) fn forecast(&self, round: usize, queued: usize, is_begun: bool) -> TuneForecast {
         let known = self.best().and_then(|best| self.courses[best].estimate());
         let per_gpu = known.unwrap_or(self.runs.first_per_gpu);

@@ -11,21 +11,22 @@ use crate::experiment::spoiled::spoiled_by;
 use crate::experiment::sweep::{Bracket, JudgedObjective, Trial, TrialRequest};
 use crate::record::Repeat;
 
-/// Rounds in which variants are dropped; runs of each are twice as long as those of the one before.
+/// Rounds in which variants are dropped. Runs of each are twice as long as those of the one before.
 pub(super) const ROUNDS: usize = 3;
 /// Most loads of a variant in a round.
 const MOST_LOADS: usize = 10;
 /// Factor by which the first variant's load is doubled or halved. It is so until one is met and one is not.
 const RAISED: f64 = 2.0;
-/// Ratio of a load that is met to one that is not, in each round: they lie this near together.
+/// Ratio of a load that is met to one that is not, in each round. They lie this near together.
 const NEAR: [f64; 4] = [1.15, 1.12, 1.08, 1.05];
-/// Shares over a bound, as multiples of what an objective allows, by which two runs are compared.
+/// Shares over a bound, by which two runs are compared. They are multiples of what an objective allows.
 const LEVELS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 18.0];
 
-/// Standard errors of a Poisson count by which a server that surely does worse falls behind.
+/// Standard errors by which a server that surely does worse falls behind. They are those of a Poisson count.
 const FAR_BEHIND: f64 = 3.0;
 
-/// Words for a load that meets all objectives, misses one, or has no run that can be trusted with all figures.
+/// Words for what becomes of a load. It meets all objectives, misses one, or has no run that can be trusted with all
+/// figures.
 pub const LOAD_WORDS: [&str; 3] = ["met", "missed", "unknown"];
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
@@ -42,7 +43,7 @@ pub struct TuneTrial {
     pub number: u64,
     /// Its folder inside that of the tuning.
     pub run: String,
-    /// Its round, from 1: runs of a round and a load have the same seed and length.
+    /// Round of the trial, from 1. Runs of a round and a load have the same seed and length.
     pub round: usize,
     /// Requests per second for each accelerator.
     pub per_gpu: f64,
@@ -50,7 +51,8 @@ pub struct TuneTrial {
     pub window_s: f64,
     /// Requests of the window.
     pub requests: u64,
-    /// Whether the load is met; missed too where the server falls behind, unknown where the run cannot be trusted.
+    /// Whether the load is met. It is missed too where the server falls behind, unknown where the run cannot be
+    /// trusted.
     #[serde(serialize_with = "in_load_words")]
     #[cfg_attr(test, schemars(with = "String", extend("enum" = LOAD_WORDS)))]
     pub side: Status,
@@ -58,7 +60,7 @@ pub struct TuneTrial {
     pub saturated: Option<String>,
     /// The objective that it comes closest to missing, or misses by the most.
     pub tightest: Option<String>,
-    /// Share of requests over the bound of the tightest objective, where that is on a percentile.
+    /// Share of requests over the bound of the tightest objective. It is there where that is on a percentile.
     pub over_share: Option<f64>,
     /// Output tokens per second.
     pub output_tokens_per_s: Option<f64>,
@@ -107,21 +109,21 @@ impl TuneTrial {
         }
     }
 
-    /// Whether it says on which side of its limit its load is, and no other run replaces it.
+    /// Returns whether it says on which side of its limit its load is. No other run replaces it then.
     pub fn counts(&self) -> bool {
         self.side != Status::Undecided && !self.replaced
     }
 
-    /// Whether both had the same requests at the same moments: under the same load, of all accelerators, in
-    /// the same round.
+    /// Returns whether both had the same requests at the same moments. They were under the same load, of all
+    /// accelerators, in the same round.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
         let load = |of: &Self| of.trial.as_ref().map(|trial| trial.load);
         (self.round, load(self)) == (other.round, load(other))
     }
 
-    /// Whether its server falls behind and completes surely less than `per_gpu`: in a short run an equal one
-    /// may complete some per cent less, and the best of many, by luck, meets a load that is somewhat above
-    /// what it can serve for long.
+    /// Returns whether its server falls behind and completes surely less than `per_gpu`. In a short run an equal one
+    /// may complete some per cent less, and the best of many, by luck, meets a load that is somewhat above what it can
+    /// serve for long.
     fn completes_surely_less(&self, per_gpu: f64) -> bool {
         let by_chance = FAR_BEHIND / libm::sqrt(self.requests.max(1) as f64);
         let rates = self.trial.as_ref().and_then(|trial| trial.completed_per_s.zip(trial.offered_per_s));
@@ -136,9 +138,9 @@ impl TuneTrial {
         judged.map(|judged| judged.objective.most_over().zip(judged.over)).collect()
     }
 
-    /// Whether this variant surely does worse than that of `better`, which meets this load, or a higher one: its server
-    /// falls behind and [completes surely less](Self::completes_surely_less), or for some objective more of
-    /// its requests are over the bound. `doubt` is how often that may be wrong for the share of either.
+    /// Returns whether this variant surely does worse than that of `better`. `better` meets this load, or a higher one.
+    /// This one's server falls behind and [completes surely less](Self::completes_surely_less), or for some objective
+    /// more of its requests are over the bound. `doubt` is how often that may be wrong for the share of either.
     pub(super) fn is_surely_worse(&self, better: &Self, doubt: f64) -> bool {
         let sides = (self.side, better.side) == (Status::Missed, Status::Met);
         if !sides || better.per_gpu < self.per_gpu || self.replaced || better.replaced {
@@ -248,7 +250,7 @@ mod tests {
     use crate::analysis::{Objective, summarise};
     use crate::experiment::sweep::Load;
 
-    /// A trial whose load is met or not; every other answer of one that is not comes late.
+    /// Returns a trial whose load is met or not. Every other answer of one that is not comes late.
     fn trial(round: usize, per_gpu: f64, met: bool) -> TuneTrial {
         let load = Load::Rate(per_gpu);
         let wanted = TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: "a/run-1".to_owned() };

@@ -15,7 +15,7 @@ pub trait Forecaster {
 /// Expectations of variants that have not run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outlook {
-    /// The load at which each variant is expected to end to meet the objectives, by its place.
+    /// Forecasts of the load at which each variant ends to meet the objectives. Each has the place of its variant.
     pub forecasts: Vec<(usize, Forecast)>,
     /// Reason why some variants or all are not predicted.
     pub unpredicted: Option<String>,
@@ -124,7 +124,8 @@ const STEPS: &[Lever] =
 const MEMORY: &[Lever] = &[Lever::Weights, Lever::Speculation, Lever::TensorParallelism, Lever::Slots];
 const COMPUTE: &[Lever] = &[Lever::TensorParallelism, Lever::Weights, Lever::StepTokens];
 
-/// Returns a server's obstacle as a client sees it, in words, with the levers against it. The first lever is the best.
+/// Returns a server's obstacle as a client sees it, with the levers against it. Both are in words. The first lever is
+/// the best.
 pub(super) const fn levers_for_regime(regime: Regime) -> (&'static str, &'static [Lever]) {
     match regime {
         Regime::Overload => ("requests arrive faster than they are served", SLOTS),

@@ -30,7 +30,7 @@ pub struct Predictor<L, F> {
     pub objectives: Vec<Objective>,
     /// Reads the log of the run in a folder.
     pub log: L,
-    /// Fits the engine of a variant, by its place, to its runs; or says why none can be fitted.
+    /// Fits the engine of a variant, by its place, to its runs. It says why where none can be fitted.
     pub fit: F,
 }
 
@@ -100,7 +100,7 @@ impl<L, F> Predictor<L, F> {
         diagnosis.symptoms.first().map(|symptom| levers_for_regime(symptom.regime))
     }
 
-    /// The load for each accelerator at which `fleet` ends to meet the objectives, from `begin` on.
+    /// Returns the load per accelerator at which `fleet` ends to meet the objectives. It is searched from `begin` on.
     fn ends_at(&self, header: &RunHeader, fleet: &Fleet, gpus: u32, begin: f64) -> Option<f64> {
         let (mut bracket, mut runs) = (Bracket::default(), 0);
         while let Some(per_gpu) = bracket.next(begin, 2.0, NEAR) {
@@ -114,7 +114,7 @@ impl<L, F> Predictor<L, F> {
         Some(libm::sqrt(bracket.met? * bracket.missed?))
     }
 
-    /// Whether a simulated run at this rate meets the objectives; `None` where it cannot be simulated.
+    /// Returns whether a simulated run at this rate meets the objectives. It is `None` where it cannot be simulated.
     fn meets(&self, header: &RunHeader, fleet: &Fleet, rate: f64) -> Option<bool> {
         let window_s = REQUESTS / rate;
         let load = Load::Rate(rate);

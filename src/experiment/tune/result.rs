@@ -33,7 +33,8 @@ pub struct Tune {
     pub stopped: TuneStopped,
     /// The decision; absent where no variant surely met any load.
     pub decision: Option<TuneDecision>,
-    /// Largest chance that a variant was dropped that does as well as those that it was compared with.
+    /// Largest chance that a variant was dropped that is as good as the others. The others are those that it was
+    /// compared with.
     pub error_rate: f64,
     /// Runs that ended.
     pub runs: u64,
@@ -48,7 +49,7 @@ pub struct Tune {
     pub note: Option<String>,
     /// Flags that the diagnosis named, and how they ended.
     pub named: Vec<NamedAxis>,
-    /// All variants, in the order of the file: the first is the one in use today.
+    /// All variants, in the order of the file. The first is the one in use today.
     pub variants: Vec<TuneVariant>,
     /// Servers that could not be stopped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -66,22 +67,23 @@ pub struct TuneDecision {
     pub flags: String,
     /// The command that starts it, where there is one.
     pub command: Option<String>,
-    /// The load at which it probably ends to meet the objectives, by estimate: between loads that ran.
+    /// Load at which it probably ends to meet the objectives, by estimate. It is between loads that ran.
     pub per_gpu: f64,
     /// The highest load up to that one that a run met; absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met_per_gpu: Option<f64>,
-    /// Lower end of the 95 % interval of that load; absent where the runs show none.
+    /// Lower end of the 95 % interval of that load. It is absent where the runs show none.
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
     /// Reason why there is no interval, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
-    /// Cost of a million output tokens at the highest load met, in the currency of the price; absent without a price.
+    /// Cost of a million output tokens at the highest load met. It is in the currency of the price, and absent without
+    /// a price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// The highest load that it met ÷ the highest that the variant in use today met; absent where it is that
-    /// one, or one of them met none.
+    /// Highest load that it met ÷ the highest that the variant in use today met. It is absent where it is that one, or
+    /// one of them met none.
     pub gain: Option<f64>,
     /// The next best variant; absent where no other ran.
     pub runner_up: Option<String>,
@@ -100,7 +102,7 @@ pub struct ForecastScore {
     pub predicted: u64,
     /// Variants whose predicted interval agrees with what was measured.
     pub inside: u64,
-    /// Median relative error of the load, of those whose load was measured; absent where none was.
+    /// Median relative error of the load. It is of those whose load was measured, and absent where none was.
     pub median_error: Option<f64>,
 }
 
@@ -122,7 +124,7 @@ pub struct TuneVariant {
     /// Reason why the variant could not be run, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// The load at which it probably ends to meet the objectives; absent where it met none.
+    /// Load at which it probably ends to meet the objectives. It is absent where it met none.
     pub per_gpu: Option<f64>,
     /// The lowest load that it missed.
     pub missed_per_gpu: Option<f64>,
@@ -166,7 +168,7 @@ impl TuneStanding {
 }
 
 impl Tune {
-    /// Variants of which no run was begun: whether one of them is better is not known.
+    /// Returns how many variants had no run begun. Whether one of them is better is not known.
     pub fn never_run(&self) -> usize {
         let never = |of: &&TuneVariant| of.standing == TuneStanding::Open && of.trials.is_empty();
         self.variants.iter().filter(never).count()
@@ -301,8 +303,8 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
     })
 }
 
-/// The variant that lasted longest beside the best: to the latest round, where it was not dropped, met the
-/// highest load, or missed one by the least.
+/// Returns the variant that lasted longest beside the best. It lasted to the latest round, where it was not dropped,
+/// met the highest load, or missed one by the least.
 fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
     let standing = |place: usize| {
         let course = &state.courses[place];
@@ -320,7 +322,7 @@ fn runner_up(state: &TuneState, best: usize) -> Option<usize> {
     })
 }
 
-/// Returns why a variant is not the best: what another does under that load, or a higher one.
+/// Returns why a variant is not the best. It is what another does under that load, or a higher one.
 fn why_not(state: &TuneState, place: usize) -> String {
     let beaten = state.beaten_by(place);
     let unsure = if beaten.is_none() { "; these are too few requests to be sure" } else { "" };

@@ -11,16 +11,18 @@ use crate::experiment::driver::InvalidRuns;
 use crate::experiment::seeds::seed_of_run;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
 
-/// Largest chance that a variant is dropped that does as well as those that it is compared with.
+/// Largest chance that a variant is dropped that is as good as the others. The others are those that it is compared
+/// with.
 pub(super) const ERROR: f64 = 0.05;
-/// Chance that each half of a comparison may be wrong: a variant has one in each round.
+/// Chance that each half of a comparison may be wrong. A variant has one comparison in each round.
 const DOUBT: f64 = ERROR / 2.0 / ROUNDS as f64;
 /// The most runs: of each variant, and of all beside that.
 const MOST_OF_EACH: u64 = 3;
 const MOST_BESIDE: u64 = 30;
-/// Requests of a run of the first round, for each that the strictest objective allows over its bound.
+/// Requests of a run of the first round for each allowed over the bound. The strictest objective allows it.
 const REQUESTS: f64 = 10.0;
-/// The winner runs at the end until its load is known this well: the ends of its interval are apart by this share.
+/// Accuracy to which the winner's load is known at the end. Until then the winner runs: the ends of its interval are
+/// apart by this share.
 const KNOWN: f64 = 0.2;
 /// Most runs of the winner at the end.
 pub(super) const MOST_AT_THE_END: u64 = 15;
@@ -30,8 +32,8 @@ pub(super) const MOST_AT_THE_END: u64 = 15;
 pub struct TuneRuns {
     /// Requests per second of the first run, for each accelerator.
     pub first_per_gpu: f64,
-    /// Length of the runs of the first round, where that is fixed; else it follows from the requests that a
-    /// verdict needs.
+    /// Length of the runs of the first round, where that is fixed. Else it follows from the requests that a verdict
+    /// needs.
     pub window_s: Option<f64>,
     /// Shortest window of the first round, seconds.
     pub shortest_s: f64,
@@ -125,7 +127,7 @@ impl TuneState {
         self.courses.iter().map(|course| course.trials.len() as u64).sum()
     }
 
-    /// The variant that meets the highest load in `round`; of several the one that ran first.
+    /// Returns the variant that meets the highest load in `round`. Of several it is the one that ran first.
     fn best_of(&self, round: usize) -> Option<usize> {
         let met = |place: &usize| self.courses[*place].met(round);
         // What a variant met counts where its server failed later, too.
@@ -138,7 +140,8 @@ impl TuneState {
         })
     }
 
-    /// The best variant so far: that of the last round in which one met a load, and that load.
+    /// Returns the best variant so far, and the load that it met. The variant is that of the last round in which one
+    /// met a load.
     pub(super) fn best_met(&self) -> Option<(usize, f64)> {
         (1..=ROUNDS).rev().find_map(|round| {
             let best = self.best_of(round)?;
@@ -210,7 +213,7 @@ impl TuneState {
         Some(search)
     }
 
-    /// The load for each accelerator at which the winner ends to meet the objectives: by the runs of the
+    /// Returns the load per accelerator at which the winner ends to meet the objectives. It is by the runs of the
     /// rounds where those at the end show no limit.
     pub(super) fn limit(&self, place: usize) -> Option<f64> {
         let crossing = self.search(place).and_then(|search| search.crossing());
@@ -224,8 +227,8 @@ impl TuneState {
         search.interval().map(|(low, high)| (low / gpus, high / gpus))
     }
 
-    /// Returns the next run of the winner at the end, its load for each accelerator and its seed. `None` where enough
-    /// is known.
+    /// Returns the next run of the winner at the end. It is its load for each accelerator and its seed. It is `None`
+    /// where enough is known.
     pub(super) fn last_run(&self, place: usize) -> Option<(f64, u64)> {
         if self.courses[place].failed.is_some() {
             return None;

@@ -23,8 +23,8 @@ const RUNS: TuneRuns = TuneRuns {
     seed: 1,
 };
 
-/// A tuning after runs of variants, each with its load and the share of its requests over the bound; too few
-/// to be sure.
+/// Returns a tuning after runs of variants. Each has its load and the share of its requests over the bound, too few to
+/// be sure.
 fn after(runs: &[(usize, f64, f64)]) -> TuneState {
     let mut state = TuneState::new(spec(), RUNS, InvalidRuns::LeftOut);
     for (number, (place, per_gpu, over)) in (1_u64..).zip(runs) {

@@ -42,7 +42,7 @@ pub enum Limit {
     Overhead,
     /// Slots of a plain server.
     Slots,
-    /// Nothing that is known: a server of given delays or step times where queueing is the lesser part.
+    /// Nothing that is known. It is a server of given delays or step times where queueing is the lesser part.
     Nothing,
     /// No request could be served at all: each was refused.
     Refused,
@@ -139,7 +139,7 @@ pub struct EngineEvidence {
     pub steps: u64,
     /// Sequences in a pass, on average.
     pub mean_batch: Option<f64>,
-    /// Share of the window in which an engine was in a pass, averaged over the engines.
+    /// Share of the window in which an engine was in a pass. It is averaged over the engines.
     pub busy_share: Option<f64>,
     /// Share of the passes that took longer to compute than to read from memory.
     pub compute_bound_steps_share: Option<f64>,
@@ -161,8 +161,8 @@ pub struct EngineEvidence {
     pub short_of_tokens_share: Option<f64>,
     /// Share of the decode pool's passes' time in which a request waited there. Absent without pools.
     pub decode_waiting_share: Option<f64>,
-    /// Share of the time to first token that was spent in the server's queue, summed over the window's requests that
-    /// got one.
+    /// Share of the time to first token that was spent in the server's queue. It is summed over the window's requests
+    /// that got one.
     pub queue_share_of_ttft: Option<f64>,
     /// Sequences that lost their blocks to others and were computed again, over the whole run.
     pub preemptions: u64,

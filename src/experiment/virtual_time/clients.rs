@@ -24,7 +24,7 @@ pub(super) struct VirtualClients<'a, S: ?Sized> {
     slots: Slots<Dispatched>,
     /// Requests in flight by index.
     in_flight: HashMap<u64, RequestCourse<'a>>,
-    /// Rules of when clients give up an attempt and try again; absent: they send each request once, and wait.
+    /// Rules of when clients give up an attempt and try again. Absent, they send each request once, and wait.
     rules: Option<ClientRules<'a>>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The requests of jobs that are not their first: those have the request's index.
@@ -124,8 +124,8 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         self.send_waiting(now, ended);
     }
 
-    /// Processes what is due at `now`: first the clients that give up or try again, then the server. Then
-    /// what waited for a slot that came free is sent.
+    /// Processes what is due at `now`. First come the clients that give up or try again, then the server. Then what
+    /// waited for a slot that came free is sent.
     pub(super) fn advance(&mut self, now: Timestamp, ended: &mut Vec<EndedRequest>) {
         while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, timer));
@@ -201,7 +201,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         }
     }
 
-    /// Keeps this job alone: cancels the other of its request, and a hedge still to come. `has_token`: its first
+    /// Keeps this job alone. It cancels the other of its request, and a hedge still to come. `has_token`: its first
     /// token has just come.
     fn keep_only(&mut self, now: Timestamp, id: JobId, has_token: bool) {
         let index = self.request_of(id);
@@ -247,7 +247,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         ended.push(course.ended(history, now, None));
     }
 
-    /// A job failed: its request is sent again, goes on with the other job, or ends with it.
+    /// Handles a job that failed. Its request is sent again, goes on with the other job, or ends with it.
     fn failed(&mut self, now: Timestamp, history: JobHistory, failure: Failure, ended: &mut Vec<EndedRequest>) {
         let (id, index) = (history.job, self.request_of(history.job));
         let retry_after = match history.end {
@@ -303,7 +303,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 }
 
 impl RequestCourse<'_> {
-    /// The record of the request, whose last attempt, or the one that answered, went like this.
+    /// Returns the record of the request by `history`. That is of its last attempt, or of the one that answered.
     fn ended(self, history: JobHistory, now: Timestamp, failure: Option<Failure>) -> EndedRequest {
         let Self { request, dispatched, admitted, life } = self;
         let asked = RequestRecord { admitted, ..request.record(dispatched) };

@@ -31,7 +31,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Adds what a request waited whose last attempt, or the one that answered, went like this.
+    /// Adds what a request waited, by the attempt in `history`. That is its last attempt, or the one that answered.
     pub(super) fn add(&mut self, request: &PlannedRequest, history: &JobHistory) {
         if request.phase == Phase::Measured
             && let (Some(first), Some(started)) = (history.chunks.first_at(), history.scheduled)
@@ -42,7 +42,8 @@ impl Waits {
     }
 }
 
-/// `request`, not yet answered, with what became of it; `cut_off` is when one that has not ended stops being awaited.
+/// Returns `request`, not yet answered, with what became of it. `cut_off` is when one that has not ended stops being
+/// awaited.
 pub(in crate::experiment) fn answered(
     request: &RequestRecord,
     history: JobHistory,

@@ -44,8 +44,8 @@ pub struct SimulatedRun {
     pub decode_effort: WorkTotals,
     /// The server's counters when the run ended.
     pub gauges: ServerGauges,
-    /// Seconds that the window's requests spent in the server's queue before their first step, of those that got a
-    /// token.
+    /// Seconds that the window's requests spent in the server's queue. They are those before their first step, of the
+    /// requests that got a token.
     pub queued_s: f64,
     /// Seconds from their arrival to their first token.
     pub to_first_token_s: f64,
@@ -154,7 +154,7 @@ impl LaterTurns {
         Some(request)
     }
 
-    /// Schedules what a request that has ended releases, and returns how many of them are awaited.
+    /// Schedules what a request that has ended releases. It returns how many of them are awaited.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> u64 {
         let Some(sessions) = &mut self.sessions else { return 0 };
         sessions.ended(last, record);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::table::{Takes, ToolTable};
 use crate::foreign::values::{json, plain};
 
-/// Reads the flags, and fields of their values as `flag.field`, with their values, in their order; then flags
+/// Reads the flags with their values, in their order. Fields of their values are read as `flag.field`. Then come flags
 /// that the table does not have, with what follows them.
 pub(super) fn read_flags(table: &ToolTable, words: &[String]) -> (Vec<(String, Value)>, Vec<String>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
@@ -98,8 +98,8 @@ fn flat(known: &mut Vec<(String, Value)>, above: &str, all: Map<String, Value>) 
     }
 }
 
-/// An object of JSON, or `key=value` pairs with commas between them, where `a[0]=` is an item of a list; of any fields
-/// also one `key:value`. `None` where it is none of them.
+/// Reads an object of JSON, or `key=value` pairs with commas between them. There `a[0]=` is an item of a list. Of any
+/// fields it may also be one `key:value`. It is `None` where it is none of them.
 fn fields(takes: Takes, text: &str) -> Option<Map<String, Value>> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).ok();

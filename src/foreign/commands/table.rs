@@ -39,8 +39,8 @@ pub(super) struct ToolTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlagGroup {
-    /// Names with spaces between them; `|` between those of one flag, which is known by the first. A field of
-    /// a value is `flag.field`.
+    /// Names with spaces between them. A `|` is between those of one flag, which is known by the first. A field of a
+    /// value is `flag.field`.
     names: String,
     #[serde(default)]
     pub(super) takes: Takes,
@@ -96,7 +96,7 @@ impl ToolTable {
         ALL.as_deref().map_err(ToString::to_string)
     }
 
-    /// The flag of this name: the name by which it is known, and what it means.
+    /// Returns the flag of this name. It is the name by which the flag is known, and what it means.
     pub(super) fn flag(&self, typed: &str) -> Option<(&str, &FlagGroup)> {
         self.flags.iter().find_map(|group| {
             let mut names = group.names.split_whitespace();
@@ -110,7 +110,7 @@ impl ToolTable {
         self.sentences.get(text).map_or(text, String::as_str)
     }
 
-    /// The place of the beginning of a command line of this tool, and the words after it.
+    /// Returns the place of the beginning of a command line of this tool. The words after it come with it.
     ///
     /// What stands before it, such as variables, `uv run` or the path of a program, is passed over.
     pub(super) fn behind<'w>(&self, words: &'w [String]) -> Option<(usize, &'w [String])> {
@@ -138,7 +138,7 @@ mod tests {
         translate(&shlex::split(line).unwrap()).unwrap()
     }
 
-    /// The options of a released tool, how its command lines begin, and the text of its table.
+    /// Options of released tools. Each has how its command lines begin, and the text of its table.
     const RELEASED: [(ForeignTool, &str, &str, &str); 5] = [
         (
             ForeignTool::Vllm,
@@ -189,7 +189,7 @@ mod tests {
         })
     }
 
-    /// Says why a name of a table is no answer: it has no option, no sentence, and no rule speaks of it.
+    /// Says why a name of a table is no answer. It has no option, no sentence, and no rule speaks of it.
     fn unanswered(tool: ForeignTool, name: &str, rules: &str) -> Option<String> {
         let table = table(tool);
         let Some((first, FlagGroup { option, says, .. })) = table.flag(name) else {
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Names of which there is nothing to say: there is one kind of it, or it is a part of what is said of another.
+    /// Names of which there is nothing to say. There is one kind of it, or it is a part of what is said of another.
     const SILENT: [&str; 10] = [
         "--metrics.kind",
         "--data-loader.kind",

@@ -89,7 +89,7 @@ impl Translator {
         Self { table, values, options: Vec::new(), same: Vec::new(), differences: Vec::new() }
     }
 
-    /// Takes what was typed: an option of the same meaning, a sentence, or a value for the rules.
+    /// Takes what was typed. It is an option of the same meaning, a sentence, or a value for the rules.
     fn take(&mut self, name: &str, value: Value) {
         let table = self.table;
         let (flag, field) = name.split_once('.').map_or((name, None), |(flag, field)| (flag, Some(field)));
@@ -134,7 +134,7 @@ impl Translator {
         }
     }
 
-    /// Fields of every body: flags by their own names, and fields that have no name in the table.
+    /// Adds the fields of every body. They are flags by their own names, and fields that have no name in the table.
     fn body(&mut self, flags: &str) {
         let mut body = Map::new();
         for flag in flags.split_whitespace() {

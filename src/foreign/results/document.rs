@@ -171,7 +171,8 @@ impl<'a> ResultDocument<'a> {
         Vec::new()
     }
 
-    /// The values at a path: keys with slashes between, from the part or, behind `^`, from the whole file.
+    /// Returns the values at a path. It is keys with slashes between, from the part or, behind `^`, from the whole
+    /// file.
     ///
     /// `key[of=a|b]` are the objects in the list of this key, or the one that is no list, whose `of` is one of these,
     /// an empty one standing for none.

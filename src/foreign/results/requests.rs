@@ -34,7 +34,7 @@ impl FollowsRules for NamedValues {
     fn obey(&mut self, _rule: &'static TableRule) {}
 }
 
-/// The successful requests that count, in order of sending; `None` where the file does not have them.
+/// Returns the successful requests that count, in order of sending. It is `None` where the file does not have them.
 pub(super) fn answers(
     form: &'static StoredForm,
     document: &ResultDocument<'_>,
@@ -121,7 +121,8 @@ fn columns(form: &StoredForm, document: &ResultDocument<'_>) -> Option<Vec<Forei
     Some((0..errors.len()).filter(|&i| errors[i].is_empty()).map(answer).collect())
 }
 
-/// Lengths of the prompts and of the answers of a run: of its requests that succeeded, or as the tool says.
+/// Returns the lengths of the prompts and of the answers of a run. They are of its requests that succeeded, or as the
+/// tool says.
 pub(super) fn lengths(form: &StoredForm, document: &ResultDocument<'_>, run: &NamedValues) -> [Option<LengthRange>; 2] {
     match form {
         StoredForm::Rows { .. } => ["prompt_tokens", "answer_tokens"].map(|name| {

@@ -21,13 +21,14 @@ pub(super) struct ResultTable {
     pub(super) runs: RunsIn,
     /// Values of a run: our name, its form, and its paths.
     pub(super) facts: Vec<(String, ValueForm, String)>,
-    /// Rules that make conditions and totals of them, when it is known whether all requests are stored.
+    /// Rules that make conditions and totals of them. They apply when it is known whether all requests are stored.
     pub(super) rules: Vec<TableRule>,
     /// Latencies: templates of our names, and the tool's names.
     pub(super) latencies: Vec<[String; 2]>,
     pub(super) requests: StoredForm,
     pub(super) reported: ReportedForm,
-    /// Rules that say something of the figures: about nothing a reservation, about a figure why it is left out.
+    /// Rules that say something of the figures. About nothing they say a reservation, about a figure why it is left
+    /// out.
     pub(super) notes: Vec<TableRule>,
     /// The object whose keys are the names of figures. The whole run where there is none.
     pub(super) figures: Option<String>,
@@ -58,7 +59,7 @@ pub(super) enum RunsIn {
 pub(super) enum StoredForm {
     /// Lists with one item per request, times in seconds.
     Columns {
-        /// The list of their ends; without it the last chunk with text came TTFT plus all gaps after sending.
+        /// List of their ends. Without it the last chunk with text came TTFT plus all gaps after sending.
         ends: Option<String>,
         /// Whether a TTFT of 0 stands for an answer without text.
         silent_at_zero: bool,

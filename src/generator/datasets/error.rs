@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Reason why prompts cannot be taken from a file or a folder: what happened, where, and the cure.
+/// Reason why prompts cannot be taken from a file or a folder. It says what happened, where, and the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     #[error("cannot read the dataset {}: {cause}", path.display())]
@@ -58,7 +58,7 @@ pub enum DatasetError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("row {row}, line {line}{column}: {cause}")]
 pub struct BadRow {
-    /// Number of the row in the file, from 1; lines without a row do not count.
+    /// Number of the row in the file, from 1. Lines without a row do not count.
     pub(super) row: u64,
     /// Line of the file, from 1.
     pub(super) line: u64,

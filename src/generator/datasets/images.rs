@@ -89,8 +89,8 @@ fn mebibytes(bytes: f64) -> u64 {
     (bytes / f64::from(1 << 20)).ceil() as u64
 }
 
-/// The media type of an image by its first bytes: the signatures of PNG (RFC 2083), JPEG (SOI and the next marker),
-/// GIF and WebP (RFC 9649).
+/// Returns the media type of an image by its first bytes. They are the signatures of PNG (RFC 2083), JPEG (SOI and the
+/// next marker), GIF and WebP (RFC 9649).
 fn media_type(image: &[u8]) -> Option<&'static str> {
     match image {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

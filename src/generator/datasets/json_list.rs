@@ -110,7 +110,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Whether the item ends before this byte: brackets and quotes are closed, and no number continues.
+    /// Returns whether the item ends before this byte. Brackets and quotes are closed, and no number continues.
     fn ends_before(&mut self, byte: u8) -> bool {
         let ends = self.state == State::Inside
             && self.depth == 0

@@ -65,7 +65,7 @@ impl Index {
     }
 }
 
-/// An endless sequence of rows in sending order: after the last the first again, or another shuffle.
+/// An endless sequence of rows in sending order. After the last comes the first again, or another shuffle.
 #[derive(Clone, Debug)]
 pub(crate) struct RowDraws {
     index: Arc<Index>,
@@ -120,7 +120,7 @@ impl RowDraws {
         self
     }
 
-    /// The row at a position of the current order; it wraps around in the same order.
+    /// Returns the row at a position of the current order. It wraps around in the same order.
     pub(crate) fn at(&self, place: u64) -> DrawnRow {
         let place = place % self.count();
         let shuffled = self.shuffle.as_ref().map(|shuffle| shuffle.rows.get(place as usize).copied().unwrap_or(0));

@@ -10,7 +10,7 @@ use crate::generator::tokens::tokenizer::{TokenCounter, TokenIdVocabulary};
 use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
 
-/// The opened sources of a workload's prompts; empty by default, for workloads whose prompts are all written.
+/// The opened sources of a workload's prompts. They are empty by default, for workloads whose prompts are all written.
 #[derive(Clone, Debug, Default)]
 pub struct Datasets {
     classes: Vec<ClassSource>,

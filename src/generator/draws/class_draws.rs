@@ -202,7 +202,7 @@ impl ClassDraws {
         })
     }
 
-    /// The tokens of a later turn: its own of the prompt, and those of its answer.
+    /// Draws the tokens of a later turn. They are its own of the prompt, and those of its answer.
     pub(crate) fn later_turn(&mut self) -> Option<(u32, u32)> {
         let input = self.laws.input.as_ref()?.draw(&mut self.input);
         Some((input, self.laws.output.as_ref()?.draw(&mut self.output)))
@@ -262,7 +262,7 @@ pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedP
     tokens.into_iter().zip(0..).map(|(tokens, number)| SharedPrefix { number, tokens }).collect()
 }
 
-/// Draws a think time, rounded down to the nanosecond: always one number from `stream`, or none for a constant.
+/// Draws a think time, rounded down to the nanosecond. It takes one number from `stream`, or none for a constant.
 pub(crate) fn think_time(law: ThinkTime, stream: &mut RandomStream) -> Duration {
     let seconds = match law {
         ThinkTime::Constant { value } => value,

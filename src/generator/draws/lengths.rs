@@ -119,7 +119,8 @@ mod tests {
         draws
     }
 
-    /// scipy's mean, standard deviation and 5 %, 50 %, 95 % quantiles of the continuous law.
+    /// scipy's figures of the continuous law. They are the mean, the standard deviation and the 5 %, 50 %, 95 %
+    /// quantiles.
     struct Expected {
         mean: f64,
         std: f64,

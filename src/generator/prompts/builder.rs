@@ -51,16 +51,17 @@ pub struct PromptBuilder {
 }
 
 impl PromptBuilder {
-    /// Prompts by estimate: filler words count as one token each, as in most vocabularies, and the classes' own texts
-    /// by a rule of thumb. Over 300 prompts each of 64, 256 and 4,000 tokens, the true count is 0.0 % to 1.0 % higher
-    /// on average with Mistral's Tekken vocabulary (131,000 entries), and 3 % to 5 % with its first one (32,000),
-    /// where an empty line is several tokens.
+    /// Makes a builder of prompts by estimate. Filler words count as one token each, as in most vocabularies, and the
+    /// classes' own texts by a rule of thumb. Over 300 prompts each of 64, 256 and 4,000 tokens, the true count is 0.0
+    /// % to 1.0 % higher on average with Mistral's Tekken vocabulary (131,000 entries), and 3 % to 5 % with its first
+    /// one (32,000), where an empty line is several tokens.
     pub fn with_word_list(classes: &[RequestClass], salt: u64) -> Self {
         Self::new(classes, salt, &TokenCosts::Estimated, PromptMethod::WordList)
     }
 
-    /// Prompts of exactly the requested tokens, counted by the tokenizer at `source`: a `tokenizer.json`, a folder
-    /// that holds one, or a Hugging Face id. Special tokens and the chat template do not count.
+    /// Makes a builder of prompts of exactly the requested tokens. The tokenizer at `source` counts them: a
+    /// `tokenizer.json`, a folder that holds one, or a Hugging Face id. Special tokens and the chat template do not
+    /// count.
     pub fn with_tokenizer(classes: &[RequestClass], salt: u64, source: &str) -> Result<Self, PromptError> {
         let tokenizer = tokenizer::open(source)?;
         let texts = Self::texts_to_measure(classes);
@@ -132,13 +133,13 @@ impl PromptBuilder {
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
-    /// The prompt of a request: a dataset row, token ids, or its shared prefix, if any, and its own text; with its
-    /// images.
+    /// Returns the prompt of a request, with its images. It is a dataset row, token ids, or its shared prefix, if any,
+    /// and its own text.
     pub fn prompt(&self, request: &PlannedRequest) -> Prompt {
         self.prompt_after(&Blocks::default(), request)
     }
 
-    /// The prompt of a trace's request: as [`PromptBuilder::prompt`], but a written text begins with the
+    /// Returns the prompt of a trace's request. It is as [`PromptBuilder::prompt`], but a written text begins with the
     /// trace's blocks, if any. The text of a block depends on the salt and its id alone.
     pub fn prompt_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
@@ -160,8 +161,8 @@ impl PromptBuilder {
         }
     }
 
-    /// The user's message in a later turn of a conversation: the turn's new tokens, written to follow another text.
-    /// Depends on the salt, the class, the tokens and the index alone.
+    /// Returns the user's message in a later turn of a conversation. It has the turn's new tokens, written to follow
+    /// another text. Depends on the salt, the class, the tokens and the index alone.
     pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
         // Counted after a word, as it will follow other text.
@@ -198,12 +199,12 @@ impl PromptBuilder {
         Prompt::Text(self.text(String::new(), input_tokens, (class, index), Opening::Lead))
     }
 
-    /// `before` and a text of a class for the request of this index, of so many tokens.
+    /// Appends a text of a class to `before`. It is for the request of this index, of so many tokens.
     fn text(&self, before: String, tokens: u32, (class, index): (u16, u64), opening: Opening<'_>) -> String {
         self.fitted(before, tokens, index, |budget, attempt| self.write(class, budget, index, attempt, opening))
     }
 
-    /// `before` and `tokens` more tokens: `write` makes a text for a budget of tokens, a different one in each
+    /// Appends `tokens` more tokens to `before`. `write` makes a text for a budget of tokens, a different one in each
     /// attempt. `number` distinguishes the adjustments of this builder's texts.
     pub(super) fn fitted(
         &self,

@@ -88,7 +88,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Every text whose tokens must be counted before prompts for these classes can be made, without duplicates.
+/// Returns every text whose tokens must be counted, without duplicates. They are counted before prompts for these
+/// classes can be made.
 pub(super) fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
     let starts = vocabulary::starts();
     let after = vocabulary::pieces_after().chain(classes.iter().flat_map(phrases_after));

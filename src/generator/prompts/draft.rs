@@ -81,7 +81,7 @@ impl Draft {
         self.left += reserved;
     }
 
-    /// Adds random words worth `tokens` tokens, as far as they fit; the first word of a draft is one that can begin a
+    /// Adds random words worth `tokens` tokens, as far as they fit. The first word of a draft is one that can begin a
     /// prompt.
     pub(super) fn words(&mut self, vocabulary: &PromptVocabulary, tokens: u32, stream: &mut RandomStream) {
         let room = self.left.min(tokens);
@@ -94,7 +94,7 @@ impl Draft {
         self.left += reserved;
     }
 
-    /// Begins with the blocks, as far as they fit; the words of each come from the branch of `stream` with its id.
+    /// Begins with the blocks, as far as they fit. The words of each come from the branch of `stream` with its id.
     ///
     /// A block consists of words only, so that it reads the same anywhere and its tokens are those of its words. The
     /// first block of a prompt begins with a capital like every prompt; in a trace an id also stands for everything
@@ -108,7 +108,7 @@ impl Draft {
         }
     }
 
-    /// Adds a random piece among those that fit (the cheapest are listed first); says whether any did.
+    /// Adds a random piece among those that fit, and returns whether any did. The cheapest pieces are listed first.
     fn push_any(&mut self, pieces: &[TextPiece], stream: &mut RandomStream) -> bool {
         let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);
         let fitting =

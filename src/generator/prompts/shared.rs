@@ -12,8 +12,8 @@ impl PromptBuilder {
         self.shared(&format!("{name}/{}", prefix.number), prefix.tokens)
     }
 
-    /// The beginning of a prompt, of `tokens` tokens: it depends only on the salt, the key and the tokens, and two keys
-    /// have only words in common.
+    /// Returns the beginning of a prompt, of `tokens` tokens. It depends only on the salt, the key and the tokens, and
+    /// two keys have only words in common.
     ///
     /// It ends between words, so that its cost and that of what follows add up, as far as the vocabulary splits text at
     /// spaces. Its tokens count like those of a prompt: exact with a tokenizer.

@@ -79,8 +79,8 @@ impl PromptVocabulary {
     }
 }
 
-/// Sorts by cost, drops pieces that cost nothing (merged with a neighbour, or a wrong count), and keeps only the
-/// lowest cost where enough pieces have it.
+/// Sorts by cost and keeps only the lowest where enough pieces have it. Pieces that cost nothing (merged with a
+/// neighbour, or a wrong count) are dropped.
 fn cheapest(mut pieces: Vec<TextPiece>) -> Vec<TextPiece> {
     pieces.retain(|piece| piece.tokens > 0);
     pieces.sort_by_key(|piece| piece.tokens);

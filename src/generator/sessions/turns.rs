@@ -32,7 +32,7 @@ impl SessionTurns {
         }
     }
 
-    /// Notes the end of `last`, as `record` says it, which releases what waits for it: [`SessionTurns::next_released`].
+    /// Notes the end of `last`, as `record` says it. This releases what waits for it: [`SessionTurns::next_released`].
     /// Marks the record of a turn after which its conversation had no more context. The next turn repeats the answer,
     /// but not what was reasoned before it.
     pub fn ended(&mut self, last: &PlannedRequest, record: &mut RequestRecord) {

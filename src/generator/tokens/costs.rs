@@ -44,7 +44,7 @@ fn count(counts: &HashMap<String, u32>, text: &str) -> u32 {
     counts.get(text).copied().unwrap_or(0)
 }
 
-/// Estimates the tokens of English text in byte-pair vocabularies like those of GPT-4, Llama 3 and Qwen.
+/// Estimates the tokens of English text. The vocabularies are of byte pairs, like those of GPT-4, Llama 3 and Qwen.
 ///
 /// Follows their rule for splitting text into words: letters with one preceding space or mark count one token per 12
 /// letters begun; digits one per 3 begun; any other run of marks one, with the space before and the line ends after

@@ -33,9 +33,9 @@ pub(super) struct Hub {
 const ON: [&str; 4] = ["1", "on", "yes", "true"];
 
 impl Hub {
-    /// The hub as its own client reads the environment: `HF_ENDPOINT`; the cache of `HF_HUB_CACHE`, else
-    /// below `HF_HOME`, else below `XDG_CACHE_HOME`; the token of `HF_TOKEN`, else the one that `hf auth
-    /// login` stored; and `HF_HUB_OFFLINE`.
+    /// Reads the hub from the environment as its own client does. It reads `HF_ENDPOINT`; the cache of `HF_HUB_CACHE`,
+    /// else below `HF_HOME`, else below `XDG_CACHE_HOME`; the token of `HF_TOKEN`, else the one that `hf auth login`
+    /// stored; and `HF_HUB_OFFLINE`.
     pub(super) fn from_env() -> Result<Self, String> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -94,7 +94,8 @@ impl Hub {
         Some(folder.join("snapshots").join(commit.trim()).join(FILE)).filter(|file| file.exists())
     }
 
-    /// Follows redirects itself: the hub's own answer names commit and content, and the token stays with the hub.
+    /// Fetches a file and follows redirects itself. The hub's own answer names commit and content, and the token stays
+    /// with the hub.
     fn fetch(&self, id: &str) -> Result<Fetched, String> {
         let client = client()?;
         let url = format!("{}/{id}/resolve/main/{FILE}", self.endpoint.trim_end_matches('/'));
@@ -121,7 +122,7 @@ impl Hub {
         Err(format!("{url}: more than {REDIRECTS} redirects"))
     }
 
-    /// Keeps the file as every client of the hub does: its content by etag, and a link to it in the snapshot
+    /// Keeps the file as every client of the hub does. Its content is stored by etag, with a link to it in the snapshot
     /// of the commit.
     fn store(&self, id: &str, fetched: &Fetched) -> io::Result<PathBuf> {
         let Fetched { commit, etag, content } = fetched;
@@ -184,7 +185,8 @@ fn header(answer: &Response, name: &str) -> Option<String> {
     answer.headers().get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// Commit and content, where this answer is the hub's: the content of a large file is named by a header of its own.
+/// Returns commit and content, where this answer is the hub's. The content of a large file is named by a header of its
+/// own.
 fn names(answer: &Response) -> Option<(String, String)> {
     let commit = header(answer, "x-repo-commit")?;
     let etag = header(answer, "x-linked-etag").or_else(|| header(answer, "etag"))?;

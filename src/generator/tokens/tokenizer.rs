@@ -36,7 +36,8 @@ pub enum PromptError {
 /// Counts the tokens of existing texts.
 #[derive(Clone, Debug)]
 pub enum TokenCounter {
-    /// A rule of thumb for English text: up to twelve letters per token, up to three digits, punctuation together.
+    /// A rule of thumb for English text. It has up to twelve letters per token, up to three digits, punctuation
+    /// together.
     Estimate,
     /// A local tokenizer: exact, without special tokens and the chat template.
     Tokenizer(Arc<Tokenizer>),
@@ -84,8 +85,8 @@ impl TokenCounter {
         })
     }
 
-    /// The tokenizer's ids below `size`, if that is given, without those of added tokens, which may have a
-    /// meaning of their own whether they are marked as special or not; `None` without a tokenizer.
+    /// Returns the tokenizer's ids without those of added tokens. They are below `size`, if that is given. Added tokens
+    /// may have a meaning of their own whether they are marked as special or not. `None` without a tokenizer.
     pub(crate) fn vocabulary(&self, size: Option<u32>) -> Option<TokenIdVocabulary> {
         let Self::Tokenizer(tokenizer) = self else { return None };
         let added = tokenizer.get_added_tokens_decoder();
@@ -106,11 +107,11 @@ pub(crate) enum TokenIdVocabulary {
     Listed(Vec<u32>),
 }
 
-/// A prime above the size of every vocabulary: steps of it come to every id before they come to one again.
+/// A prime above the size of every vocabulary. Steps of it come to every id before they come to one again.
 const STEP: u64 = 2_654_435_761;
 
 impl TokenIdVocabulary {
-    /// Draws ids uniformly: the first by a walk over all of them, of which this is step `number`, so that no
+    /// Draws ids uniformly. The first is drawn by a walk over all of them, of which this is step `number`, so that no
     /// two prompts of a run begin alike before all ids have been first; the others independently.
     pub(crate) fn draw(&self, tokens: u32, number: u64, stream: &mut RandomStream) -> Vec<u32> {
         let size = match self {
@@ -126,8 +127,8 @@ impl TokenIdVocabulary {
     }
 }
 
-/// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or a Hugging Face model id, which is
-/// looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
+/// Reads the tokenizer at `source`. That is a `tokenizer.json`, a folder that holds one, or a Hugging Face model id,
+/// which is looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
 pub(in crate::generator) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     let path = Path::new(source);
     let file = if path.is_dir() {

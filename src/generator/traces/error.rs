@@ -31,7 +31,7 @@ pub enum TraceError {
     /// The first line lacks a needed column, or names an unknown schema.
     #[error("{path}, line {line}: {cause}")]
     Heading { path: String, line: u64, cause: String },
-    /// A request came too late in the file to be put in order, by so many seconds of the trace.
+    /// A request came too late in the file to be put in order. It is late by so many seconds of the trace.
     #[error(
         "{path}, line {line}: its moment lies {late_s:.3} s before that of a line above, and a trace is put in order \
          over {bound_s} s and {bound} requests at most; sort the file by time"

@@ -4,13 +4,13 @@ use super::requests::{RequestTrace, TracedRequest, TracedWindow};
 use crate::record::{RequestRecord, RunLog, SharedPrefix};
 use crate::workload::TraceFindings;
 
-/// Tokens of a block where a run's prefixes have no common divisor that large: vLLM's block size.
+/// Tokens of a block where a run's prefixes have no large common divisor. It is vLLM's block size.
 const BLOCK_TOKENS: u32 = 16;
 
 impl RequestTrace {
-    /// Returns what a run planned to send: moments, lengths, classes, priorities, tenants, models and shared prefixes,
-    /// including warm-up and load after the window, and the window itself. Requests that were never due have no record
-    /// and are not in it.
+    /// Returns what a run planned to send, and the window itself. It has moments, lengths, classes, priorities,
+    /// tenants, models and shared prefixes, including warm-up and load after the window. Requests that were never due
+    /// have no record and are not in it.
     ///
     /// A prefix becomes blocks whose size divides the length of every prefix of the run; if that is less than 16
     /// tokens, blocks of 16, and the rest is no longer shared. Blocks of a trace that the run itself replayed are not
@@ -28,8 +28,8 @@ impl RequestTrace {
         Self { requests: requests.collect(), block_tokens, window: Some(window) }
     }
 
-    /// Says in sentences what the trace of a run cannot contain: other shards' requests, that turns follow answers, and
-    /// the blocks of a trace.
+    /// Says in sentences what the trace of a run cannot contain. These are other shards' requests, that turns follow
+    /// answers, and the blocks of a trace.
     pub fn given_up_of(log: &RunLog) -> Vec<String> {
         let shard = log.header.shard.map(|shard| {
             format!(
@@ -76,7 +76,7 @@ fn request(log: &RunLog, record: &RequestRecord, block_tokens: u32) -> TracedReq
     }
 }
 
-/// A prefix as blocks: each id combines the class, the prefix number and the position in the prefix.
+/// Returns a prefix as blocks. Each id combines the class, the prefix number and the position in the prefix.
 fn blocks(class: u16, prefix: SharedPrefix, block_tokens: u32) -> Box<[u64]> {
     let id = u64::from(class) << 36 | u64::from(prefix.number) << 16;
     (0..u64::from(prefix.tokens / block_tokens)).map(|place| id | place).collect()

@@ -43,7 +43,7 @@ impl ReplayedRequests {
         replayed
     }
 
-    /// The request with the trace blocks that its prompt begins with, without its position in the plan.
+    /// Returns the request with the trace blocks that its prompt begins with. It has no position in the plan.
     pub(in crate::generator) fn request(
         &self,
         workload: &WorkloadSpec,

@@ -40,7 +40,7 @@ pub struct RequestTrace {
     pub window: Option<TracedWindow>,
 }
 
-/// The window of the run that a trace was made from, in nanoseconds after the trace's zero.
+/// The window of the run that a trace was made from. It is in nanoseconds after the trace's zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracedWindow {
@@ -64,7 +64,7 @@ pub struct Blocks {
 const APART: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Blocks {
-    /// The blocks of a request in one copy of a trace: other copies have other texts.
+    /// Makes the blocks of a request in one copy of a trace. Other copies have other texts.
     pub(super) fn new(ids: &[u64], tokens: u32, copy: u32) -> Self {
         let turned = u64::from(copy).wrapping_mul(APART);
         Self { ids: ids.iter().map(|id| id.wrapping_add(turned)).collect(), tokens }
@@ -127,8 +127,8 @@ pub(super) fn tokens(count: u64) -> Result<u32, String> {
     }
 }
 
-/// A date as traces write it, as nanoseconds since 1970: `2023-11-16 18:15:46.6805900`, with a time zone or without
-/// (then UTC).
+/// Reads a date as traces write it, as nanoseconds since 1970. `2023-11-16 18:15:46.6805900` is one, with a time zone
+/// or without (then UTC).
 pub(super) fn parse_moment(text: &str) -> Option<i64> {
     let moment = text.parse::<jiff::Timestamp>().ok().or_else(|| {
         let civil = text.parse::<jiff::civil::DateTime>().ok()?;

@@ -52,7 +52,8 @@ impl TraceSlice {
         }
     }
 
-    /// Seconds after the trace's zero: the latest moment so far of a recorded trace, the end of a drawn one.
+    /// Returns the seconds from the trace's zero to its last moment. That is the latest moment so far of a recorded
+    /// trace, the end of a drawn one.
     pub(super) fn last_s(&self) -> Option<f64> {
         let last = self.last_ns.map(|last| last as f64);
         self.ends_ns.map(|ends| ends as f64).or(last).map(|ns| ns / 1e9)

@@ -12,7 +12,7 @@ use crate::workload::{LengthCounts, Trace, TraceFindings, TraceLengths};
 
 /// Number of bins in which arrivals are counted.
 const BINS: usize = 120;
-/// Most blocks remembered to detect repeats: about 140 MB, and half as much again while their table grows.
+/// Most blocks remembered to detect repeats. They take about 140 MB, and half as much again while their table grows.
 const MOST_BLOCKS: usize = 4_000_000;
 /// The longest run, seconds.
 const LONGEST_S: f64 = 31.0 * 86_400.0;
@@ -185,7 +185,7 @@ impl Tally {
     }
 }
 
-/// The hit rate of an unlimited prefix cache: counts the tokens of leading blocks seen before.
+/// Counter for the hit rate of an unlimited prefix cache. It counts the tokens of leading blocks seen before.
 #[derive(Debug, Default)]
 struct PrefixReuse {
     block_tokens: u32,

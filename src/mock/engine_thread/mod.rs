@@ -246,9 +246,9 @@ impl EngineLoop {
         }
     }
 
-    /// Waits for the next event or command, and spins through the end of a long wait. A wait that is short
-    /// from the beginning is slept through and may end one wake-up late: with such dense events a spinning
-    /// thread would never rest and would keep a core from those that write.
+    /// Waits for the next event or command. It spins through the end of a long wait. A wait that is short from the
+    /// beginning is slept through and may end one wake-up late: with such dense events a spinning thread would never
+    /// rest and would keep a core from those that write.
     fn wait(&self, sharp: &mut SharpWait) -> WakeReason {
         let mut slept = false;
         loop {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::clock::{RunClock, Timestamp};
 use crate::mock::truth::{End, Record, TruthLog, Write};
 
-/// The log of one connection, shared by the handler of its requests, the body of its answer and its socket.
+/// Log of one connection. The handler of its requests, the body of its answer and its socket share it.
 ///
 /// HTTP/1.1 answers one request at a time, so that bytes taken by the socket belong to the one open record.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl ConnectionLog {
         }
     }
 
-    /// The whole answer has been handed to the socket, or will be with its next write.
+    /// Notes that the whole answer has been handed to the socket. It may also be handed over with the next write.
     pub(crate) fn finish(&self, end: End) {
         self.note(|record| record.end = Some(end));
     }
@@ -131,7 +131,7 @@ impl ConnectionLog {
     }
 }
 
-/// A client's socket beneath HTTP: it logs when it takes bytes and can end with a reset.
+/// A client's socket beneath HTTP. It logs when it takes bytes and can end with a reset.
 pub(crate) struct LoggedSocket {
     socket: TcpStream,
     log: ConnectionLog,

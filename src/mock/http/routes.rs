@@ -66,7 +66,7 @@ const LARGEST_BODY: usize = 4 << 20;
 /// Largest size of all bodies that are being received, bytes.
 const LARGEST_BODIES: usize = 64 << 20;
 
-/// Reads the whole body, as long as it and all others that are being read are not too large.
+/// Reads the whole body, as long as it is not too large. All others that are being read count with it.
 async fn bounded(State(mock): Shared, request: extract::Request, next: Next) -> Response {
     let (head, mut body) = request.into_parts();
     let (mut read, mut room) = (BytesMut::new(), Room { all: &mock.receiving, taken: 0 });

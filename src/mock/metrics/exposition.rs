@@ -42,7 +42,7 @@ pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
     page
 }
 
-/// The values of the page: the server's by vLLM's names, and those of the jobs that passed through it.
+/// Returns the values of the page. They are the server's by vLLM's names, and those of the jobs that passed through it.
 fn values(Readings { gauges, meters }: &Readings) -> Map<String, Value> {
     let mut values = match serde_json::to_value(gauges) {
         Ok(Value::Object(values)) => values,
@@ -78,8 +78,8 @@ mod tests {
     use super::*;
     use crate::simulator::BLOCK_SIZE;
 
-    /// Every series here is one of a live vLLM 0.32, label by label; buckets of token counts go further
-    /// because they depend on the context length.
+    /// Checks that every series here is one of a live vLLM 0.32. Labels are compared one by one; buckets of token
+    /// counts go further because they depend on the context length.
     #[test]
     fn names_labels_and_buckets_are_vllms() {
         let series = |text: &str| -> BTreeSet<String> {

@@ -11,7 +11,7 @@ use crate::mock::state::Mock;
 use crate::random::RandomStream;
 use crate::simulator::{Job, JobId};
 
-/// The jobs for the engine and the choices of the answer, those of the first prompt first.
+/// Plans the jobs for the engine and the choices of the answer. Those of the first prompt come first.
 pub(crate) fn plan(
     mock: &Mock,
     number: u64,
@@ -70,7 +70,7 @@ pub(crate) fn plan(
     planned.into_iter().unzip()
 }
 
-/// The text of a canned answer or of an answer with a format: it ends by itself, whatever the request asks.
+/// Returns the text of an answer that is canned or has a format. It ends by itself, whatever the request asks.
 fn said(mock: &Mock, request: &Request, prompt: &PromptTokens, faults: &[Fault]) -> Option<Text> {
     let given = mock.options.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
     let said = request.shape.text(faults).or(given)?;

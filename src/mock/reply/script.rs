@@ -32,7 +32,7 @@ pub(crate) enum WriteStep {
 const MULTI: u32 = 4;
 /// Events in a write under [`Fault::Coalesced`].
 const COALESCED: usize = 3;
-/// Time between the two halves of an event under [`Fault::SplitUtf8`]: long enough to make two reads.
+/// Time between the two halves of an event under [`Fault::SplitUtf8`]. It is long enough to make two reads.
 const BETWEEN_HALVES: Duration = Duration::from_millis(2);
 
 /// The rest of one streamed answer.

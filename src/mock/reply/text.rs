@@ -18,7 +18,7 @@ const ACCENTED: [&str; 4] = ["café", "naïve", "東京", "déjà"];
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     words: Arc<[String]>,
-    /// The token in which the visible text ends, and how many of its bytes are visible.
+    /// Token in which the visible text ends, and its visible bytes.
     end: Option<(u32, usize)>,
 }
 
@@ -93,8 +93,8 @@ impl Text {
         request::id(self.word(token))
     }
 
-    /// The text ended before the first of `stops` that is completed by a token after the first `min_tokens`
-    /// and within the first `max_tokens`.
+    /// Returns the text ended before the first of `stops` that is completed. A token after the first `min_tokens` and
+    /// within the first `max_tokens` completes it.
     pub(crate) fn stop_before(&self, stops: &[String], min_tokens: u32, max_tokens: u32) -> Option<Stopped> {
         let longest = stops.iter().map(String::len).max()?;
         // The words repeat: a stop text that is not in one round plus its own length never comes.

@@ -11,7 +11,8 @@ const VOCABULARY: u64 = 128_000;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PromptTokens {
     tokens: Vec<u64>,
-    /// Their words, a line each: of millions of short ones each would take more memory alone than its text does.
+    /// Words of the prompts, a line each. Of millions of short ones each, as a text of its own, would take more memory
+    /// than its words do.
     words: String,
 }
 
@@ -60,8 +61,8 @@ impl PromptTokens {
         self.words.lines()
     }
 
-    /// Its full blocks and those of the answer after it, for the prefix cache: a later turn of a conversation
-    /// repeats both. An adapter shares no prefixes with another.
+    /// Returns its full blocks and those of the answer, for the prefix cache. The answer follows it: a later turn of a
+    /// conversation repeats both. An adapter shares no prefixes with another.
     pub(crate) fn prefix(&self, adapter: Option<usize>, answer: impl Iterator<Item = u64>) -> PrefixHashes {
         let begin = adapter.map_or(OFFSET, |place| step(OFFSET, place as u64 + 1));
         let tokens: Vec<u64> = self.tokens.iter().copied().chain(answer).collect();

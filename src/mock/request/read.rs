@@ -170,8 +170,8 @@ impl ServedModels<'_> {
         }
     }
 
-    /// Most answer tokens: `max_tokens` of the request, else `usual`, else what the context leaves after the
-    /// longest prompt.
+    /// Returns the most answer tokens. They are `max_tokens` of the request, else `usual`, else what the context leaves
+    /// after the longest prompt.
     fn max_tokens(&self, asked: Option<i64>, usual: Option<u32>, longest: u32) -> Result<u32, Refusal> {
         let context = i64::from(self.max_model_len);
         let input = i64::from(longest);

@@ -56,7 +56,7 @@ impl AnswerFormat {
         Self { schema, tool: None }
     }
 
-    /// The text in this format: JSON, or the arguments of the call; `None` where the format is free.
+    /// Returns the text in this format. It is JSON, or the arguments of the call; `None` where the format is free.
     pub(crate) fn text(&self, faults: &[Fault]) -> Option<String> {
         let schema = self.schema.as_ref()?;
         let value = if faults.contains(&Fault::OffSchema) { off_schema_value(schema) } else { instance(schema) };
@@ -179,7 +179,7 @@ fn joined(fields: &Map<String, Value>, parts: &[Value]) -> Value {
 mod tests {
     use super::*;
 
-    /// Seven arrays of a thousand in one another, and ten references of an object to itself.
+    /// Checks seven arrays of a thousand in one another, and self-references. An object refers to itself ten times.
     #[test]
     fn what_a_schema_makes_is_limited() {
         let nested = (0..7).fold(

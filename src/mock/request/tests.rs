@@ -15,7 +15,7 @@ fn read(endpoint: Endpoint, body: &str) -> Result<Request, Refusal> {
     Request::read(endpoint, body.as_bytes(), SERVED)
 }
 
-/// Bodies and answers as a live vLLM 0.32 gave them; the prompt's own tokens are not compared.
+/// Compares bodies and answers with those that a live vLLM 0.32 gave. The prompt's own tokens are not compared.
 #[tokio::test]
 async fn refusals_are_vllms_word_for_word() {
     for name in [

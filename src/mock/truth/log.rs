@@ -16,7 +16,7 @@ use crate::clock::{RunClock, start_thread};
 /// says how many. A file gets all.
 const KEPT: usize = 64 << 20;
 
-/// The log: a header line, then one line per ended request, in order of their ends.
+/// Log of ended requests. It has a header line, then one line per request, in order of their ends.
 #[derive(Debug)]
 pub(crate) struct TruthLog {
     clock: RunClock,

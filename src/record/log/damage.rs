@@ -8,7 +8,7 @@ use crate::units::count;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LogDamage {
-    /// Lines that were written and are not there, or cannot be read, or are not believed.
+    /// Lines that were written and are lost. They are not there, or cannot be read, or are not believed.
     pub lost_lines: u64,
     /// Places in the file at which something is wrong.
     pub faults: u64,
@@ -38,7 +38,7 @@ impl LogDamage {
         (!self.is_none()).then(|| format!("the log is not as it was written: {}", self.in_words()))
     }
 
-    /// The faults, and how many lines are lost: `line 7 was altered; 1 line is lost`.
+    /// Returns the faults in words, and how many lines are lost. An example is `line 7 was altered; 1 line is lost`.
     pub fn in_words(&self) -> String {
         let more = self.faults - self.first.len() as u64;
         let more = if more > 0 { format!(", and {} more", count(more)) } else { String::new() };

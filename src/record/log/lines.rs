@@ -24,7 +24,7 @@ fn created(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).open(path)
 }
 
-/// Creates a file in `folder` that has no name there any more: it is gone when the program is, however it ends.
+/// Creates a file in `folder` that has no name there any more. It is gone when the program is, however it ends.
 pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     let path = |number: u32| folder.join(format!(".{}-{number}.tmp", std::process::id()));
     let is_taken =

@@ -12,7 +12,7 @@ use super::lines::unnamed;
 use crate::record::request::packed::PackedRecords;
 use crate::record::request::record::RequestRecord;
 
-/// Memory for the records of all logs that are in use, bytes: 2.4 million of 30 tokens fit.
+/// Memory for the records of all logs that are in use, bytes. 2.4 million of 30 tokens fit.
 pub(super) const ROOM: u64 = 1 << 30;
 
 /// How much of it is taken.
@@ -22,8 +22,8 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 const LONGEST: usize = if cfg!(test) { 3 } else { 1_024 };
 /// Bytes from which on a page is full.
 const WIDEST: usize = 1 << 20;
-/// Pages that stay in memory, about 100 MB: what is near one another in the schedule, or in sessions of the
-/// same time, ends near one another.
+/// Pages that stay in memory, about 100 MB. What is near one another in the schedule, or in sessions of the same time,
+/// ends near one another.
 const CACHED: usize = 256;
 /// Bytes of a full disk that are given back. They are room for the files of the run's figures.
 const GIVEN_BACK: u64 = 16 << 20;
@@ -93,7 +93,7 @@ struct PageFile {
 }
 
 impl PageFile {
-    /// Writes `bytes`, and says where they are; nowhere, if the disk has no room for them.
+    /// Writes `bytes` and returns where they are. It is nowhere, if the disk has no room for them.
     fn append(&mut self, bytes: &[u8]) -> Option<Range<u64>> {
         let begin = self.length;
         let end = begin + bytes.len() as u64;
@@ -122,7 +122,7 @@ struct Cache(Mutex<Cached>);
 struct Cached {
     /// How often a page was asked for.
     turn: u64,
-    /// The pages by their numbers, each with the turn in which it was asked for last.
+    /// Pages by their numbers, each with the turn of its last request.
     pages: HashMap<usize, (u64, Arc<[RequestRecord]>)>,
 }
 
@@ -150,7 +150,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pages {
-    /// No page yet, of a log in `folder`: its disk has room for the log, which is several times as large.
+    /// Makes pages for a log in `folder`, with none yet. Its disk has room for the log, which is several times as
+    /// large.
     pub(super) fn beside(folder: &Path) -> Self {
         let file = unnamed(folder).or_else(|_| unnamed(&std::env::temp_dir()));
         let file = file.inspect_err(|error| {
@@ -212,7 +213,7 @@ impl Pages {
         }
     }
 
-    /// The number of the page that has the record at `place`, and the place of that page's first.
+    /// Returns the number of the page that has the record at `place`. It also returns the place of that page's first.
     fn page_of(&self, place: usize) -> (usize, usize) {
         if place >= self.in_full {
             return (self.full.len(), self.in_full);

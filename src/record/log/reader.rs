@@ -83,12 +83,13 @@ struct LogReader {
     number: u64,
     /// Lines since then that were not.
     unread: u64,
-    /// The checksum from which those of its lines go on: what the header has, and what it should have.
+    /// Checksum from which those of its lines go on. It is what the header has, and what it should have.
     run: [u32; 2],
     dispatched: BTreeMap<u64, UnendedRequest>,
     /// Places of the records whose answers are to be counted, by their indices.
     uncounted: HashMap<u64, usize>,
-    /// Whether an answer has a finish reason, and the places of those that ended without one.
+    /// Whether an answer has a finish reason, and which answers have none. Those are the places of answers that ended
+    /// without one.
     reasons: (bool, Vec<u32>),
 }
 

@@ -18,7 +18,7 @@ pub struct Records {
     held: Vec<RequestRecord>,
     /// Records that are not held.
     rest: Option<Pages>,
-    /// All of them, once somebody has asked for a list of those that are not held.
+    /// List of all records, once somebody has asked for one. It is made where some of them are not held.
     whole: OnceLock<Vec<RequestRecord>>,
     /// The room that held records take; absent where they were never in a log.
     room: Option<Arc<Room>>,
@@ -73,7 +73,7 @@ impl Records {
         }
     }
 
-    /// Records of all logs, in order of their ends, each with its clock put later by so much.
+    /// Joins the records of all logs, in order of their ends. Each has its clock put later by so much.
     pub(super) fn join(parts: &[(Self, Duration)]) -> Self {
         let keys = parts.iter().enumerate().flat_map(|(part, (records, late))| {
             let key =

@@ -27,8 +27,8 @@ pub struct RunLog {
     pub checks: Vec<CheckRecord>,
     /// Samples of metrics pages and of this process during the run.
     pub telemetry: Telemetry,
-    /// Requests that were dispatched and left no record, in order of their indices: those in flight when the
-    /// run was cut off, and those whose records are lost.
+    /// Requests that were dispatched and left no record, in order of their indices. They were in flight when the run
+    /// was cut off, or their records are lost.
     pub unended: Vec<UnendedRequest>,
     /// How the run ended; absent when it was cut off.
     pub footer: Option<RunFooter>,
@@ -70,7 +70,7 @@ pub enum RunLogError {
         /// The fault of the header.
         message: String,
     },
-    /// A line that is to be written says what no run can have, and is not written.
+    /// A line that is to be written says what no run can have. It is not written.
     #[error("{path}: what no run can have is not stored: {message}")]
     Impossible {
         /// The file.

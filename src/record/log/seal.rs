@@ -49,8 +49,8 @@ pub(super) enum Seal {
     Whole(u64),
 }
 
-/// Takes the end of `line` off and says what it was, whichever of `runs` its checksum goes on from; besides,
-/// the checksum that it has and the one that it should have.
+/// Takes the end of `line` off and says what it was. The line's checksum may go on from any of `runs`. It also returns
+/// the checksum that the line has and the one that it should have.
 pub(super) fn unseal(line: &mut Vec<u8>, runs: &[u32]) -> (Seal, [u32; 2]) {
     line.truncate(line.trim_ascii_end().len());
     let sealed = || {

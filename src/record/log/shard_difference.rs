@@ -82,7 +82,7 @@ pub(crate) fn difference(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference
     })
 }
 
-/// The salt, where prompts share prefixes: with other texts the shards shared none with one another.
+/// Returns the salt, where prompts share prefixes. With other texts the shards shared none with one another.
 fn salt(of: &RunHeader) -> Value {
     let shared = of.workload.classes.iter().any(|class| class.shared_prefix.is_some());
     shared.then_some(of.prompts.salt).into()

@@ -46,7 +46,7 @@ impl SessionChecker {
     }
 }
 
-/// The record must be a turn of the workload's sessions, with the index of its place.
+/// Checks that the record is a turn of the workload's sessions. It must have the index of its place.
 pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let Some(turn) = record.turn() else { return Ok(()) };
     let Turn { session, number, of, begun, history_tokens } = turn;

@@ -25,7 +25,7 @@ pub struct Attempt {
     pub ended: Timestamp,
     /// How it ended.
     pub end: AttemptEnd,
-    /// Answer tokens that came and were thrown away, because it failed and the request was sent again.
+    /// Answer tokens that came and were thrown away. It failed, and the request was sent again.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub discarded_tokens: u32,
 }
@@ -50,12 +50,12 @@ pub enum AttemptEnd {
     Answered,
     /// The attempt failed.
     Failed(FailureKind),
-    /// The client stopped waiting for it, because another attempt gave a token first or the run ended.
+    /// The client stopped waiting for it. Another attempt gave a token first, or the run ended.
     Cancelled,
 }
 
 impl FailureKind {
-    /// Returns the name by which a client retries it, if a client may retry its kind.
+    /// Returns the cause by which a client retries it, if a client may.
     pub const fn retry_cause(self) -> Option<RetryCause> {
         match self {
             Self::HttpStatus(status) => Some(RetryCause::Status(status)),
@@ -74,7 +74,7 @@ impl FailureKind {
 }
 
 impl Attempt {
-    /// Whether the server may have worked on it: it came there, and was not refused at the door.
+    /// Returns whether the server may have worked on it. It came there, and was not refused at the door.
     pub const fn may_have_cost(&self) -> bool {
         let refused = matches!(self.end, AttemptEnd::Failed(FailureKind::HttpStatus(400..=499 | 503)));
         self.sent.is_some() && !refused

@@ -6,13 +6,13 @@ use super::record::RequestRecord;
 use crate::clock::Timestamp;
 
 impl RequestRecord {
-    /// All of its attempts in order of their beginning, where it was sent more than once, or failed and could
-    /// not be sent again before the run ended; else none, for the record itself says all of the only attempt.
+    /// Returns all of its attempts in order of their beginning. It has them where it was sent more than once, or failed
+    /// and could not be sent again before the run ended; else none, for the record itself says all of the only attempt.
     pub fn attempts(&self) -> &[Attempt] {
         self.attempts.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Keeps its attempts where they say more than the record does: `attempts` are all of them, in order.
+    /// Keeps its attempts where they say more than the record does. `attempts` are all of them, in order.
     pub fn set_attempts(&mut self, attempts: Vec<Attempt>) {
         let says_more = match (attempts.as_slice(), &self.outcome) {
             ([] | [Attempt { end: AttemptEnd::Answered | AttemptEnd::Cancelled, .. }], _) => false,
@@ -38,12 +38,12 @@ impl RequestRecord {
         self.attempts().first().map_or(self.sent, |first| first.sent.or(Some(first.begun)))
     }
 
-    /// When the attempt was sent whose answer is the record's: the server had the request from then on.
+    /// Returns when the attempt was sent whose answer is the record's. The server had the request from then on.
     pub fn own_sent(&self) -> Option<Timestamp> {
         self.own_place().map_or(self.sent, |place| self.attempts()[place].sent)
     }
 
-    /// The place of the attempt whose end is the record's: that which answered, else the last to end.
+    /// Returns the place of the attempt whose end is the record's. It is the one that answered, else the last to end.
     fn own_place(&self) -> Option<usize> {
         let attempts = self.attempts();
         let answered = attempts.iter().position(|attempt| attempt.end == AttemptEnd::Answered);

@@ -6,7 +6,7 @@ use super::outcome::Failure;
 use super::usage::Usage;
 use crate::clock::Timestamp;
 
-/// The result of a golden prompt, which is no request of the plan and counts in none of its figures.
+/// Result of a golden prompt. It is no request of the plan and counts in none of its figures.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -27,7 +27,7 @@ pub struct ChunkGap {
     pub since_token: Duration,
 }
 
-/// Stamps of chunks that may be late: the kernel stamps a read of several packets with the time of the last, and a
+/// Stamps of chunks that may be late. The kernel stamps a read of several packets with the time of the last, and a
 /// client that is starved of CPU reads many at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +41,7 @@ pub struct LateStamps {
 }
 
 impl LateStamps {
-    /// Adds that of the latest of so many `chunks`, which may have come so much earlier.
+    /// Adds the stamp of the latest of so many `chunks`. It may have come so much earlier.
     pub fn add(&mut self, chunks: usize, late_by: Duration) {
         let late_ns = late_by.as_nanos() as u64;
         self.count += 1;
@@ -127,7 +127,7 @@ impl ChunkTrain {
         })
     }
 
-    /// The chunks, each with the silence before it in its choice; the first of a choice has none.
+    /// Returns the chunks, each with the silence before it in its choice. The first of a choice has none.
     pub fn gaps(&self) -> impl Iterator<Item = (TokenChunk, Option<ChunkGap>)> + '_ {
         let (mut first, mut others) = (None, BTreeMap::new());
         self.iter().map(move |chunk| {
@@ -211,7 +211,7 @@ impl FromIterator<TokenChunk> for ChunkTrain {
     }
 }
 
-/// The form in files: gaps in nanoseconds, the first from the run's zero; `tokens` is omitted when every chunk has
+/// The form in files. Gaps are in nanoseconds, the first from the run's zero; `tokens` is omitted when every chunk has
 /// one, `choices` when all are of the first.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,11 +12,11 @@ use crate::workload::ShapeFault;
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// The answer is complete: it ended as well as this server's answers do, and nothing says that it failed.
+    /// The answer is complete. It ended as well as this server's answers do, and nothing says that it failed.
     Completed,
     /// The request failed.
     Failed(Box<Failure>),
-    /// The client left before the answer was complete, as a share of clients does: no success and no failure.
+    /// The client left before the answer was complete. A share of clients does so: no success and no failure.
     Cancelled,
     /// The request was still running when the run stopped waiting; its true duration is unknown.
     #[default]
@@ -24,8 +24,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the client stopped waiting, by leaving, at the run's end or at one of its own time limits: the true
-    /// duration is unknown, and at least as long as the wait.
+    /// Returns whether the client stopped waiting. It left, or stopped at the run's end or at one of its own time
+    /// limits: the true duration is unknown, and at least as long as the wait.
     pub const fn is_cut_off(&self) -> bool {
         match self {
             Self::Completed => false,

@@ -39,7 +39,7 @@ pub struct RequestRecord {
     pub tags: Option<u16>,
     /// Its place in a session; absent if it stands alone.
     pub turn: Option<Box<Turn>>,
-    /// The ends of others that released it; absent where its planned moment did, or, for a later turn, the end of
+    /// Ends of others that released it. They are absent where its planned moment did, or, for a later turn, the end of
     /// the turn before it.
     pub release: Option<Box<Release>>,
     /// Its server: the place in [`RunHeader::engines`](crate::record::RunHeader::engines).
@@ -98,7 +98,7 @@ pub struct RequestRecord {
     /// Tokens whose text never came, as of hidden reasoning: no time between chunks is theirs.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub hidden_tokens: u32,
-    /// Chunks that arrived in the same read, and so have the same stamp, as the one before.
+    /// Chunks that arrived in the same read as the one before. They so have the same stamp.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub merged_reads: u32,
     /// Chunks of it whose stamps may be late.
@@ -111,7 +111,7 @@ pub struct RequestRecord {
     pub opened_connection: bool,
     /// Whether the server had closed a connection that it could have used; absent where not.
     pub lost_connection: Option<LostConnection>,
-    /// Whether the answer is in the format that its class requires; absent where it requires none.
+    /// Whether the answer is in the format that its class requires. It is absent where the class requires none.
     pub validity: Option<Validity>,
     /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`].
     /// Latency counts from the scheduled moment and `sent` is that of the first attempt that had a
@@ -121,7 +121,7 @@ pub struct RequestRecord {
     pub attempts: Option<Box<Vec<Attempt>>>,
 }
 
-/// When the server closed a connection that a request could have used, so that it opened another.
+/// Moment at which the server closed a connection that a request could have used. The request then opened another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostConnection {
@@ -132,7 +132,7 @@ pub enum LostConnection {
     AsSent,
 }
 
-/// A request that was dispatched and had not ended when this was written: the run may be cut off before it ends.
+/// A request that was dispatched and had not ended when this was written. The run may be cut off before it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnendedRequest {
@@ -152,7 +152,7 @@ impl UnendedRequest {
     }
 }
 
-/// The token count of an answer, counted by a tokenizer after the run: a log line after the answer's record.
+/// The token count of an answer, counted by a tokenizer after the run. It is a log line after the answer's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountedAnswer {
@@ -178,13 +178,13 @@ impl RequestRecord {
         self.late_stamps.as_deref().copied().unwrap_or_default()
     }
 
-    /// Whether the tokens of a complete answer were never counted, so that its chunks stand for them.
+    /// Returns whether the tokens of a complete answer were never counted. Its chunks then stand for them.
     pub fn is_uncounted(&self) -> bool {
         self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
     }
 
-    /// How long it lay in this program after its dispatch: until it was sent, from the slot on where it waited for one.
-    /// None of it where it was not sent, or had to open a connection, which takes the server too.
+    /// Returns how long it lay in this program after its dispatch. That is until it was sent, from the slot on where it
+    /// waited for one. None of it where it was not sent, or had to open a connection, which takes the server too.
     pub fn handed_over_in(&self) -> Duration {
         let ready = self.admitted.unwrap_or(self.dispatched);
         // Later attempts have waited.
@@ -192,7 +192,7 @@ impl RequestRecord {
         sent.filter(|_| !self.opened_connection).map_or(Duration::ZERO, |sent| sent.since(ready))
     }
 
-    /// How long it lay in this program after its scheduled moment; a wait for a slot is no part of it.
+    /// Returns how long it lay in this program after its scheduled moment. A wait for a slot is no part of it.
     pub fn held_in_client(&self) -> Duration {
         self.dispatched.since(self.scheduled) + self.handed_over_in()
     }
@@ -217,7 +217,7 @@ impl RequestRecord {
         self.output_tokens.saturating_sub(self.hidden_tokens.into())
     }
 
-    /// (last chunk − first chunk) / (tokens whose text came − `counted`), ms; with several choices both are
+    /// Returns (last chunk − first chunk) / (tokens whose text came − `counted`), ms. With several choices both are
     /// sums over them.
     ///
     /// `None` where no token is left to divide by, and where all came in one piece, which shows no pace.
@@ -271,7 +271,7 @@ impl RequestRecord {
         self.merged_reads = self.merged_reads.saturating_sub(u32::from(at == self.chunks.last_at()));
     }
 
-    /// Whether its answer is complete, though it ended without a reason before its length was reached.
+    /// Returns whether its complete answer ended early without a reason. Its length was not reached.
     pub(crate) fn lacks_reason(&self) -> bool {
         self.outcome == Outcome::Completed
             && self.finish_reason.is_none()
@@ -285,7 +285,7 @@ impl RequestRecord {
         self.hidden_tokens = 0;
     }
 
-    /// Changes it by what is known only after it: its tokens by a tokenizer, else that other answers have
+    /// Changes it by what is known only after it. That is its tokens by a tokenizer, else that other answers have
     /// finish reasons.
     pub(crate) fn amend(&mut self, counted: Option<u64>) {
         if let Some(tokens) = counted {
@@ -311,7 +311,7 @@ pub enum WorkKind {
     None,
 }
 
-/// The prefix of a prompt that other requests of the same class and run share, as under one system prompt.
+/// The prefix of a prompt that other requests share. They are of the same class and run, as under one system prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedPrefix {

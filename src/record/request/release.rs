@@ -50,7 +50,7 @@ impl Release {
         Self::After { of: Join::One(index), delay_ns }
     }
 
-    /// The moment of a request whose release is an end `at` this moment, or its planned moment.
+    /// Returns the moment of a request with this release. It is an end `at` this moment, or the planned moment.
     pub fn moment(&self, at: Timestamp) -> Timestamp {
         match self {
             Self::At(moment) => *moment,

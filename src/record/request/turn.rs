@@ -4,7 +4,8 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a request in a session: a sequence of requests, each a think time after the end of the one before.
+/// The place of a request in a session. A session is a sequence of requests, each a think time after the end of the one
+/// before.
 ///
 /// A session is a conversation with its own arrival, or a closed-loop user, who continues until the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub struct Turn {
     /// Number of turns of its conversation; absent for a closed-loop request outside a conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
-    /// The `number` of the first turn of its conversation: 0, except for the later conversations of a closed-loop
+    /// The `number` of the first turn of its conversation. It is 0, except for the later conversations of a closed-loop
     /// user.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub begun: u32,

@@ -40,7 +40,7 @@ impl Usage {
         self.reasoning_tokens.filter(|&tokens| tokens <= self.completion_tokens)
     }
 
-    /// The counts, with those of an `earlier` usage of the same answer where they have none.
+    /// Returns the counts, with those of an `earlier` usage where they have none. Both are of the same answer.
     #[must_use]
     pub fn or(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
@@ -52,7 +52,7 @@ impl Usage {
         }
     }
 
-    /// Largest token count that a log holds, 68 thousand million: sums over the records of a run stay below overflow.
+    /// Largest token count that a log holds, 68 thousand million. Sums over the records of a run stay below overflow.
     pub const MOST: u64 = 1 << 36;
 
     /// The first count over [`Usage::MOST`], with its name: a log does not hold it.

@@ -12,14 +12,16 @@ pub struct UsageBounds {
 }
 
 impl UsageBounds {
-    /// Tokens of a prompt beside the request's own bytes: a chat template, a system prompt that a gateway adds, images.
+    /// Tokens of a prompt beside the request's own bytes. They are a chat template, a system prompt that a gateway
+    /// adds, images.
     const ADDED: u64 = 1 << 16;
-    /// Tokens of a choice beside its text and the length requested: those that open and close it, tags of tools.
+    /// Tokens of a choice beside its text and the length requested. They are those that open and close it, and tags of
+    /// tools.
     const CLOSING: u64 = 64;
-    /// Most tokens of reasoning beside the length requested, where a provider does not count them in it.
+    /// Most tokens of reasoning beside the length requested. They are for a provider that does not count them in it.
     const REASONING: u64 = 1 << 20;
 
-    /// The bounds of a request with a body of so many bytes, for so many tokens.
+    /// Returns the bounds of a request with a body of so many bytes. So many tokens are requested.
     ///
     /// A token has at least one byte of text: of the prompt, which is in the body, or of the answer, however many of
     /// them one chunk carries. An answer's tokens without text (markup) obey the length requested, but for
@@ -28,7 +30,7 @@ impl UsageBounds {
         Self { prompt: body_bytes.saturating_add(Self::ADDED), without_text: requested.saturating_add(Self::CLOSING) }
     }
 
-    /// Whether an answer with so many bytes of text in so many choices can have these counts.
+    /// Returns whether an answer can have these counts. It has so many bytes of text in so many choices.
     pub fn allow(self, usage: &Usage, text_bytes: u64, choices: u32) -> bool {
         let without_text = self.without_text.saturating_mul(u64::from(choices.max(1)));
         let answer = text_bytes.saturating_add(without_text).min(Usage::MOST);
@@ -41,8 +43,8 @@ impl UsageBounds {
 }
 
 impl UsageBounds {
-    /// Whether a count is above the length requested and nothing that came is: as many chunks as tokens were
-    /// requested, or a text in one piece that is too short.
+    /// Returns whether a count is above the length requested and nothing that came is. There came as many chunks as
+    /// tokens were requested, or a text in one piece that is too short.
     pub fn are_exceeded_unseen(self, usage: &Usage, shown: ShownText, choices: u32) -> bool {
         let requested =
             (self.without_text - Self::CLOSING.min(self.without_text)).saturating_mul(u64::from(choices.max(1)));
@@ -73,13 +75,14 @@ impl ShownText {
     /// Tokens without text that any answer may have: those that open and close it, tags.
     const MARKUP: u64 = 16;
 
-    /// Whether so many `tokens` can be all of them: no read with text brings less than one, and a chunk that
-    /// a server sends twice comes with itself.
+    /// Returns whether so many `tokens` can be all of them. No read with text brings less than one, and a chunk that a
+    /// server sends twice comes with itself.
     pub fn is_counted_by(&self, tokens: u64) -> bool {
         tokens >= self.chunks - self.merged && tokens.saturating_mul(2) >= self.chunks
     }
 
-    /// The counts of these, without one of the answer's tokens that is too small for it.
+    /// Returns the counts of `usage` that are believed. One of the answer's tokens that is too small for it is left
+    /// out.
     #[must_use]
     pub fn believed(&self, usage: Usage) -> Usage {
         let counts = self.is_counted_by(usage.completion_tokens);

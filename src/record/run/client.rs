@@ -28,20 +28,21 @@ pub enum StampSource {
 pub struct ClientFacts {
     /// CPU time, user and system, of the whole process.
     pub cpu_ns: u64,
-    /// CPU time of the thread that writes requests and reads answers, which has one core at most.
+    /// CPU time of the thread that writes requests and reads answers. It has one core at most.
     pub loop_cpu_ns: u64,
     /// Event-loop delay: how late that thread handled a due timer.
     pub loop_delay: Option<Delays>,
-    /// How long bytes waited in the kernel before they were read, where the kernel stamps them.
+    /// Time that bytes waited in the kernel before they were read. It is there where the kernel stamps them.
     pub read_delay: Option<Delays>,
     /// Host stalls, in order.
     #[serde(default, alias = "pauses", skip_serializing_if = "Vec::is_empty")]
     pub host_stalls: Vec<HostStall>,
-    /// How long this machine was suspended, which its monotonic clock does not count; absent where it was not.
+    /// Time for which this machine was suspended. Its monotonic clock does not count it; absent where it was not
+    /// suspended.
     pub slept_ns: Option<u64>,
     /// Peak memory of the process, bytes, where the system reports it.
     pub peak_memory_bytes: Option<u64>,
-    /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
+    /// Whether the measuring threads lost their real-time priority. One of them ran on and on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority_lost: bool,
 }
@@ -61,7 +62,8 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Largest mean that these percentiles allow, nanoseconds: each half of the samples is as long as its longest.
+    /// Returns the largest mean that these percentiles allow, nanoseconds. Each half of the samples is as long as its
+    /// longest.
     pub fn largest_mean_ns(&self) -> f64 {
         0.5 * self.p50_ns as f64 + 0.49 * self.p99_ns as f64 + 0.01 * self.max_ns as f64
     }
@@ -77,7 +79,7 @@ pub struct HostStall {
     pub from: Timestamp,
     /// Its longest possible duration.
     pub length_ns: u64,
-    /// The longest of several stalls that followed at once and are one here; absent where it is one.
+    /// Longest of several stalls that followed at once and are one here. It is absent where it is one.
     pub longest_step_ns: Option<u64>,
     /// The shard whose machine stalled, in a merged run; it affected only that shard's requests. Absent in a run of
     /// one generator.
@@ -123,7 +125,8 @@ pub struct ServerCounters {
 pub struct Calibration {
     /// Duration of the calibration.
     pub took_ns: u64,
-    /// The client's stamp of an event − the moment the server began to write it, without its sign.
+    /// Difference between the client's stamp of an event and its beginning at the server. It is the stamp − the moment
+    /// the server began to write the event, without its sign.
     pub stamp_delay: Delays,
     /// Dispatch − scheduled moment.
     pub pacer_delay: Delays,

@@ -50,7 +50,7 @@ impl DeploymentFacts {
         *self == Self::default()
     }
 
-    /// Returns the cost of an hour of all accelerators, where their price and their number are given.
+    /// Returns the cost of an hour of all accelerators. It is there where their price and their number are given.
     pub fn cost_per_hour(&self) -> Option<f64> {
         Some(self.gpu_hour? * f64::from(self.gpus.filter(|&gpus| gpus > 0)?))
     }
@@ -88,8 +88,8 @@ impl RequestParameters {
 }
 
 impl fmt::Display for RequestParameters {
-    /// `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`: parameters left to the server are omitted, except the
-    /// temperature.
+    /// Writes the parameters, such as `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`. Those left to the server
+    /// are omitted, except the temperature.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, extra_body_sha256 } = self;
         let of_server = || "the server's temperature".to_owned();
@@ -112,7 +112,7 @@ impl EngineFacts {
         self.engine.parse().ok()
     }
 
-    /// Whether the server listens on this machine, by its address: then no network lies before it.
+    /// Returns whether the server listens on this machine, by its address. Then no network lies before it.
     pub fn is_on_this_machine(&self) -> bool {
         let address = self.url.split_once("://").map_or(self.url.as_str(), |(_, address)| address);
         let server = address.split('/').next().unwrap_or_default();
@@ -143,16 +143,16 @@ pub struct EngineFacts {
     pub model: String,
     /// Other parameters of every request; absent in virtual time and in older logs.
     pub parameters: Option<RequestParameters>,
-    /// The fields by which requests ask for a length, where the dialect's own do not work on this server.
+    /// Fields by which requests ask for a length. They are there where the dialect's own do not work on this server.
     pub length_fields: Option<String>,
     /// Version that the server reports, if any.
     pub server_version: Option<String>,
     /// Longest prompt plus answer of the model, if reported.
     pub max_model_len: Option<u64>,
-    /// Tokens of a block of its prefix cache, which stores whole blocks only; absent if unknown.
+    /// Tokens of a block of its prefix cache, which stores whole blocks only. Absent if unknown.
     pub cache_block_tokens: Option<u32>,
-    /// The prefix of every request's `X-Request-Id`, for the server's logs: its index in 12 hexadecimal digits
-    /// follows.
+    /// The prefix of every request's `X-Request-Id`, for the server's logs. The request's index in 12 hexadecimal
+    /// digits follows.
     pub request_id_prefix: String,
     /// The server's settings as it reports them, under its own names, without secrets.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -162,7 +162,7 @@ pub struct EngineFacts {
     pub modelled: Map<String, Value>,
 }
 
-/// The servers of a run: before schema 8 of the run log there is one, which stands alone.
+/// Reads the servers of a run. Before schema 8 of the run log there is one, which stands alone.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EngineFacts>, D::Error> {
     deserializer.deserialize_any(OneOrMore)
 }
@@ -186,7 +186,7 @@ impl<'de> Visitor<'de> for OneOrMore {
     }
 }
 
-/// The settings of a simulated server: before schema 5 of the run log, its slots are called `places`.
+/// Reads the settings of a simulated server. Before schema 5 of the run log, its slots are called `places`.
 fn modelled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     let renamed = |(name, value)| (if name == "places" { "slots".to_owned() } else { name }, value);
     Ok(Map::deserialize(deserializer)?.into_iter().map(renamed).collect())

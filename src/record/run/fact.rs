@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// A fact about a server, or about what it was asked, that its figures cannot be understood without.
+/// A fact about a server without which its figures cannot be understood. It may also be about what the server was
+/// asked.
 #[derive(
     Clone,
     Copy,
@@ -97,7 +98,7 @@ impl Fact {
         }
     }
 
-    /// Whether the user can state it: sampling settings are what is sent, and need no statement.
+    /// Returns whether the user can state it. Sampling settings are what is sent, and need no statement.
     pub const fn is_stated(self) -> bool {
         !matches!(self, Self::SamplingSettings)
     }

@@ -37,8 +37,8 @@ pub struct RunHeader {
     pub prompts: PromptFacts,
     /// Preparation of the server's prefix cache; absent: none.
     pub cache: Option<CachePreparation>,
-    /// Requests that warmed the server before the run, or before the first of its runs, and are in no log;
-    /// absent: none.
+    /// Requests that warmed the server before the run, and are in no log. They were sent before the first of its runs
+    /// where it has several; absent: none.
     pub warming_requests: Option<u64>,
     /// The servers, in the order of [`RequestRecord::target`](crate::record::RequestRecord::target); one, until
     /// requests are routed.
@@ -62,8 +62,8 @@ pub struct RunHeader {
     pub stamps: StampSource,
     /// The shard of the plan that was run; absent for the whole plan.
     pub shard: Option<Shard>,
-    /// Delays of the shards of a merged run: how much later than the first each shard began, nanoseconds, in the order
-    /// of their numbers.
+    /// Delays of the shards of a merged run, in the order of their numbers. Each is how much later than the first the
+    /// shard began, nanoseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shard_delays_ns: Vec<u64>,
     /// Calibration of the client machine before the run, if any.
@@ -82,8 +82,8 @@ impl RunHeader {
         self.engines.first().unwrap_or_else(|| unreachable!("a header without a server is not read"))
     }
 
-    /// The checksum from which those of its lines go on, where its own is `sum`: from schema 7 on, so that no
-    /// line of another run passes.
+    /// Returns the checksum from which those of its lines go on. Its own is `sum`, which counts from schema 7 on, so
+    /// that no line of another run passes.
     pub(in crate::record) const fn run_of_lines(&self, sum: u32) -> u32 {
         if self.schema >= 7 { sum } else { 0 }
     }
@@ -94,7 +94,7 @@ impl RunHeader {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
-    /// Its number, from 1; after the last requested one where it replaces a run that was spoiled.
+    /// Number of the run, from 1. It follows the last requested one where the run replaces one that was spoiled.
     pub number: u64,
     /// Requested number of runs.
     pub of: u64,
@@ -111,10 +111,11 @@ impl Repeat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFacts {
-    /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority, and prefix, tenant and
-    /// model if any), hexadecimal.
+    /// SHA-256 over every planned request up to the horizon, hexadecimal. It covers moment, class, lengths, priority,
+    /// and prefix, tenant and model if any.
     pub hash: String,
-    /// Planned requests before the window; of sessions only the first, since answers decide when the others follow.
+    /// Planned requests before the window. Of sessions only the first count, since answers decide when the others
+    /// follow.
     pub warmup_requests: u64,
     /// Planned requests in the window; of sessions only the first.
     pub measured_requests: u64,
@@ -127,7 +128,7 @@ pub struct PlanFacts {
 }
 
 impl PlanFacts {
-    /// The end of a window that the server decides: the users of a closed loop send so many requests. No run is longer.
+    /// End of a window that the server decides. The users of a closed loop send so many requests. No run is longer.
     pub const OPEN_END: Timestamp = Timestamp::from_nanos(31 * 86_400 * 1_000_000_000);
 
     /// Whether nothing but the server says when the window ends.
@@ -142,10 +143,10 @@ impl PlanFacts {
 pub struct PromptFacts {
     /// The method that counted their tokens.
     pub method: PromptMethod,
-    /// Changes every prompt from run to run, so that no prefix cache is warm by accident.
+    /// Salt that changes every prompt from run to run. No prefix cache is then warm by accident.
     pub salt: u64,
-    /// Tokens that the server adds to a text, by its chat template and special tokens, measured with a first, short
-    /// prompt; absent where this was impossible.
+    /// Tokens that the server adds to a text. They are of its chat template and special tokens, measured with a first,
+    /// short prompt; absent where this was impossible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_tokens: Option<u64>,
 }
@@ -156,7 +157,7 @@ pub struct PromptFacts {
 pub struct CachePreparation {
     /// Whether it was cleared.
     pub emptied: bool,
-    /// Prefixes sent then, once per model: the most popular of every class, as many as it requests.
+    /// Prefixes sent then, once per model. They are the most popular of every class, as many as it requests.
     pub warmed_prefixes: u64,
 }
 
@@ -174,7 +175,7 @@ pub enum PromptMethod {
     Server,
     /// Words that are one token in common vocabularies: an estimate.
     WordList,
-    /// Prompts come from a dataset or are token ids; the token counts of a dataset's texts are estimated.
+    /// Prompts come from a dataset or are token ids. The token counts of a dataset's texts are estimated.
     AsGiven,
     /// No texts: the simulator uses lengths only.
     LengthsOnly,
@@ -219,7 +220,8 @@ impl ClientLimits {
         })
     }
 
-    /// The caps on requests in flight: `64 requests`, `chat 16, batch 4`; `None` where there is none.
+    /// Returns the caps on requests in flight, or `None` where there is none. Examples are `64 requests` and
+    /// `chat 16, batch 4`.
     pub(crate) fn caps_in_words(&self) -> Option<String> {
         let total = self.max_concurrency.map(|cap| counted(cap, "request"));
         let classes = self.class_concurrency.iter().map(|(class, cap)| format!("{class} {}", count(*cap)));
@@ -266,7 +268,7 @@ pub struct HostFacts {
     pub cpu: Option<String>,
     /// Logical processors.
     pub cores: u64,
-    /// Priority of the threads that pace, send and read, such as `fifo 5`, `nice -20` or `normal`; absent in
+    /// Priority of the threads that pace, send and read. It is such as `fifo 5`, `nice -20` or `normal`; absent in
     /// older logs.
     pub priority: Option<String>,
 }
@@ -276,8 +278,8 @@ pub struct HostFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFooter {
-    /// All requests scheduled before this moment were dispatched, and none after it: the end of the plan, the moment of
-    /// an interrupt, or just after the last request of a closed loop that has so many.
+    /// Moment before which all scheduled requests were dispatched, and none after it. It is the end of the plan, the
+    /// moment of an interrupt, or just after the last request of a closed loop that has so many.
     #[serde(rename = "released_until_ns")]
     pub released_until: Timestamp,
     /// When the run stopped waiting.
@@ -287,7 +289,7 @@ pub struct RunFooter {
     pub ending: RunEnding,
     /// The breaker that ended it; absent where none did.
     pub breaker: Option<BreakerTrip>,
-    /// Time from dispatch to end, summed over the requests in the window, nanoseconds: counted during the run,
+    /// Time from dispatch to end, summed over the window's requests, nanoseconds. It is counted during the run,
     /// independent of the records. Absent in virtual time and in older logs.
     pub present_ns: Option<u64>,
     /// Counts of sessions; absent where every request stood alone.

@@ -1,6 +1,6 @@
 //! The kinds of parts that figures of a run can be of.
 
-/// Kind of a part of a run: what tells its requests apart, or its golden prompts.
+/// Kind of a part of a run. It is what tells its requests apart, or its golden prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -14,7 +14,7 @@ pub(crate) const NVML: &str = "nvml";
 /// Less memory in use than this holds no model: such a device serves nothing.
 const MODEL_BYTES: f64 = 1_073_741_824.0;
 
-/// A device as a management library reports it, without what it or its driver does not say.
+/// Device as a management library reports it. What it or its driver does not say is missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LocalDevice {
     /// Its number on this machine.

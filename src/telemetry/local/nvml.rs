@@ -13,10 +13,10 @@ use nvml_wrapper::{Device, Nvml};
 use super::{DeviceLibrary, LocalDevice, reading};
 use crate::record::Gauge;
 
-/// The library is one for the process, as its driver is: whoever loads it first keeps it.
+/// Library of the process, one as its driver is. Whoever loads it first keeps it.
 static LIBRARY: OnceLock<Nvml> = OnceLock::new();
 
-/// The library with the last sample of each device's activity, which is measured between two of them.
+/// Library with the last sample of each device's activity. The activity is measured between two samples.
 pub(super) struct Nvidia {
     library: &'static Nvml,
     samples: Mutex<BTreeMap<u32, GpmSample<'static>>>,
@@ -65,7 +65,8 @@ impl Nvidia {
         LocalDevice { number, name, uuid, reading: reading(values, reasons, energy) }
     }
 
-    /// Percents of the cycles since the reading before in which memory, tensor cores and multiprocessors worked.
+    /// Returns percents of the cycles in which memory, tensor cores and multiprocessors worked. The cycles are those
+    /// since the reading before.
     ///
     /// `None` at the first reading, and of devices before Hopper.
     fn activity(&self, number: u32, device: &Device<'static>) -> Option<[f64; 3]> {

@@ -21,7 +21,8 @@ const BLOCK: usize = 256;
 /// Number that a count of one byte holds before it starts again.
 const FULL: u64 = 256;
 
-/// Lengths of time, each shared out among tokens: it stands for so many samples of its length ÷ its tokens.
+/// Lengths of time, each shared out among tokens. A length stands for as many samples as it has tokens, each of its
+/// length ÷ its tokens.
 ///
 /// A run of a day has two billion, within a hundred milliseconds or less. Each takes two bytes until its page
 /// is full, which then takes one for each of its nanoseconds, and two for each 256 equal lengths.
@@ -29,7 +30,7 @@ const FULL: u64 = 256;
 pub(crate) struct Tally {
     /// Pages by their tokens, then by their high bits.
     pages: Vec<Vec<Page>>,
-    /// Lengths that are too long or have too many tokens: nanoseconds and tokens, 16 bytes each.
+    /// Lengths that are too long or have too many tokens. Each is its nanoseconds and its tokens, 16 bytes.
     rare: Vec<(u64, u32)>,
 }
 

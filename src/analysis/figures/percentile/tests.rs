@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::analysis::figures::quantile::Quantile;
 
-/// p50, p90, p95, p99, p99.9, mean, std(ddof=1) from numpy 2.4.6:
+/// Compares a sample with figures from numpy 2.4.6. They are p50, p90, p95, p99, p99.9, mean and std(ddof=1), by
 /// `[float(np.quantile(x, q)) for q in (.5, .9, .95, .99, .999)], x.mean(), x.std(ddof=1)`.
 fn assert_numpy(sample: &Sample, [p50, p90, p95, p99, p999, mean, std]: [f64; 7]) {
     for (quantile, expected) in Quantile::ALL.into_iter().zip([p50, p90, p95, p99, p999]) {
@@ -103,8 +103,8 @@ fn one_request_censored_early_leaves_a_long_run_its_percentiles() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Lengths that lie close together and far apart, often the same, some too long for pages; of few and of
-    /// many tokens; and bounds that lie among them.
+    /// Draws lengths that lie close together and far apart, often the same. Some are too long for pages. They are of
+    /// few and of many tokens, and bounds lie among them.
     #[test]
     fn a_tally_says_what_a_list_says(
         lengths in prop::collection::vec(
@@ -180,7 +180,7 @@ fn tallied(lengths: &[(u64, u32)]) -> Sample {
     Sample::tallied(tally)
 }
 
-/// Sample of such lengths in a list: each value, and by how many tokens it is weighed when it is summed up.
+/// Sample of such lengths in a list. Each value has the tokens by which it is weighed when it is summed up.
 struct Listed {
     exact: Vec<(f64, u32)>,
     bounds: Vec<f64>,
@@ -232,7 +232,8 @@ fn assert_same(sample: &Sample, list: &Listed, asked: &[f64]) -> Result<(), Test
     Ok(())
 }
 
-/// 200,000 lengths in three pages, a third of them in one nanosecond: counts start again, and blocks are summed up.
+/// Fills three pages with 200,000 lengths, a third of them in one nanosecond. Counts start again, and blocks are summed
+/// up.
 #[test]
 fn full_pages_are_exact_too() {
     let lengths: Vec<_> = (0..200_000_u64)

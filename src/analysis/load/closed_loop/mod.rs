@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
 use crate::workload::{ArrivalPattern, ThinkTime};
 
-/// A closed loop over its window: users, throughput, response time, and the law that ties them together.
+/// A closed loop over its window. It has users, throughput, response time, and the law that ties them together.
 ///
 /// **X = N ÷ (R + Z)**, the interactive response time law (Lazowska, Zahorjan, Graham and Sevcik, *Quantitative System
 /// Performance*, 1984, chapter 3): whoever is not waiting for an answer is thinking. Turned round, X (R + Z)
@@ -20,19 +20,20 @@ pub struct ClosedLoop {
     pub users: u64,
     /// Users who had begun, on average over the window.
     pub users_begun: f64,
-    /// Z: the mean declared time between an answer and the next request, seconds, over the requests that ended in the
-    /// window; absent where none did.
+    /// Z, the mean declared time between an answer and the next request, seconds. It is over the requests that ended in
+    /// the window. Absent where none did.
     pub think_time_s: Option<f64>,
-    /// X: requests that ended per second of the time in which answers count; absent where that is none.
+    /// X, the requests that ended per second of the time in which answers count. Absent where that time is none.
     pub throughput_per_s: Option<f64>,
-    /// R: their mean stay, from the scheduled moment to the end, seconds; absent where none ended.
+    /// R, their mean stay from the scheduled moment to the end, seconds. Absent where none ended.
     pub response_s: Option<f64>,
-    /// The part of R in which the client held a request that was due, seconds; absent where none ended.
+    /// The part of R in which the client held a due request, seconds. Absent where none ended.
     pub held_s: Option<f64>,
-    /// X (R + Z), each stay and each think time counted by its part inside the window, so that those who straddle an
-    /// end of it make no difference; absent for an empty window.
+    /// X (R + Z), the users that requests and declared think times account for. Each stay and each think time is
+    /// counted by its part inside the window, so that those who straddle an end of it make no difference. Absent for an
+    /// empty window.
     pub accounted_users: Option<f64>,
-    /// Standard error of that, for the chance in think times; 0 where all are the same.
+    /// Standard error of the accounted users, for the chance in think times. 0 where all are the same.
     pub accounted_error: Option<f64>,
     /// Requests begun per second of the window, or conversations where users hold them. Absent for an empty window.
     pub begun_per_s: Option<f64>,
@@ -89,20 +90,20 @@ impl ClosedLoop {
         })
     }
 
-    /// The share of their time in which the client held the users back: it lowers their load by as much, and no latency
-    /// shows it. Absent where no request ended.
+    /// Returns the share of their time in which the client held the users back. It lowers their load by as much, and no
+    /// latency shows it. Absent where no request ended.
     pub(crate) fn held_share(&self) -> Option<f64> {
         let cycle_s = self.response_s? + self.think_time_s?;
         (cycle_s > 0.0).then_some(self.held_s? / cycle_s)
     }
 }
 
-/// Whether a request is the first of what a user does: of a conversation only its first turn is.
+/// Whether a request is the first of what a user does. Of a conversation only the first turn is.
 fn begins(record: &RequestRecord) -> bool {
     record.turn().is_none_or(|turn| turn.place() == 0)
 }
 
-/// Whether the user goes on with a conversation after this request, rather than beginning something else.
+/// Whether the user goes on with a conversation after this request. The other case is beginning something else.
 fn goes_on(record: &RequestRecord) -> bool {
     let more = record.turn().is_some_and(|turn| turn.of.is_some_and(|of| turn.place() + 1 < of));
     more && record.outcome == Outcome::Completed && !record.context_full
@@ -136,7 +137,8 @@ fn variance_of(think: &ThinkTime) -> f64 {
     }
 }
 
-/// Users who had begun, on average over a window: they begin evenly spread over the ramp, the first at once.
+/// Returns the users who had begun, on average over a window. They begin evenly spread over the ramp, the first at
+/// once.
 fn begun_on_average(users: u64, ramp_s: f64, start_s: f64, length_s: f64) -> f64 {
     if length_s <= 0.0 {
         return 0.0;

@@ -8,8 +8,8 @@ use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};
 
-/// Two users from 0 on, each request of which takes 400 ms and is followed by 600 ms of thought, in a window
-/// from 0.5 to 4.5 s: one begins at 0, 1, 2, … s, the other at 0.25, 1.25, … s.
+/// Two users from 0 on, in a window from 0.5 to 4.5 s. Each request takes 400 ms and is followed by 600 ms of thought:
+/// one user begins at 0, 1, 2, … s, the other at 0.25, 1.25, … s.
 fn two_users() -> RunLog {
     let request = |user: u64, number: u32| {
         let at = 250 * user + 1_000 * u64::from(number);
@@ -72,7 +72,7 @@ fn who_begins_in_the_window_counts_from_then_on() {
     close(begun_on_average(3, 1.0, 0.0, 0.0), 0.0);
 }
 
-/// The check of the law in the verdict of this run, which has no other reason to be judged.
+/// Returns the check of the law in the verdict of this run. The run has no other reason to be judged.
 fn law(log: &RunLog) -> (CheckOutcome, f64) {
     let verdict = summarise(log, &[]).verdict;
     let check = verdict.checks.iter().find(|check| check.rule == Rule::InteractiveLaw).unwrap();
@@ -254,7 +254,7 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
     assert!(checks.iter().any(|check| check.rule == Rule::ScheduleLag && check.outcome == Passed));
 }
 
-/// Four users who send 100 in all, stopped after the first four: as many were planned, and none was all at once.
+/// Four users who send 100 in all, stopped after the first four. As many were planned, and none was all at once.
 #[test]
 fn users_who_are_stopped_have_not_sent_what_was_planned() {
     let first = (0..4).map(|i| record(i).sent_at(0, 0, 0).censored(900).build());

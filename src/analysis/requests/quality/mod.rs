@@ -9,11 +9,11 @@ use crate::analysis::statistics::share_interval;
 use crate::record::{CheckRecord, CheckResult, RunLog, Validity};
 use crate::workload::{GoldenCheck, ShapeFault};
 
-/// Results of the golden prompts of a run: no requests of the plan, and in no other figure.
+/// Results of the golden prompts of a run. They are no requests of the plan, and in no other figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quality {
-    /// Share that passed: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
+    /// Share that passed, passed ÷ passed, unmet and unanswered. It lies between 0 and 1. Absent where none ended.
     pub pass_rate: Option<f64>,
     /// Passes of all that were sent before the run.
     pub before: Passes,
@@ -32,7 +32,7 @@ pub struct Quality {
 pub struct SlicePasses {
     /// Name of the slice.
     pub name: String,
-    /// Share that passed: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
+    /// Share that passed, passed ÷ passed, unmet and unanswered. It lies between 0 and 1. Absent where none ended.
     pub pass_rate: Option<f64>,
     /// Passes before the run.
     pub before: Passes,
@@ -85,7 +85,7 @@ pub struct Passes {
 pub struct CheckExample {
     /// When it was dispatched, seconds of the run; absent: before it.
     pub released_s: Option<f64>,
-    /// Reason why it did not pass: what did not hold of the answer, or why there was none.
+    /// Reason why it did not pass. It says what did not hold of the answer, or why there was none.
     pub why: String,
     /// How the answer begins, secrets masked.
     pub excerpt: Option<String>,
@@ -184,8 +184,8 @@ impl CheckExample {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnswerForms {
-    /// Share of valid answers of all classes with a form: valid ÷ valid and invalid, between 0 and 1; absent where
-    /// there are neither.
+    /// Share of valid answers of all classes with a form. It is valid ÷ valid and invalid, between 0 and 1. Absent
+    /// where there are neither.
     pub valid_share: Option<f64>,
     /// Each class that asks for a form, in the order of the workload.
     pub by_class: Vec<ClassForms>,
@@ -210,7 +210,7 @@ pub struct ClassForms {
     pub invalid: u64,
     /// Faults of the invalid answers, most frequent first.
     pub faults: Vec<FormFault>,
-    /// Answers that are not of the form because they were cut at their longest length: not judged.
+    /// Answers that were cut at their longest length and so are not of the form. They are not judged.
     pub cut_at_limit: u64,
     /// Answers that did not come whole: not judged.
     pub not_completed: u64,

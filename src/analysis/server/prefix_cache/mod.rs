@@ -8,7 +8,7 @@ use super::reported::ServerSide;
 use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage};
 use crate::workload::SharedPrefixes;
 
-/// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
+/// Tokens of the blocks that servers find again where nobody tells. They run from one token to the longest in use.
 const USUAL_BLOCKS: (u64, u64) = (1, 64);
 
 /// Prompt tokens that requests of a run share, and how many a cache gave back. The whole run counts, warm-up and
@@ -22,16 +22,16 @@ pub struct PrefixCacheFigures {
     /// Tokens of a block: a cache finds whole ones only. Absent if unknown; then the most expected is that of blocks
     /// of one token, and the least that of blocks of 64.
     pub block_tokens: Option<u32>,
-    /// Different prefixes among the requests that were sent, each counted once a model: models share none.
-    /// Absent where a trace says what prompts have in common.
+    /// Different prefixes among the requests that were sent, each counted once a model. Models share none. Absent where
+    /// a trace says what prompts have in common.
     pub prefixes: Option<u64>,
-    /// Tokens of all of them: with less room a cache forgets some, and the expected rate is not reached.
+    /// Tokens of all prefixes together. With less room a cache forgets some, and the expected rate is not reached.
     /// Absent with the number.
     pub prefix_tokens: Option<u64>,
-    /// Share of all prompt tokens that an endless cache finds, by the plan: of each prefix the whole blocks, from the
-    /// second request on that has it, or from the first where it was sent before the run; of a later turn of a
-    /// conversation the whole blocks of what was said before it, but for the last token, whose keys and values are
-    /// not computed yet; of a trace, what its slice says again. Between 0 and 1.
+    /// Share of all prompt tokens that an endless cache finds, by the plan. Of each prefix it finds the whole blocks,
+    /// from the second request on that has it, or from the first where it was sent before the run. Of a later turn of a
+    /// conversation it finds the whole blocks of what was said before it, but for the last token, whose keys and values
+    /// are not computed yet. Of a trace it finds what its slice says again. Between 0 and 1.
     pub expected_least: f64,
     /// Share that an endless cache finds if tokens of the chat template are shared too. All that the template adds then
     /// stands before the prompt, or between the turns. Where it stands is not reported, so the truth lies between the
@@ -60,7 +60,7 @@ pub enum HitSource {
     Counters,
     /// `cached_tokens` in the `usage` of answers.
     Usage,
-    /// The rise of the counters on pages of metrics, over the stretch that they are about.
+    /// The rise of the counters on pages of metrics. It is over the stretch that they are about.
     Pages,
 }
 
@@ -170,7 +170,8 @@ impl PrefixCacheFigures {
         })
     }
 
-    /// How far the measured rate lies outside of what is expected: above 0 too many hits, below 0 too few.
+    /// Returns how far the measured rate lies outside of what is expected. Above 0 there are too many hits, below 0 too
+    /// few.
     pub(crate) fn off(&self) -> Option<f64> {
         let rate = self.measured?.rate;
         Some((rate - self.expected_most).max(0.0) + (rate - self.expected_least).min(0.0))
@@ -192,9 +193,8 @@ fn was_looked_up(record: &RequestRecord) -> bool {
     record.sent.is_some() && !matches!(&record.outcome, Outcome::Failed(failure) if refused(failure))
 }
 
-/// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found:
-/// all but the last, as it was asked for and with all that a template may have put between. `None` for other
-/// requests.
+/// Returns the tokens said before a later turn whose keys and values are there. They are all but the last, as the turn
+/// was asked for and with all that a template may have put between. `None` for other requests.
 fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, (u64, Usage)>) -> Option<(u64, u64)> {
     let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);

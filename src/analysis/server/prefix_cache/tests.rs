@@ -27,7 +27,7 @@ fn what_golden_prompts_found_is_not_counted() {
     assert_eq!(rate(&log), 32.0 / 200.0);
 }
 
-/// Requests at 0, 1, 2 … ms with these models and prefixes, of 100 tokens and as many in the template as given.
+/// Requests at 0, 1, 2 … ms with these models and prefixes. They have 100 tokens, and as many in the template as given.
 fn log(requests: &[(u16, Option<u32>)], template: u64) -> RunLog {
     let records = (0..).zip(requests).map(|(i, &(model, number))| {
         let mut record = record(i).sent_at(i, i, i).paced(100 + i, 10, 2).usage(100 + template, 2).build();

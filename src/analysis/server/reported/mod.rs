@@ -26,11 +26,11 @@ pub struct ServerSide {
     pub pages: Vec<PageSummary>,
     /// Values of the server over the window, its engines added up.
     pub gauges: BTreeMap<Gauge, GaugeSummary>,
-    /// The stretch between the two readings next to the ends of the window, seconds since the run began:
-    /// counters and times are about it. Absent where there are no two.
+    /// The stretch between the two readings next to the ends of the window. It is in seconds since the run began.
+    /// Counters and times are about it. Absent where there are no two.
     pub span_s: Option<(f64, f64)>,
-    /// Whether a counter of some page went back in it: the server was started anew, or its address leads to
-    /// several servers, so that there are no counters and no times.
+    /// Whether a counter of some page went back in it. The server was started anew, or its address leads to several
+    /// servers, so that there are no counters and no times.
     pub restarted: bool,
     /// Rises of the server's totals.
     pub counters: BTreeMap<Counter, f64>,

@@ -38,8 +38,8 @@ fn ttft(n: f64) -> BTreeMap<ServerTime, TimeHistogram> {
     [(ServerTime::Ttft, times)].into()
 }
 
-/// Ten requests in a second that wait 100 ms for the first of four tokens, 10 ms apart; a server that tells
-/// at the ends of the window.
+/// Ten requests in a second that wait 100 ms for their first token. They have four tokens, 10 ms apart. The server
+/// tells at the ends of the window.
 fn known() -> RunLog {
     let records =
         (0..10).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 4).build()).collect();
@@ -113,7 +113,7 @@ fn what_lies_outside_the_server_is_named() {
     }
 }
 
-/// Two replicas, of which one has put requests back: the other does not show a total that it has counted nothing of.
+/// Two replicas, of which one has put requests back. The other does not show a total that it has counted nothing of.
 #[test]
 fn a_total_that_one_replica_shows_is_that_of_both() {
     let mut log = known();
@@ -241,7 +241,7 @@ fn energy_is_told_by_counters_and_where_there_are_none_by_power() {
     assert!(energy(&log).is_some(), "the server's own page tells of no devices");
 }
 
-/// An exporter that collects more seldom than it is read: its counter stands still, and then jumps.
+/// An exporter that collects more seldom than it is read. Its counter stands still, and then jumps.
 #[test]
 fn a_counter_that_moves_in_steps_is_taken_where_it_moved() {
     // Never, once, twice, three times but only over 600 ms: 400 W all the while.

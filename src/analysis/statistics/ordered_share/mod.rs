@@ -17,11 +17,11 @@ const CONFIDENT: f64 = 1.0 - 2.0 * DOUBT;
 /// Fewest requests of which most being over is plain.
 const PLAIN: u64 = 10;
 
-/// Number of requests of which something holds, for instance that they are over a bound, the requests in order of
-/// arrival.
+/// Number of requests of which something holds, in order of arrival. It may hold, for instance, that they are over a
+/// bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OrderedShare {
-    /// Requests of which it holds, or may hold: of one that was cut off early it is not known.
+    /// Requests of which it holds, or may hold. Of one that was cut off early it is not known.
     pub hits: u64,
     /// Requests of which it surely holds.
     pub certain: u64,
@@ -29,9 +29,10 @@ pub struct OrderedShare {
     pub n: u64,
     /// How many independent requests they are worth; `None` where they are too few to tell.
     pub effective: Option<Effective>,
-    /// The most that they can be worth, by how much the shares of several runs differ; infinite of one run.
+    /// The most independent requests that they can be worth. It is by how much the shares of several runs differ.
+    /// Infinite of one run.
     worth_at_most: f64,
-    /// Where it holds of none: what the values tell that all lie inside of the bound.
+    /// Evidence of the values where it holds of none. They all lie inside of the bound.
     inside: Option<Inside>,
 }
 
@@ -45,7 +46,7 @@ struct Inside {
 }
 
 impl Inside {
-    /// How many times as rare as a value beyond the largest one beyond the bound is, at the most.
+    /// Returns the most times as rare that a value beyond the bound is. It compares with a value beyond the largest.
     fn rarer(self) -> f64 {
         libm::pow(self.bound / self.largest, self.power).min(MOST_RARE)
     }
@@ -57,17 +58,17 @@ impl Inside {
     }
 }
 
-/// Fewest of the largest values that show how fast a tail falls; of many values it is a tenth.
+/// Fewest of the largest values that show how fast a tail falls. Of many values it is a tenth.
 const TAIL: usize = 10;
 /// The powers of the value between which a tail is taken to fall.
 const POWERS: (f64, f64) = (1.0, 3.0);
-/// A hit counts as at most so many times as rare as a value beyond the largest: what is that rare may be of
-/// another kind.
+/// Largest factor by which a hit counts as rarer than a value beyond the largest. What is that rare may be of another
+/// kind.
 const MOST_RARE: f64 = 8.0;
 
 impl OrderedShare {
-    /// Share of requests in order of arrival, of each whether it holds, `None` where that is not known; `memory` is
-    /// that of the ranks of the latencies that it is about. `None` without requests.
+    /// Builds the share of requests in order of arrival. `holds` says of each whether it holds, `None` where that is
+    /// not known. `memory` is that of the ranks of the latencies that it is about. `None` without requests.
     pub fn new(holds: &[Option<bool>], memory: Option<Memory>) -> Option<Self> {
         let n = holds.len() as u64;
         let count = |sought: fn(Option<bool>) -> bool| holds.iter().filter(|holds| sought(**holds)).count() as u64;
@@ -134,7 +135,8 @@ impl OrderedShare {
         Self { inside: Some(Inside { largest, bound, power }), ..self }
     }
 
-    /// The largest value, where it takes the assumption of [`Self::inside`] to tell that the share lies below `limit`.
+    /// Returns the largest value, where telling a share below `limit` takes an assumption. The assumption is that of
+    /// [`Self::inside`].
     pub fn assumes(&self, limit: f64) -> Option<f64> {
         let is_below = |one: Self| one.side_of(limit) == Some(Ordering::Less);
         self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|inside| inside.largest)
@@ -151,8 +153,8 @@ impl OrderedShare {
         self.hits as f64 / self.n as f64
     }
 
-    /// Side of `limit` on which the share lies that all requests ever will have, wrong in one case of 20; `None` where
-    /// it is undecided.
+    /// Returns the side of `limit` on which the share of all requests ever lies. It is wrong in one case of 20. `None`
+    /// where it is undecided.
     ///
     /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
     /// be; of a window that is too short too, as the correlation time is judged too long rather than too
@@ -169,15 +171,15 @@ impl OrderedShare {
         plain.or_else(|| self.side(self.effective?, 1.0, limit, doubt))
     }
 
-    /// Whether most requests are hits where so few may be that it is rare, however much they depend on one
-    /// another: a server at the limit is slow in a share of its time that is no larger than the limit, and
-    /// most of a run are hits where it is slow for most of that run.
+    /// Whether most requests are hits where so few may be that it is rare. It holds however much they depend on one
+    /// another: a server at the limit is slow in a share of its time that is no larger than the limit, and most of a
+    /// run are hits where it is slow for most of that run.
     fn is_plainly_above(&self, limit: f64, doubt: f64) -> bool {
         self.n >= PLAIN && limit <= doubt && 2 * self.certain > self.n
     }
 
-    /// Whether the share is below `limit` as far as these requests tell, wrong in a share of `doubt` of the
-    /// cases: however short the window is, as for a comparison with what others made of the same moments.
+    /// Whether the share is below `limit` as far as these requests tell. It is wrong in a share of `doubt` of the
+    /// cases, however short the window is, as for a comparison with what others made of the same moments.
     pub fn is_below(&self, limit: f64, doubt: f64) -> bool {
         self.effective.is_some_and(|effective| self.is_rare(effective, self.worth_at_most, limit, doubt))
     }
@@ -188,9 +190,9 @@ impl OrderedShare {
         self.share() < limit && chance_of_at_most(surely * self.share(), surely, limit) < doubt
     }
 
-    /// About how many requests would tell that, if the share stays what it is: two digits, and worth one
-    /// independent request more at the least. `None` where it is not known how much they depend on one
-    /// another, or beyond 2,000 times as many as there are.
+    /// Returns the approximate number of requests that would tell the side of `limit`. It holds if the share stays what
+    /// it is, has two digits, and is worth one independent request more at the least. `None` where it is not known how
+    /// much they depend on one another, or beyond 2,000 times as many as there are.
     pub fn needed(&self, limit: f64) -> Option<u64> {
         // Nothing is known of the memory of a few requests; if there is none, so many would tell that none is over.
         let alone = Effective::plain(self.n as f64, self.n as f64);
@@ -204,7 +206,7 @@ impl OrderedShare {
         Some((libm::ceil(needed / digit) * digit) as u64)
     }
 
-    /// The side of `limit`, if the requests were worth so much, and runs so many `times` as long.
+    /// Returns the side of `limit`, if the requests were worth so much. The runs are so many `times` as long.
     fn side(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Option<Ordering> {
         let most = (self.worth_at_most * times).max(1.0);
         let rarer = self.inside.map_or(1.0, Inside::rarer);

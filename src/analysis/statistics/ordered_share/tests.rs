@@ -15,7 +15,7 @@ fn share_interval(of: Effective, share: f64, confidence: f64) -> (f64, f64) {
     (low, bisect(|at| chance_of_at_most(n * share, n, at) >= tail))
 }
 
-/// scipy 1.17.1: `beta.ppf(.025, k, n - k + 1)`, `beta.ppf(.975, k + 1, n - k)`.
+/// Figures of scipy 1.17.1. They are `beta.ppf(.025, k, n - k + 1)`, `beta.ppf(.975, k + 1, n - k)`.
 #[test]
 fn the_exact_interval_is_scipys() {
     for (hits, trials, low, high) in [
@@ -33,7 +33,7 @@ fn the_exact_interval_is_scipys() {
     }
 }
 
-/// Prototype with scipy: the shares whose exact interval of `n (z/t)²` trials just holds the percentile.
+/// Prototype with scipy. It has the shares whose exact interval of `n (z/t)²` trials just holds the percentile.
 #[test]
 fn percentiles_lie_between_the_shares_whose_interval_holds_them() {
     for (fraction, samples, low, high) in [
@@ -53,7 +53,7 @@ fn percentiles_lie_between_the_shares_whose_interval_holds_them() {
     }
 }
 
-/// The interval of a share and that of a percentile are nearly the same statement; that of the percentile claims less.
+/// The intervals of a share and of a percentile are nearly the same statement. That of the percentile claims less.
 #[test]
 fn where_a_percentile_is_surely_below_a_bound_the_share_over_it_is_surely_small() {
     for (samples, near) in [(30.0, 0.1), (150.0, 0.02), (700.0, 0.003), (90_000.0, 2e-4)] {
@@ -96,7 +96,7 @@ fn a_long_memory_makes_a_share_less_sure() {
     assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::new(&[], None).is_none());
 }
 
-/// A run of 10 s that is slow from somewhere on: its requests are worth one.
+/// A run of 10 s that is slow from somewhere on. Its requests are worth one.
 #[test]
 fn most_requests_over_a_bound_miss_it_however_few_are_independent() {
     let slow = |over: usize, effective: Option<f64>| OrderedShare {
@@ -159,11 +159,11 @@ fn runs_that_differ_are_worth_no_more_than_that() {
     assert!((two.worth_at_most - 1.0859).abs() < 1e-4, "{}", two.worth_at_most);
 }
 
-/// Values of `n` independent requests, of which the share `limit` lies beyond the bound that comes with the law.
+/// Values of `n` independent requests with a share `limit` beyond the bound. The bound comes with the law.
 type Draw = (f64, fn(&mut RandomStream) -> f64);
 
-/// The share of `times` tries in which `runs` runs of `n` such values together have surely less than `limit` beyond the
-/// bound, if it is a little below.
+/// Returns the share of tries that surely have less than `limit` beyond the bound. Of `times` tries, each has `runs`
+/// runs of `n` such values together, if the bound is a little below.
 fn passed(times: u64, runs: usize, n: usize, limit: f64, (bound, draw): Draw) -> f64 {
     let passes = |seed| {
         let mut stream = RandomStream::named(seed, "tails");
@@ -184,9 +184,8 @@ fn pareto(u: f64, power: f64) -> f64 {
     libm::pow(u, -1.0 / power)
 }
 
-/// Objectives that are missed, under tails as heavy as of a mean without end, in runs of `sizes` requests;
-/// and a rare kind of request that is seen in most runs. At most the share `most` of `times` tries misses
-/// them.
+/// Tests objectives that are missed, under tails as heavy as of a mean without end. The runs have `sizes` requests. It
+/// tests too a rare kind of request that is seen in most runs. At most the share `most` of `times` tries misses them.
 fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
     for &n in sizes {
         for limit in [0.01, 0.05] {
@@ -218,8 +217,8 @@ fn are_seldom_passed_over(times: u64, sizes: &[usize], most: f64) {
     }
 }
 
-/// The seeds are fixed, so no chance is in it: 100 tries pass a rule that is wrong in 12 % of runs in 1 of 7,
-/// each of 21 cases.
+/// A test with fixed seeds, so no chance is in it. 100 tries pass a rule that is wrong in 12 % of runs in 1 of 7, each
+/// of 21 cases.
 #[test]
 fn what_lies_beyond_all_that_was_seen_is_seldom_passed_over() {
     are_seldom_passed_over(100, &[114], 0.08);
@@ -256,9 +255,9 @@ fn far_inside_the_bound_a_short_run_tells() {
     assert_eq!(both.inside, Some(Inside { largest: 139.0, ..heavier }));
 }
 
-/// Requests that find others in flight, whose stays are exponential with a mean of ten gaps: M/M/∞, whose
-/// number under way is correlated for twice that. Of 300 runs, the variance of the share that find at most
-/// nine tells how many independent ones 600 are worth: some 24.
+/// Requests that find others in flight, whose stays are exponential. Their mean is ten gaps. This is M/M/∞, whose
+/// number under way is correlated for twice that. Of 300 runs, the variance of the share that find at most nine tells
+/// how many independent ones 600 are worth: some 24.
 #[test]
 fn batches_tell_what_requests_are_worth_that_depend_on_how_many_are_in_flight() {
     const N: usize = 600;
@@ -302,8 +301,8 @@ fn both_ends_take_so_many_times_as_many() {
     assert!((short / times / 4.0 - 1.0).abs() < 0.06, "{short}");
 }
 
-/// A queue that may be remembered for 100 requests, of which the number in flight explains a quarter: 1,000
-/// requests count as 1,000 ÷ (1 + 2 · ¼ · 100) = 19.6, too few for an upper end. A short window widens it too.
+/// A queue that may be remembered for 100 requests. The number in flight explains a quarter of it: 1,000 requests count
+/// as 1,000 ÷ (1 + 2 · ¼ · 100) = 19.6, too few for an upper end. A short window widens it too.
 #[test]
 fn a_queue_that_a_calm_window_hides_takes_the_upper_end_away_or_widens_it() {
     let ends = |explained, long| of(1_000.0).of_queue(1_000, (explained, 100.0), long).shares_around(0.5, 0.95);

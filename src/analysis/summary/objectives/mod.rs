@@ -16,8 +16,8 @@ impl Objective {
         objectives.iter().map(|one| one.judge(summary, one.over(observed, summary))).collect()
     }
 
-    /// Holds a run that was summarised before against this objective; a percentile by its interval where it was not
-    /// summarised with it.
+    /// Holds a run that was summarised before against this objective. A percentile is held by its interval where it was
+    /// not summarised with the run.
     pub fn evaluate(&self, summary: &Summary) -> Judgement {
         let own = summary.objectives.iter().find(|judged| judged.objective == *self);
         own.cloned().unwrap_or_else(|| self.judge(summary, None))
@@ -91,19 +91,20 @@ impl Objective {
         }
     }
 
-    /// The assumption by which it is met and the evidence for it, in words; `None` where it takes none.
+    /// Returns the assumption by which it is met, with its evidence, in words. `None` where it takes none.
     pub(crate) fn assumed(&self, over: OrderedShare) -> Option<(&'static str, String)> {
         let largest = self.key.show(over.assumes(self.most_over()?)?);
         let evidence = format!("; the largest of {} was {largest}", counted(over.n, "request"));
         Some((", assuming that no rare slow requests are missing", evidence))
     }
 
-    /// Judges a figure: met when both ends of what it can be hold, missed when neither does. Else the question is open.
+    /// Judges a figure. It is met when both ends of what it can be hold, missed when neither does. Else the question is
+    /// open.
     fn status_of(&self, figure: Figure) -> Status {
         self.holds(figure).map_or(Status::Undecided, |holds| Status::of_both(holds, holds))
     }
 
-    /// Whether the figure stands to the bound as it should, whatever it is of all that it can be.
+    /// Whether the figure stands to the bound as it should. It does so whatever it is of all that it can be.
     fn holds(&self, figure: Figure) -> Option<bool> {
         let holds = |value| self.comparison.holds(value, self.bound);
         let least = holds(figure.at_least());
@@ -122,9 +123,9 @@ impl Objective {
         Some(if self.comparison.is_upper() { 1.0 - below } else { below })
     }
 
-    /// The requests whose latency does not keep the bound, of those that have it; of one that was cut off
-    /// before it could tell it is not known. `None` where this is not a percentile of a latency that each
-    /// request has one of, or no request has it.
+    /// Counts the requests whose latency does not keep the bound. Only requests that have the latency count. Of one
+    /// that was cut off before it could tell it is not known. `None` where this is not a percentile of a latency that
+    /// each request has one of, or no request has it.
     ///
     /// Their share is a mean over requests: that of several runs is the share of all requests that ever come,
     /// however short the runs are; the mean of percentiles is not the percentile. How sure it is follows from
@@ -184,7 +185,8 @@ impl Objective {
     }
 }
 
-/// How much longer the run takes to have as many of these requests, seconds; `None` where a longer run has no more.
+/// Returns how much longer the run takes to have as many of these requests, seconds. `None` where a longer run has no
+/// more.
 fn more_s(summary: &Summary, over: OrderedShare, needed: u64) -> Option<f64> {
     let all = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none())?;
     let rate = all * over.n as f64 / summary.requests.executed().max(over.n) as f64;

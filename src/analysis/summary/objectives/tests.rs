@@ -115,7 +115,7 @@ fn a_percentile_is_judged_by_how_many_requests_are_over_the_bound() {
     assert!(inside.line.contains("(was 250 ms; 95 % interval 2"), "{}", inside.line);
 }
 
-/// A pace of tokens that drifts slowly, of requests that do not wait for one another.
+/// A pace of tokens that drifts slowly. The requests do not wait for one another.
 #[test]
 fn far_from_the_bound_a_slow_drift_of_the_pace_decides_nothing() {
     let paced = |i: u64| {
@@ -156,7 +156,7 @@ fn latencies_that_a_request_has_many_of_are_judged_by_their_interval() {
     assert!(open.starts_with("cannot tell: p50 itl < 15ms (was 15.0 ms; 95 % interval 1"), "{open}");
 }
 
-/// Its latencies grow as long as it runs: that they depend on one another does not excuse it.
+/// Latencies that grow as long as the run lasts. Their dependence on one another does not excuse the run.
 #[test]
 fn a_server_that_does_not_keep_up_misses_what_the_run_misses() {
     let records = (0..300).map(|i| {

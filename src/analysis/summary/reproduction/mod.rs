@@ -95,9 +95,9 @@ impl Reproduction {
     }
 }
 
-/// The settings under which servers report a fact: the ends of their dotted paths, of which the first that is
-/// there counts. vLLM's `/server_info` has them in `vllm_config` and `system_env`, `SGLang`'s `/server_info`
-/// and `/model_info` and TGI's `/info` at the top.
+/// The settings under which servers report a fact. They are the ends of their dotted paths, of which the first that is
+/// there counts. vLLM's `/server_info` has them in `vllm_config` and `system_env`, `SGLang`'s `/server_info` and
+/// `/model_info` and TGI's `/info` at the top.
 const SETTINGS: [(Fact, &[&str]); 13] = [
     (Fact::Hardware, &["system_env.nvidia_gpu_models", "nvidia_env.name"]),
     (Fact::Precision, &["model_config.quantization", "quantization", "quantize", "dtype", "model_dtype"]),
@@ -117,7 +117,7 @@ const SETTINGS: [(Fact, &[&str]); 13] = [
     (Fact::Interconnect, &["system_env.gpu_topo"]),
 ];
 
-/// Labels under which a user may state a fact, where `--fact` came later than they did.
+/// Labels under which a user may state a fact. They are older than `--fact`.
 const LABELS: [(Fact, &[&str]); 7] = [
     (Fact::ModelRevision, &["revision"]),
     (Fact::TensorParallel, &["tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp"]),
@@ -151,8 +151,8 @@ impl<'h> Sources<'h> {
         }
     }
 
-    /// The fact by the first source that has it: a server knows its own version best, and of all else the
-    /// user is believed first.
+    /// Returns the fact by the first source that has it. A server knows its own version best, and of all else the user
+    /// is believed first.
     fn reported(&self, fact: Fact) -> Option<ReportedFact> {
         let user = || Some((FactSource::User, self.by_user(fact)?));
         let server = || Some((FactSource::Server, self.by_server(fact)?));
@@ -216,8 +216,7 @@ impl<'h> Sources<'h> {
         })
     }
 
-    /// How many devices of a page were busy, in words, where some never were: they belong to the host, not to
-    /// the server.
+    /// Says how many devices of a page were busy, where some never were. They belong to the host, not to the server.
     fn idle(&self, page: usize) -> String {
         let mut most: BTreeMap<&str, f64> = BTreeMap::new();
         for reading in self.readings.iter().filter(|reading| usize::from(reading.source) == page) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, aborted};
 
-/// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.
+/// Ten requests a second for a minute against a slow server. It takes one every 200 ms, and waits for `drain` after.
 fn overloaded(drain_ms: u64) -> RunLog {
     let end = 60_000 + drain_ms;
     let records = (0..600).map(|i| {
@@ -232,7 +232,7 @@ fn a_run_that_a_breaker_ended_says_which_and_the_failures_decide_who_is_to_blame
     assert_eq!(ended(FailureKind::HttpStatus(500)).verdict.outcome, VerdictOutcome::Invalid);
 }
 
-/// Forty requests in a second, whose answers take three: half of them wait 0.4 s for the first token.
+/// Forty requests in a second, whose answers take three. Half of them wait 0.4 s for the first token.
 #[test]
 fn a_load_that_is_over_before_an_answer_could_be_is_no_long_wait() {
     let of = |gap| {
@@ -248,8 +248,8 @@ fn a_load_that_is_over_before_an_answer_could_be_is_no_long_wait() {
     assert_eq!([of(10), of(100)].map(|check| check.outcome), [CheckOutcome::Failed; 2]);
 }
 
-/// Three requests a second for 30 s, of which the first 5 s are warm-up, against a server that ends one each 740 ms: in
-/// turn the one that has waited longest and the one that came last, so that latency does not say it.
+/// Three requests a second for 30 s, of which the first 5 s are warm-up. The server ends one each 740 ms: in turn the
+/// one that has waited longest and the one that came last, so that latency does not say it.
 #[test]
 fn who_ends_half_of_what_is_offered_does_not_keep_up_whatever_latency_says() {
     let end_of = |every: u64| {
@@ -292,7 +292,7 @@ fn who_ends_half_of_what_is_offered_does_not_keep_up_whatever_latency_says() {
     }
 }
 
-/// Ten a second for 15 s, of which 5 s are warm-up; each answer takes 8 s, so that three of ten end after the window.
+/// Ten a second for 15 s, of which 5 s are warm-up. Each answer takes 8 s, so that three of ten end after the window.
 #[test]
 fn answers_as_long_as_the_window_are_no_overload() {
     let records = (0..150).map(|i| {
@@ -310,7 +310,7 @@ fn answers_as_long_as_the_window_are_no_overload() {
     assert!(!summary.verdict.breaks(Rule::SteadyState), "{:?}", summary.verdict.reasons);
 }
 
-/// Twenty a second for 10 s, of 5 tokens at first and of 100 later, 80 ms apart: nobody waits, and few of the
+/// Twenty a second for 10 s, of 5 tokens at first and of 100 later. They are 80 ms apart. Nobody waits, and few of the
 /// long ones end.
 #[test]
 fn answers_that_are_longer_later_are_no_overload() {

@@ -11,8 +11,8 @@ use crate::engine::protocol::PromptForm;
 use crate::engine::target::{AnswerForm, Target};
 use crate::generator::{Prompt, RequestSpec, texts_of_messages};
 
-/// The body of every request of a run: constant fields are serialised once, the prompt and the length are
-/// spliced in. It may hold credentials, so it has no `Debug`.
+/// The body of every request of a run. Constant fields are serialised once, the prompt and the length are spliced in.
+/// It may hold credentials, so it has no `Debug`.
 pub(crate) struct BodyTemplate {
     /// The object without its closing brace.
     fixed: Vec<u8>,
@@ -75,7 +75,7 @@ impl BodyTemplate {
         self.prompt.is_some()
     }
 
-    /// The request with its body; its answer's text is captured where `capture` or the format asks for it.
+    /// Returns the request with its body. Its answer's text is captured where `capture` or the format asks for it.
     pub(crate) fn prepare(&self, request: &RequestSpec, capture: CaptureText) -> PreparedRequest {
         let RequestSpec { planned, prompt } = request;
         let capture = if capture == CaptureText::Yes { capture } else { self.capture };

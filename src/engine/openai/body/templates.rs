@@ -8,7 +8,8 @@ use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, GoldenCheck, Priority};
 
-/// Prompts of test requests: models end the answer to one after more than [`TEST_TOKENS`], to the other before.
+/// Prompt of a test request with a long answer. Models end the answer to it after more than [`TEST_TOKENS`], and the
+/// answer to the other prompt before.
 pub(crate) const LONG_ANSWER: &str = "Count from one to ten.";
 pub(crate) const SHORT_ANSWER: &str = "Reply with one word: yes.";
 /// The tokens that they request.
@@ -21,7 +22,8 @@ const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::L
 
 /// A template for every model and priority of a run's requests.
 pub(crate) struct BodyTemplates {
-    /// For each format, free text first, and each model: one, or one per priority where that is sent.
+    /// Templates for each format, free text first, and each model. There is one, or one per priority where that is
+    /// sent.
     templates: Vec<BodyTemplate>,
     by_model: usize,
     by_form: usize,
@@ -80,7 +82,7 @@ impl BodyTemplates {
         first.map(|template| template.render(&Prompt::Text(SHORT_ANSWER.to_owned()), 1))
     }
 
-    /// A test request: with high priority, so that a server without priorities refuses it before any load.
+    /// Returns a test request with high priority. A server without priorities then refuses it before any load.
     pub(crate) fn test_request(&self, prompt: &str) -> Bytes {
         self.templates[0].render(&Prompt::Text(prompt.to_owned()), TEST_TOKENS)
     }
@@ -91,8 +93,8 @@ impl BodyTemplates {
     }
 }
 
-/// Fields that a golden prompt sets itself, whatever the extra body of the load says: prompt, length, sampling,
-/// end and format of the answer.
+/// Fields that a golden prompt sets itself, whatever the extra body of the load says. They are prompt, length,
+/// sampling, end and format of the answer.
 const OWN_FIELDS: [&[&str]; 6] = [
     &["messages", "prompt", "n"],
     &["max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos", "max_new_tokens", "n_predict"],
@@ -102,8 +104,8 @@ const OWN_FIELDS: [&[&str]; 6] = [
     &["guided_json", "guided_regex", "guided_choice", "guided_grammar"],
 ];
 
-/// The body of this golden prompt for `model`: the likeliest tokens, the same each time, until the answer
-/// ends by itself.
+/// Returns the body of this golden prompt for `model`. It asks for the likeliest tokens, the same each time, until the
+/// answer ends by itself.
 pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> Bytes {
     let mut target = target.clone();
     target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };

@@ -7,7 +7,7 @@ use crate::engine::openai::readiness::hint_for;
 use crate::engine::target::{PriorityField, Target};
 use crate::record::FailureKind;
 
-/// The cure for `fault`, of a test request to `model` at `target`, which has the models that are `listed`.
+/// Returns the cure for `fault`, of a test request to `model` at `target`. The target has the models that are `listed`.
 pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
     let DiagnosedFailure { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
@@ -77,7 +77,7 @@ pub(in crate::engine::openai) fn in_brackets(option: Option<&str>) -> String {
     option.map_or_else(String::new, |option| format!(" ({option})"))
 }
 
-/// Whether a server's message quotes the model's name: servers without a field for it (older vLLM, Ollama)
+/// Returns whether a server's message quotes the model's name. Servers without a field for it (older vLLM, Ollama)
 /// report an unknown model this way.
 fn quotes(words: &str, model: &str) -> bool {
     [('`', '`'), ('"', '"'), ('\'', '\'')].iter().any(|(open, close)| words.contains(&format!("{open}{model}{close}")))

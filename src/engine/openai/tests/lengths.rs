@@ -18,8 +18,8 @@ use crate::record::EngineKind;
 
 const KEY: &str = "hunter2hunter2";
 
-/// A server of one model, `m-` and the API key, that answers the first test request with this, the second after so long
-/// and all after the first with four tokens.
+/// Serves one model, `m-` and the API key, with changing answers to test requests. The first gets this answer, the
+/// second that after so long, and all later ones four tokens.
 async fn picky(listener: TcpListener, first: Vec<u8>, pause: Duration, bodies: Bodies) -> Infallible {
     let answer = async |mut socket: TcpStream| {
         while let Some(request) = read_request(&mut socket).await {

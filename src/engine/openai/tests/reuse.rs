@@ -216,7 +216,7 @@ async fn another_run_has_the_connections_and_request_ids_of_its_own() {
     assert_eq!(first.for_another_run().read_delays(), None);
 }
 
-/// Whether six requests, two at a time, are all answered by a server that serves three connections.
+/// Returns whether a server of three connections answers all of six requests. They come two at a time.
 async fn six_requests_come_through(dialect: EngineKind) -> bool {
     let server = serve_with(3, vec![good(&["a"])]).await;
     let mut target = target(&server);

@@ -166,7 +166,7 @@ pub(super) fn good(texts: &[&str]) -> Vec<Act> {
     acts
 }
 
-/// The address of a server that answers every request with the same bytes and keeps its connections open.
+/// Returns the address of a server that answers every request with the same bytes. It keeps its connections open.
 pub(super) async fn repeat(answer: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -187,7 +187,7 @@ pub(super) async fn repeat(answer: Vec<u8>) -> String {
     url
 }
 
-/// A server that answers each request line by `answer`: its address, and the lines of all requests.
+/// Starts a server that answers each request line by `answer`. Returns its address, and the lines of all requests.
 pub(super) async fn pages(answer: fn(&str) -> Vec<u8>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

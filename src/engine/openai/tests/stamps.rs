@@ -43,7 +43,7 @@ async fn bytes_that_a_held_up_client_reads_late_have_the_moment_at_which_they_ca
     assert!(delays.max_ns > 1_000_000_000, "{delays:?}");
 }
 
-/// An answer of two chunks 60 ms apart and one more of two tokens after another 60 ms.
+/// Returns an answer of two chunks 60 ms apart and a third. The third has two tokens and comes after another 60 ms.
 fn paced() -> Vec<Act> {
     let pause = || (0..3).map(|_| Act::Pause);
     let pieces = [delta("a"), delta("b"), delta("c") + &delta("d")];
@@ -51,8 +51,8 @@ fn paced() -> Vec<Act> {
     std::iter::once(send(STREAM)).chain(pieces).chain([chunk(FINISH), send("0\r\n\r\n")]).collect()
 }
 
-/// How much earlier each chunk may have come that another of its read follows, and the stamps of all; after
-/// its head the reader is `held_up`.
+/// Returns how much earlier chunks may have come, and the stamps of all. The chunks are those that another of their
+/// read follows; after the answer's head the reader is `held_up`.
 async fn read_beside_ticks(held_up: Duration) -> (Vec<Duration>, Vec<Timestamp>) {
     let server = serve_beside(vec![good(&["a"]), paced()]);
     let engine = engine(target(&server)).await;

@@ -21,14 +21,14 @@ use crate::record::{EngineKind, Turn};
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// Every request line and what follows of its head, at a server that is a proxy too.
+/// Every request line and what follows of its head, at a server and proxy.
 struct Listening {
     address: String,
     seen: Seen,
 }
 
-/// Serves at `address`, by TLS where a tunnel was asked for; the list of models is `models`, and there is no
-/// other page. A tunnel is answered with `tunnel`.
+/// Serves at `address`, by TLS where a tunnel was asked for. The list of models is `models`, and there is no other
+/// page. A tunnel is answered with `tunnel`.
 async fn listen(address: &str, models: &'static [u8], tunnel: u16) -> Option<Listening> {
     let listener = TcpListener::bind(address).await.ok()?;
     let address = listener.local_addr().unwrap().to_string();

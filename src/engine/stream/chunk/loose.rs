@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// Deepest parts of a text, and of a value that says nothing.
 const DEPTH: u32 = 4;
-/// Most members of an object, parts of a text, and items of any other list: an answer with more cannot be read.
+/// Most members of an object, parts of a text, or items of another list. An answer with more cannot be read.
 const MEMBERS: usize = 1 << 10;
 const PARTS: usize = 1 << 16;
 const ITEMS: usize = 1 << 8;
@@ -20,7 +20,7 @@ const NOTHING: &str = "null|none|nil|false|no|ok|success|0|200|no error|no_error
 #[derive(Debug, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The members of an object in order; none of an empty list, which PHP writes for an empty object.
+/// Members of an object in order. An empty list has none; PHP writes it for an empty object.
 struct Members<'a>(MemberList<'a>);
 
 /// Names and values.
@@ -142,7 +142,7 @@ impl<'a> LooseValue<'a> {
         if alone { Some(vec![self.0]) } else { self.read::<Items<'a, PARTS>>().map(|items| items.0) }
     }
 
-    /// Whether it says nothing, or that all is well, for example as the error of an answer that has none.
+    /// Returns whether it says nothing, or that all is well. The error of an answer that has none does so, for example.
     pub(super) fn is_empty(self) -> bool {
         self.is_empty_within(DEPTH)
     }

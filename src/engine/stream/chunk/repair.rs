@@ -11,8 +11,8 @@ const NO_NUMBERS: [&str; 4] = ["-Infinity", "Infinity", "-NaN", "NaN"];
 /// Longest document that is repaired, in which each byte may become six.
 const LONGEST: usize = 4 << 20;
 
-/// The document, where it is JSON or very long; else the same with each broken character replaced, each
-/// control character in a string escaped, and `null` for each number that is none.
+/// Returns the document, where it is JSON or very long, else a repaired copy. The copy has each broken character
+/// replaced, each control character in a string escaped, and `null` for each number that is none.
 pub(crate) fn readable(json: &[u8]) -> Cow<'_, [u8]> {
     let is_json = || str::from_utf8(json).is_ok() && serde_json::from_slice::<IgnoredAny>(json).is_ok();
     if json.len() > LONGEST || is_json() {

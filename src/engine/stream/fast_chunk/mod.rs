@@ -198,19 +198,20 @@ const LENGTH_LIMIT: usize = 2 << 10;
 /// JSON.
 #[derive(Debug, Default)]
 pub(crate) struct TemplateMatch {
-    /// All before the text with its opening quote, and all after from its closing quote on.
+    /// Bytes before the text with its opening quote, and from its closing quote on.
     around: Vec<u8>,
     /// Index of the text.
     text_at: usize,
     /// Bytes of other texts.
     other_text: usize,
     index: u32,
-    /// The contents of every chunk with this template; without text before the first one that has some.
+    /// Contents of every chunk with this template. They are without text before the first one that has some.
     said: ChunkContents,
 }
 
 impl TemplateMatch {
-    /// The choice, the text, bytes of all texts and the contents of the chunk `json`, if it matches the template.
+    /// Returns what the chunk `json` holds, if it matches the template. That is the choice, the text, bytes of all
+    /// texts and the contents.
     #[inline]
     pub(crate) fn matches<'a>(&self, json: &'a [u8]) -> Option<(u32, &'a [u8], usize, ChunkContents)> {
         self.said.text?;

@@ -57,13 +57,14 @@ impl Grammar {
         self.ends_like_others()
     }
 
-    /// Whether finish reasons alone say that the answer is complete: not where this server gives them before the end.
+    /// Returns whether finish reasons alone say that the answer is complete. They do not where this server gives them
+    /// before the end.
     fn reasons_hold(&self) -> bool {
         let early = self.early || (!self.done && self.habits.show(Habit::EarlyReasons));
         self.all_finished() && !early
     }
 
-    /// Whether the complete answer ended as well as others of this server, for which it is noted.
+    /// Checks that the complete answer ended as well as others of this server. Its end is noted for them.
     fn ends_like_others(&self) -> Result<(), Failure> {
         let usage = self.usage().and_then(|usage| usage.completion());
         let tokens = usage.unwrap_or(0).max(self.tokens);

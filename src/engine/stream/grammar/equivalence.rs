@@ -98,7 +98,8 @@ fn every_transcript_is_read_alike_and_almost_all_of_it_quickly() {
     assert!(all > 3000 && quick * 100 > all * 95, "{quick} of {all}");
 }
 
-/// A byte changed, inserted or deleted at every so manieth place of each chunk, another first one in each.
+/// Edits a byte at every `step`-th place of each chunk. It changes, inserts or deletes one there, and begins at another
+/// place in each.
 fn edit_a_byte_at_every(step: usize) {
     for (first, events) in MIDDLES.iter().enumerate() {
         let chunk = &events[1];

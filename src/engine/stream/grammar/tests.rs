@@ -220,7 +220,8 @@ fn named(name: &'static str, data: &str) -> SseEvent<'static> {
     SseEvent { name: Some(Cow::Borrowed(name.as_bytes())), ..event(data) }
 }
 
-/// The end of an answer with some text and these events, of a server with these habits; what was odd.
+/// Returns the end of an answer with some text and these events. Its server has these habits. Returns also what was
+/// odd.
 fn end_of(habits: &Arc<Habits>, events: &[SseEvent<'_>], close: BodyEnd) -> (Result<(), Failure>, Vec<String>) {
     let mut grammar = Grammar { habits: Arc::clone(habits), ..Grammar::default() };
     let text = [delta(r#"{"content":"a"}"#, ""), delta(r#"{"content":"b"}"#, "")];

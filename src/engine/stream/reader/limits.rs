@@ -16,7 +16,7 @@ pub(super) struct ReadingLimits {
 }
 
 impl ReadingLimits {
-    /// The failure of an answer that has become too large, with so many bytes held for it.
+    /// Returns the failure of an answer that has become too large. So many bytes are held for it.
     pub(super) fn exceeded(&mut self, held: usize) -> Option<Failure> {
         let failure = self.budget.exceeded(&self.size);
         self.endless |= failure.is_some();

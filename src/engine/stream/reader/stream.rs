@@ -26,7 +26,7 @@ pub(super) struct StreamedAnswer {
     pub captured: Option<CapturedText>,
     /// Place at which the last chunk with text begins.
     last_text_at: usize,
-    /// Whether all of it has come; what is left of the body may still say that it failed.
+    /// Whether all of it has come. What is left of the body may still say that it failed.
     pub complete: bool,
 }
 

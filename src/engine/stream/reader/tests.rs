@@ -35,7 +35,7 @@ fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (Answe
     (events, end)
 }
 
-/// Up to 1,500 bytes from the beginning of a stream, or all of one that is short.
+/// Beginnings of streams, of up to 1,500 bytes each. One that is short is there whole.
 static BEGINNINGS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let cut = |(_, mut body): (String, Vec<u8>)| {
         body.truncate(1500);
@@ -44,7 +44,7 @@ static BEGINNINGS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     streamed_bodies().into_iter().map(cut).collect()
 });
 
-/// A stream cut short, with up to three places spoilt, and where it is cut into pieces.
+/// Draws a stream cut short, with up to three places spoilt. It also draws where the stream is cut into pieces.
 fn spoilt() -> impl Strategy<Value = (Vec<u8>, Vec<usize>, BodyEnd)> {
     let put = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..3),
@@ -148,7 +148,8 @@ fn captured_texts_count_as_memory_until_they_are_dropped() {
     }
 }
 
-/// The end of an answer with this body under `media`, and its chunks, read in pieces of every size alike.
+/// Returns the number of chunks and the end of an answer with this body. It is read under `media`, in pieces of every
+/// size alike.
 fn answered(media: &'static str, form: AnswerForm, body: &[u8]) -> (usize, AnswerEnd) {
     let read = |size: usize| {
         let mut headers = HeaderMap::new();

@@ -203,7 +203,8 @@ mod tests {
 
     use super::*;
 
-    /// The data of a body given in pieces of `size` bytes, what is left after its end, and whether the end came.
+    /// Decodes a body given in pieces of `size` bytes. Returns its data, what is left after its end, and whether the
+    /// end came.
     fn decode(body: &[u8], size: usize) -> Result<(Vec<u8>, usize, bool), ChunkError> {
         let (mut decoder, mut data, mut used) = (Chunked::default(), Vec::new(), 0);
         for mut piece in body.chunks(size) {

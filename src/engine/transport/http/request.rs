@@ -26,8 +26,8 @@ pub(crate) struct RequestHead {
 }
 
 impl RequestHead {
-    /// The head of a POST to `target` with these headers, `Host` among them, and an `X-Request-Id` that begins
-    /// with `id_prefix`.
+    /// Makes the head of a POST to `target` with these headers, `Host` among them. Its `X-Request-Id` begins with
+    /// `id_prefix`.
     pub(crate) fn new(target: &str, headers: &HeaderMap, id_prefix: String) -> Self {
         let mut common = format!("POST {target} HTTP/1.1\r\n").into_bytes();
         for (name, value) in headers {
@@ -77,7 +77,7 @@ impl Outgoing {
         Self { head: head.of(&request), body: request.body, written: 0 }
     }
 
-    /// Writes on until all is written: in one call, where the socket has room for it.
+    /// Writes on until all is written. That is one call, where the socket has room for it.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, socket: &mut Socket) -> Poll<io::Result<()>> {
         loop {
             let head = &self.head[self.written.min(self.head.len())..];

@@ -7,11 +7,12 @@ use http::header::{DATE, RETRY_AFTER};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-/// The wait in milliseconds, which Azure's servers send beside `Retry-After`; the SDK of OpenAI reads it first.
+/// Header with the wait in milliseconds. Azure's servers send it beside `Retry-After`, and the SDK of OpenAI reads it
+/// first.
 const IN_MILLIS: &str = "retry-after-ms";
 
-/// How long to wait before the request is sent again: `retry-after-ms`, or `Retry-After` as seconds or as a date
-/// (RFC 9110, section 10.2.3). A date is the server's: it is compared with the answer's own `Date`, and with
+/// Returns how long to wait before the request is sent again. `retry-after-ms` says so, or `Retry-After` as seconds or
+/// as a date (RFC 9110, section 10.2.3). A date is the server's: it is compared with the answer's own `Date`, and with
 /// this machine's clock only where there is none. `None` where the headers do not say.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);

@@ -53,7 +53,7 @@ impl ReadDelays {
     }
 }
 
-/// The bin of a value: its four bits after the first, and the number of doublings below.
+/// Returns the bin of a value. It is given by the value's four bits after the first, and the number of doublings below.
 fn bin(nanos: u64) -> usize {
     let doubling = nanos.checked_ilog2().unwrap_or(0).saturating_sub(BINS.ilog2()) as usize;
     (doubling * BINS + (nanos >> doubling) as usize).min(BINS * DOUBLINGS - 1)

@@ -27,10 +27,10 @@ use crate::record::{Failure, FailureKind};
 
 /// Time limit for opening a connection.
 const LIMIT: Duration = Duration::from_secs(30);
-/// How long to wait for an address before the next one is tried beside it (RFC 8305, section 5).
+/// Wait for an address before the next is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Addresses of a host, whose name is looked up on a thread of its own: the runtime panics where it has none.
+/// Looks up the addresses of a host on a thread of its own. The runtime panics where it has none.
 pub(crate) async fn addresses_of(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, port).into()]);
@@ -42,7 +42,7 @@ pub(crate) async fn addresses_of(host: &str, port: u16) -> io::Result<Vec<Socket
     finding.await.map_err(io::Error::other)?
 }
 
-/// Opens connections to one server, or to the proxy before it; its name is resolved once.
+/// Dialer of connections to one server, or to the proxy before it. The name is resolved once.
 pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
     pub(super) proxy: Option<Proxy>,

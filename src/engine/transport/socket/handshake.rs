@@ -11,7 +11,7 @@ use crate::record::{Failure, FailureKind};
 /// Most names of a certificate that are shown.
 const NAMES: usize = 4;
 
-/// Why a handshake failed: either side refused, so waiting does not help, or the connection broke.
+/// Returns why a handshake failed. Either side refused, so waiting does not help, or the connection broke.
 pub(super) fn no_handshake(error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => (format!("the server does not speak TLS ({error})"), Cause::NotTls),

@@ -45,9 +45,8 @@ impl Dialer {
         }
     }
 
-    /// Ends, with that as the failure, where the port of an address with TLS is silent for a while after it
-    /// was connected to and then answers without: many servers wait for the end of a line that a handshake
-    /// never has.
+    /// Ends with a failure where the port of an address with TLS answers without. It is silent for a while after it was
+    /// connected to, and then answers: many servers wait for the end of a line that a handshake never has.
     pub(crate) async fn meets_no_tls(&self, url: &BaseUrl) -> DiagnosedFailure {
         self.meets_no_tls_within(url, SILENCE, LOOK).await
     }
@@ -81,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// A port that is silent until a whole line comes, and then answers with this status.
+    /// Serves at a port that is silent until a whole line comes. It then answers with this status.
     async fn without_tls(listener: &TcpListener, status: &str) {
         let mut kept = Vec::new();
         loop {

@@ -21,7 +21,7 @@ pub(super) use unstamped::{ask_for_stamps, receive};
 pub(super) struct ReceivedBytes {
     /// Number of bytes; none at the end of the stream.
     pub bytes: usize,
-    /// When the kernel received the last packet of them: time since 1970, where it reports that.
+    /// Time since 1970 when the kernel received the last packet of them. It is there where the kernel reports that.
     pub stamp: Option<Duration>,
 }
 

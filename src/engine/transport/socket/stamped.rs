@@ -18,7 +18,8 @@ thread_local! {
     static KERNEL_CLOCK: RefCell<KernelClock> = RefCell::default();
 }
 
-/// A socket that stamps each read with the time at which its bytes arrived, and each write as it begins.
+/// A socket that stamps each read and each write. A read has the time at which its bytes arrived, a write that at which
+/// it begins.
 ///
 /// Bytes arrive when the kernel has them, where it reports that; otherwise when the read returns, before
 /// anyone looks at them. A read of several packets has the time of the last: the first came after the read before
@@ -34,11 +35,12 @@ pub(crate) struct Stamped<S> {
     /// How much earlier than that the first bytes of the last read may have come.
     late_by: Duration,
     reads: u64,
-    /// How long the bytes of the last read lay in the kernel, where that is known.
+    /// Time that the bytes of the last read lay in the kernel, where known.
     pub(crate) read_delay: Option<Duration>,
     first_write: Option<Timestamp>,
     last_write: Option<Timestamp>,
-    /// When the write that took the last of the request began, once all of it is written and flushed.
+    /// Moment when the write that took the last of the request began. It is there once all of it is written and
+    /// flushed.
     pub(crate) sent: Option<Timestamp>,
 }
 
@@ -167,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// A socket without room at the first try, whose peer has the bytes well before a write returns.
+    /// A socket without room at the first try. Its peer has the bytes well before a write returns.
     struct Slow {
         clock: RunClock,
         tries: u32,

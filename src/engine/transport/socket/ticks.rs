@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 
 thread_local! {
-    /// The last but one and the last tick of this thread's event loop, while it ticks.
+    /// Last but one and last tick of this thread's event loop, while it ticks.
     static TICKS: Cell<Option<[Timestamp; 2]>> = const { Cell::new(None) };
 }
 
-/// A loop that ticks every 10 ms, each tick up to 2 ms late, looks for bytes more often than this.
+/// Time within which a ticking loop looks for bytes again. It ticks every 10 ms, each tick up to 2 ms late.
 const IN_TIME: Duration = Duration::from_millis(25);
 
-/// The ticks of an event loop, by which it is known when it looked for bytes.
+/// Ticks of an event loop. They show when it looked for bytes.
 ///
 /// Before each tick the loop asks the kernel which sockets have bytes, and it reads them at once. So what a
 /// read brings came after the last tick but one. Where a loop is starved of CPU, that is long ago, and the
@@ -33,8 +33,8 @@ impl ReaderTicks {
         TICKS.set(Some([last, at]));
     }
 
-    /// How much earlier the first bytes of a read may have come whose last packet came at `stamp`, and
-    /// `before` which none did: nothing while the loop reads in time, or where it does not tick.
+    /// Returns how much earlier the first bytes of a read may have come. Its last packet came at `stamp`, and none came
+    /// before `before`. It is nothing while the loop reads in time, or where it does not tick.
     pub(crate) fn late_by(stamp: Timestamp, before: Timestamp) -> Duration {
         let looked = TICKS.get().map_or(stamp, |[last_but_one, _]| last_but_one);
         Some(stamp.since(before.max(looked))).filter(|&late| late > IN_TIME).unwrap_or_default()

@@ -13,7 +13,7 @@ use crate::experiment::sweep::{
 };
 use crate::record::RunHeader;
 
-/// A stored sweep with the name of its folder and the header of its first run.
+/// Stored sweep with the name of its folder and the header of its first run.
 #[derive(Clone, Debug)]
 pub struct SweepSide {
     /// Its name.
@@ -54,9 +54,9 @@ pub struct AnswerOfSide {
     pub valid: bool,
     /// Its curve: each load with its p99 TTFT, milliseconds, as far as it is known.
     pub ttft_p99_ms: Vec<(Load, FigureLevel)>,
-    /// Curve of output tokens per second: each load with its figure, as far as it is known.
+    /// Curve of output tokens per second. Each load has its figure, as far as it is known.
     pub output_tokens_per_s: Vec<(Load, FigureLevel)>,
-    /// Loads with which the server did not keep up, so that their latencies depend on the length of the run.
+    /// Loads with which the server did not keep up. Their latencies depend on the length of the run.
     #[serde(skip)]
     pub saturated: Vec<Load>,
     /// Unit of arrivals that its rates are of.
@@ -134,7 +134,8 @@ impl ComparedSweeps {
 }
 
 impl SweepSide {
-    /// Conditions that must match between sweeps: those of runs, apart from rate and length, which a sweep varies.
+    /// Returns conditions that must match between sweeps. They are those of runs, apart from rate and length, which a
+    /// sweep varies.
     fn facts(&self) -> Facts {
         let header = RunHeader { workload: self.sweep.workload.clone(), ..self.header.clone() };
         let mut facts = facts_of(&header);
@@ -247,7 +248,7 @@ fn is_saturated(point: &SweepPoint) -> bool {
     point.class == LoadClass::Saturated
 }
 
-/// Returns how the runs of a load belong together: those whose figures count, all where none does.
+/// Returns how the runs of a load belong together. They are those whose figures count, all where none does.
 fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
     let plans = |point: &SweepPoint| -> Vec<String> {
         let trusted = point.trials.iter().any(Trial::is_valid);

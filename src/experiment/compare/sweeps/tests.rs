@@ -6,7 +6,8 @@ use crate::analysis::{Status, summarise};
 use crate::experiment::compare::condition::Role;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
 
-/// Twenty seconds of ten requests a second whose first tokens take so long; seed and load alone identify the plan.
+/// Returns a sweep with runs of twenty seconds of ten requests a second. Their first tokens take `ttft_ms`. Seed and
+/// load alone identify the plan.
 fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: rates.to_vec() },

@@ -28,7 +28,7 @@ fn compared(one: ComparedSide, other: ComparedSide) -> Compared {
     Compared::new(&[one, other], &[Condition::Gpus], &[]).unwrap()
 }
 
-/// 44 tokens and four answers a second by one GPU and by two, of which a second costs 0.001 each.
+/// Compares 44 tokens and four answers a second by one GPU and by two. A second of each GPU costs 0.001.
 #[test]
 fn a_faster_side_that_makes_fewer_tokens_with_each_gpu_is_a_trade() {
     let of = compared(served("tp1", 1, "EUR", 1, 200), served("tp2", 2, "EUR", 2, 120));

@@ -54,8 +54,8 @@ fn queues(runs: u64, plan: u64, run: u64, load: f64, n: u64, noise: Noise) -> Co
     believed(ComparedSide::of_repeats(run.to_string(), runs.collect(), &[]).unwrap())
 }
 
-/// Returns how much longer each service takes where the whole time is 1.2 times as long. The whole time is that in the
-/// system: 1/(µ − λ) for M/M/1.
+/// Returns how much longer each service takes where the whole time is longer. The whole time is 1.2 times as long. It
+/// is that in the system: 1/(µ − λ) for M/M/1.
 fn slower(load: f64) -> f64 {
     1.0 / (load + (1.0 - load) / 1.2)
 }

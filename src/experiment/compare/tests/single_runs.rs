@@ -6,7 +6,7 @@ use crate::analysis::{AcrossRuns, FigureKind, VerdictOutcome};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, RequestRecord, TokenChunk};
 
-/// Returns a side with one request every 100 ms, its TTFT as given, then one more token.
+/// Returns a side with one request every 100 ms. Its TTFT is as given, then comes one more token.
 fn with(name: &str, plan: &str, ttfts_ms: impl Iterator<Item = u64>) -> ComparedSide {
     let records = (0..).zip(ttfts_ms).map(|(i, ttft)| {
         let at = i * 100;
@@ -38,10 +38,10 @@ fn after() -> impl Iterator<Item = u64> {
     (0..400).zip(before()).map(|(i, ttft)| ttft * 115 / 100 + i * i * 31 % 23)
 }
 
-/// numpy 2.4.6 and scipy 1.17.1: all changes x for which the mean of 1{after > (1 + x) a} − 1{before > a} is
-/// no more than t standard errors above 0, a the baseline's percentile, nor that of 1{before > b ÷ (1 + x)} −
-/// 1{after > b}, b the other's, the error that of the means of 32 batches of 12 or 13; of the mean, those of
-/// after − (1 + x) before.
+/// Compares the interval with that of numpy 2.4.6 and scipy 1.17.1. It is all changes x for which the mean of 1{after >
+/// (1 + x) a} − 1{before > a} is no more than t standard errors above 0, a the baseline's percentile, nor that of
+/// 1{before > b ÷ (1 + x)} − 1{after > b}, b the other's. The error is that of the means of 32 batches of 12 or 13. Of
+/// the mean, they are those of after − (1 + x) before.
 #[test]
 fn the_interval_of_pairs_is_scipys() {
     let sides = [with("a", "one", before()), with("b", "one", after())];
@@ -198,7 +198,7 @@ fn shares_of_failures_are_told_apart() {
     assert_eq!(status(failing("another", 200)).0, Status::Undecided);
 }
 
-/// Newcombe's method 10 for 48 of 80 and 56 of 70, as in his table II: 5.24 to 33.39 points.
+/// Compares with Newcombe's method 10 for 48 of 80 and 56 of 70. His table II has 5.24 to 33.39 points.
 #[test]
 fn shares_differ_by_newcombes_interval() {
     let share = |hits: u64, trials: u64| AcrossRuns {
@@ -227,7 +227,7 @@ fn over_invalid_sides_nothing_is_judged() {
     }
 }
 
-/// A server that does not keep up has no window that is long enough, and still is worse.
+/// Judges a server that does not keep up. It has no window that is long enough, and still is worse.
 #[test]
 fn falling_behind_is_no_open_question() {
     let mut sides = [with("a", "one", before().take(15)), with("b", "one", after().take(15))];
@@ -238,7 +238,8 @@ fn falling_behind_is_no_open_question() {
     assert!(line.contains("(the server did not keep up, while the baseline's did)"), "{line}");
 }
 
-/// The two ends of the ratio by hand: ln 1.2 ± √(ln²(120/110) + ln²(130/100)), then ± √(ln²(150/120) + ln²(100/80)).
+/// Combines the two ends of the ratio by hand. They are ln 1.2 ± √(ln²(120/110) + ln²(130/100)), then
+/// ± √(ln²(150/120) + ln²(100/80)).
 #[test]
 fn own_intervals_combine() {
     let known = |value, low, high| AcrossRuns {
@@ -257,7 +258,8 @@ fn own_intervals_combine() {
     assert_eq!((open.low, open.high), (whole.low, f64::INFINITY));
 }
 
-/// A verdict is what its shown interval says, and so is a p-value, however few the requests and whatever was drawn.
+/// Asserts that a verdict is what its shown interval says, and so is a p-value. That holds however few the requests and
+/// whatever was drawn.
 fn assert_coherent(compared: &Compared) {
     for row in &compared.against[0].rows {
         let shown = if row.figure.kind() == FigureKind::Share { row.difference } else { row.change };
@@ -297,7 +299,7 @@ fn verdicts_follow_from_their_intervals() {
     }
 }
 
-/// Changes that the table shows as 0 % are none, however regular a server is: 10 ms a token, and 200 ns less.
+/// Finds no change that the table shows as 0 %, however regular a server is. It takes 10 ms a token, and 200 ns less.
 #[test]
 fn a_change_of_nothing_is_none() {
     let regular = |name: &str, less_ns: u64| {
@@ -319,8 +321,8 @@ fn a_change_of_nothing_is_none() {
     }
 }
 
-/// An end of a change is the other end of the way back, however few requests there are: what shows a server
-/// to be slower shows the other to be faster.
+/// Finds an end of a change to be the other end of the way back. That holds however few requests there are: what shows
+/// a server to be slower shows the other to be faster.
 #[test]
 fn the_way_back_is_as_sure() {
     for (n, times) in [(24, 4), (60, 4), (66, 5), (150, 3), (400, 2)] {
@@ -353,7 +355,7 @@ fn the_way_back_is_as_sure() {
     }
 }
 
-/// A server 3.5 times faster: every percentile that has an interval says so, and so does a gate on it.
+/// Compares a server 3.5 times faster. Every percentile that has an interval says so, and so does a gate on it.
 #[test]
 fn a_server_several_times_faster_is_no_chance() {
     let faster = || before().map(|ttft| ttft * 2 / 7);

@@ -21,7 +21,7 @@ pub struct Claim {
 pub enum ClaimKind {
     /// A bound on a figure.
     Bound(Objective),
-    /// Bounds on the ratio to another row's figure, such as below half of it, or about equal to it.
+    /// Bounds on the ratio to another row's figure. They are such as below half of it, or about equal to it.
     Ratio {
         /// The figure.
         subject: FigureKey,

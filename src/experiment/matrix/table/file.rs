@@ -33,7 +33,7 @@ pub struct Experiments {
     pub accept: Option<Accept>,
     /// The currency of all prices, to show with them.
     pub currency: Option<String>,
-    /// Whether its runs are shorter than they are meant to be, so that they confirm and accept nothing.
+    /// Whether its runs are shorter than they are meant to be. Such runs confirm and accept nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rehearsal: bool,
 }
@@ -53,7 +53,7 @@ impl Experiments {
         EXAMPLE.1
     }
 
-    /// Loads the embedded table by its name, or a file that ends in `.toml` or `.json` by its path.
+    /// Loads the embedded table by its name, or a file by its path. Such a file ends in `.toml` or `.json`.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Experiments {
         })
     }
 
-    /// Finds what is wrong with names that stand for rows and variants, which shows only once all are read.
+    /// Finds what is wrong with names that stand for rows and variants. It shows only once all are read.
     fn check(&self, fields: &Fields<'_>) -> Option<()> {
         let mut sound = true;
         let mut complain = |field: &str, sentence: String| {
@@ -175,7 +175,8 @@ impl Experiments {
         sound.then_some(())
     }
 
-    /// Whether the row in `place` runs together with the one that `claim` names under no variant.
+    /// Returns whether the row in `place` runs with its claim's row under no variant. The other row is the one that
+    /// `claim` names.
     fn is_in_vain(&self, place: usize, claim: &Claim) -> bool {
         let Some(named) = claim.other() else { return false };
         let here = (0..self.variants.len()).map(|variant| MatrixSlot { row: place, variant });
@@ -215,8 +216,8 @@ impl Experiments {
         named("variant", name, self.variants.iter().map(|variant| variant.name.as_str()))
     }
 
-    /// All that runs, in order: variant by variant, so that each is started once, and its rows in the order of the
-    /// file.
+    /// Returns all that runs, in order. It goes variant by variant, so that each is started once, and through its rows
+    /// in the order of the file.
     pub fn order(&self) -> Vec<MatrixSlot> {
         let under = |variant: usize| {
             let name = self.variants[variant].name.as_str();

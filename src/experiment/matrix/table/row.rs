@@ -39,10 +39,10 @@ impl MatrixRow {
         self.expect.iter().filter_map(bound).collect()
     }
 
-    /// Makes its runs `seconds` long, or longer where less is not enough for [`FEWEST`] requests, and the
-    /// warm-up shorter in proportion; says whether they are now shorter than they are meant to be. Users of a
-    /// closed loop get no warm-up: all that they send in a short run may begin in it. Requests that leave all
-    /// at once are as many as they are.
+    /// Makes its runs `seconds` long and the warm-up shorter in proportion. They are longer where less is not enough
+    /// for [`FEWEST`] requests. It says whether they are now shorter than they are meant to be. Users of a closed loop
+    /// get no warm-up: all that they send in a short run may begin in it. Requests that leave all at once are as many
+    /// as they are.
     pub(super) fn shorten(&mut self, seconds: f64) -> bool {
         if self.settings.requests.is_some() {
             return false;
@@ -144,7 +144,7 @@ const FEWEST: f64 = 3.0;
 /// Most rows that axes may make.
 const MOST_ROWS: usize = 1_000;
 
-/// The values of one variable, each as a change of the defaults with a short name.
+/// Values of one variable. Each is a change of the defaults with a short name.
 type Axis = Vec<(String, Settings)>;
 
 /// Name of the row of [`Axes::OneAtATime`] that changes nothing.
@@ -227,7 +227,7 @@ impl Axes {
 /// Reads a value of an axis.
 type ReadsAxis = fn(SpecValue<'_>) -> Option<Settings>;
 
-/// Settings that may be axes, each with how its values begin in names; the cap comes last.
+/// Settings that may be axes, each with how its values begin in names. The cap comes last.
 static AXES: [(&str, &str, ReadsAxis); 12] = [
     ("workload", "", |of| Some(Settings { workload: Some(of.nonblank()?), ..none() })),
     ("input_tokens", "in", |of| Some(Settings { input_tokens: Some(tokens(of)?), ..none() })),

@@ -155,8 +155,8 @@ impl Settings {
         }
     }
 
-    /// The variables of the experiment with their values here, as a person reads them; what is not said is not among
-    /// them. The prefix is one variable, and so is the load.
+    /// Returns the variables of the experiment with their values here. The values are as a person reads them. What is
+    /// not said is not among them. The prefix is one variable, and so is the load.
     pub fn variables(&self) -> Vec<(MatrixVariable, String)> {
         let tokens = |tokens: u32| count(u64::from(tokens));
         let prefix = self.prefix_reuse.map(|reuse| match (reuse, self.prefix_tokens) {
@@ -253,7 +253,7 @@ impl Settings {
         self.prefix_reuse.filter(|reuse| *reuse != PrefixReuse::Cold).map(|reuse| (reuse, self.prefix_tokens))
     }
 
-    /// Returns how arrivals are spaced, where these settings say it and not users or a workload.
+    /// Returns how arrivals are spaced, where these settings say it. Else users or a workload say it.
     fn spacing(&self) -> Option<Spacing> {
         let own = self.users.is_none() && self.workload.is_none();
         own.then(|| self.arrival.unwrap_or(Spacing::Poisson))

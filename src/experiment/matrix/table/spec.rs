@@ -89,7 +89,7 @@ impl Settings {
         read(&spec)
     }
 
-    /// The workload with the lengths that are given in place of its own, the prefix inside the prompt.
+    /// Returns the workload with the lengths that are given in place of its own. The prefix is inside the prompt.
     fn with_lengths(&self, mut spec: WorkloadSpec) -> Result<WorkloadSpec, String> {
         let shared = self.prefix_reuse.filter(|reuse| *reuse != PrefixReuse::Cold);
         if self.input_tokens.is_none() && self.output_tokens.is_none() && shared.is_none() {

@@ -8,7 +8,7 @@ use crate::workload::reading::parse_json;
 
 /// Name of what is read, where it has a mistake.
 const ORIGIN: &str = "the table that was kept";
-/// Fields that a file has in rows and variants themselves, and a stored table in an inner object.
+/// Fields that a file has in rows and variants themselves. A stored table has them in an inner object.
 const INSIDE: [(&str, &str); 2] = [("rows", "settings"), ("variants", "server")];
 
 impl Experiments {

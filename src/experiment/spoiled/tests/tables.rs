@@ -99,7 +99,7 @@ fn four_rows() -> Experiments {
     Experiments::from_toml(&format!("name = \"t\"\n{rows}"), "t.toml").unwrap()
 }
 
-/// Returns what runs of four rows where these are broken by this rule, and why the rows did not run.
+/// Returns what runs of four rows where `is_broken` runs break `rule`. It also returns why the rows did not run.
 fn four_rows_run(
     invalid: InvalidRuns,
     rule: Rule,

@@ -19,7 +19,7 @@ pub(super) enum Next {
     Done(StopReason),
 }
 
-/// The highest load that is met below the lowest that is missed, as far as there are such.
+/// Highest load met below the lowest that is missed, as far as there are such.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::experiment) struct Bracket {
     /// The highest that is met.
@@ -36,8 +36,8 @@ impl Bracket {
         Self { met: over.checked_sub(1).and_then(amount), missed: amount(over) }
     }
 
-    /// The next load: `first` of all, a `step` beyond the one known end, and the middle between two ends; `None`
-    /// where these are so `near` to each other, as a ratio.
+    /// Returns the next load. It is `first` of all, a `step` beyond the one known end, and the middle between two ends.
+    /// It is `None` where these are so `near` to each other, as a ratio.
     pub(in crate::experiment) fn next(self, first: f64, step: f64, near: f64) -> Option<f64> {
         match (self.met, self.missed) {
             (None, None) => Some(first),

@@ -98,7 +98,7 @@ impl SearchDemand {
         Ok(Self { objective: Some(objective.clone()), scale, limit })
     }
 
-    /// The demand that the server keeps up, which fails where it does not in most runs.
+    /// Returns the demand that the server keeps up. It fails where the server does not in most runs.
     pub(super) const fn keeping_up() -> Self {
         Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
     }
@@ -136,8 +136,8 @@ impl SearchDemand {
         self.read(trial, place).is_some()
     }
 
-    /// Tells on which side of the limit the figure of all `trials` surely lies: for a percentile by the requests of
-    /// all, else where each trial by itself agrees. `place` as in [`Self::read`].
+    /// Tells on which side of the limit the figure of all `trials` surely lies. For a percentile it is by the requests
+    /// of all, else where each trial by itself agrees. `place` as in [`Self::read`].
     pub(super) fn side(&self, trials: &[&Trial], place: usize) -> Option<Ordering> {
         let shares = trials.iter().map(|trial| trial.judged.get(place).and_then(|judged| judged.over));
         if let (DemandScale::Share, Some(shares)) = (self.scale, shares.collect::<Option<Vec<_>>>()) {

@@ -54,7 +54,7 @@ fn trial(wanted: &TrialRequest, disturbed: bool) -> Trial {
     }
 }
 
-/// Drives a search to its end; `disturbs` says of which runs, by their number and load.
+/// Drives a search to its end. `disturbs` tells which runs are disturbed, by their number and load.
 fn driven(
     plan: SweepPlan,
     forced: bool,

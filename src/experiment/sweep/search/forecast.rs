@@ -7,14 +7,15 @@ use crate::experiment::sweep::plan::{GRACE, Load, LoadAxis, RUNS_OF_INTERVAL};
 
 /// Runs until a search that begins near its answer has a bracket.
 const RUNS_OF_BRACKET: u64 = 2;
-/// Worth of a share's requests, as searches on queues in virtual time had it in the median. It is the square of an
-/// interval's width in logarithms × the requests of the runs behind it × the variance of one request's share.
+/// Worth of a share's requests, the median of searches on queues in virtual time. It is the square of an interval's
+/// width in logarithms × the requests of the runs behind it × the variance of one request's share.
 const WORTH: f64 = 2.4;
 /// Counterpart of [`WORTH`] for a magnitude. Its requests have a variance of about 1 in logarithms.
 const WORTH_OF_MAGNITUDE: f64 = 42.0;
 
 impl Search {
-    /// Seconds that all runs and what is between them will have taken in the end, as far as can be said now.
+    /// Returns the seconds that all runs and what is between them take. They are what they will have taken in the end,
+    /// as far as can be said now.
     pub fn expected_s(&self) -> f64 {
         let LoadAxis::Automatic { from_per_s, .. } = self.plan.axis else {
             let listed = self.listed();
@@ -46,14 +47,15 @@ impl Search {
         (RUNS_OF_BRACKET + RUNS_OF_INTERVAL) as f64 * (SHORTEST_S + self.plan.between_s)
     }
 
-    /// Seconds that an answer with an interval takes after so many, where the search ends sooner.
+    /// Returns the seconds that an answer with an interval takes after so many. It is `None` unless the search ends
+    /// sooner.
     pub fn lacks_s(&self, before_s: f64) -> Option<f64> {
         let least_s = before_s + self.least_s();
         self.plan.within_s.filter(|within_s| GRACE * within_s < least_s).map(|_| least_s)
     }
 
-    /// Runs that are still wanted, and the seconds that they take, as far as can be said now. It is `None` where none
-    /// is.
+    /// Returns the runs that are still wanted, and the seconds that they take. They are as far as can be said now. It
+    /// is `None` where none is.
     pub fn left(&self) -> Option<(u64, f64)> {
         let SearchStep::Measure(next) = self.next() else { return None };
         let next_s = next.window_s + self.plan.between_s;
@@ -74,13 +76,13 @@ impl Search {
         self.in_rounds(self.runs_by_width().unwrap_or_else(by_worth))
     }
 
-    /// Runs until the interval is as narrow as requested, in whole rounds, by how wide it is now. It is `None` while
-    /// there is no interval.
+    /// Returns the runs until the interval is as narrow as requested, in whole rounds. It is by how wide the interval
+    /// is now. It is `None` while there is no interval.
     pub(in crate::experiment) fn runs_until_narrow(&self) -> Option<u64> {
         Some(self.in_rounds(self.runs_by_width()?).saturating_sub(self.refined() as u64))
     }
 
-    /// All runs that make the interval as narrow as requested: its width falls with the root of their number.
+    /// Returns all runs that make the interval as narrow as requested. Its width falls with the root of their number.
     fn runs_by_width(&self) -> Option<f64> {
         let (low, high) = self.interval().ok()?;
         let narrower = libm::log(high / low) / self.wanted();
@@ -102,7 +104,8 @@ impl Search {
         libm::log(1.0 + self.plan.precision)
     }
 
-    /// Requests × the square of the interval's width, of the demand that decides or whose limit is the strictest.
+    /// Returns requests × the square of the interval's width. It is that of the demand that decides or whose limit is
+    /// the strictest.
     fn worth(&self) -> f64 {
         let decides = match tightest(&self.trials, &self.demands) {
             Tightest::Crosses(place, _) => Some(place),

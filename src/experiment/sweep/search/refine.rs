@@ -7,7 +7,8 @@ use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::plan::{Load, LoadAxis};
 use crate::record::Repeat;
 
-/// Factor from the highest load to the next, where chance ended the bracket of a search that began anywhere.
+/// Factor from the highest load to the next where chance ended the bracket. The bracket is of a search that began
+/// anywhere.
 const AWAY: f64 = 1.5;
 /// Loads of a round on either side of the middle one.
 const SIDE: u8 = 2;
@@ -42,14 +43,14 @@ impl Search {
         next.map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
     }
 
-    /// Whether no run replaces the trial at `place`: it counts, or its load has no spare run left.
+    /// Returns whether no run replaces the trial at `place`. It counts, or its load has no spare run left.
     fn is_used(&self, place: usize) -> bool {
         let trial = &self.trials[place];
         let disturbed = self.trials[..place].iter().filter(|before| before.load == trial.load && before.left_out);
         !trial.left_out || disturbed.count() as u64 >= Repeat::MOST_SPARE
     }
 
-    /// The next load when all runs together cross no limit: chance ended the bracket, and the highest load lies
+    /// Returns the next load when all runs together cross no limit. Chance ended the bracket, and the highest load lies
     /// above all measured loads, or below.
     fn beyond(&self, decides: Tightest, away: f64) -> Option<f64> {
         let tallies = self.tallies();
@@ -67,9 +68,8 @@ struct RateGrid {
 }
 
 impl RateGrid {
-    /// Logarithm of the ratio of neighbouring rates, ln 1.05: a round reaches a tenth to both sides of the
-    /// estimate. A line through its loads gives the slope there, and the curve is nearly straight between
-    /// them.
+    /// Logarithm of the ratio of neighbouring rates, ln 1.05. A round reaches a tenth to both sides of the estimate. A
+    /// line through its loads gives the slope there, and the curve is nearly straight between them.
     const STEP: f64 = 0.048_790_164_169_432_05;
 
     fn place(self, rate: f64) -> f64 {

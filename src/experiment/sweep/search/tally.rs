@@ -17,16 +17,17 @@ const MET: f64 = 1.0 + 1e-9;
 pub(crate) struct LoadTally<'a> {
     pub(crate) load: Load,
     pub(crate) trials: Vec<&'a Trial>,
-    /// Runs that count: those that can be trusted, or all, where none can and such loads count on request.
+    /// Number of runs that count. They are those that can be trusted, or all, where none can and such loads count on
+    /// request.
     pub(crate) counted: u64,
-    /// Joint figure ÷ limit for each demand, in order: over 1 where it is missed; absent unless every run
-    /// that counts has the figure.
+    /// Joint figure ÷ limit for each demand, in order. It is over 1 where the demand is missed. It is absent unless
+    /// every run that counts has the figure.
     pub(crate) ratios: Vec<Option<f64>>,
     /// Whether the server did not keep up in most runs.
     pub(crate) saturated: bool,
     /// Whether all joint figures are within their limits; unknown ones are not.
     pub(crate) passes: bool,
-    /// Side of its limit on which the figure of its own runs surely is, for each demand.
+    /// Side of its limit on which its own runs' figure surely is, for each demand.
     pub(crate) sides: Vec<Option<Ordering>>,
 }
 
@@ -72,9 +73,9 @@ impl<'a> LoadTally<'a> {
         self.counted == 0 && self.wanted(planned) == 0
     }
 
-    /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is
-    /// undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. Where
-    /// it is not, its own runs must be sure. `demanded` is the number of objectives.
+    /// Returns the class of the load by the `interval` of the highest load. A load inside it is undecided whatever its
+    /// own runs say, as is one outside it whose own runs contradict the curve. Where no interval is known, its own runs
+    /// must be sure. `demanded` is the number of objectives.
     pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
         let (below, above) = match interval {
@@ -125,8 +126,8 @@ fn ratio(trials: &[&Trial], demand: &SearchDemand, place: usize) -> Option<f64> 
 pub(crate) enum Tightest {
     /// None: each is met at every load.
     Open,
-    /// One that is missed from the lowest load on, so that no load meets all; of several the one that is missed by
-    /// the most.
+    /// Demand that is missed from the lowest load on, so that no load meets all. Of several it is the one that is
+    /// missed by the most.
     Missed(usize),
     /// The one that crosses its limit first.
     Crosses(usize, Crossing),

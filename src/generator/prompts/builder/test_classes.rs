@@ -4,8 +4,8 @@ use tokenizers::Tokenizer;
 
 use crate::workload::{Distribution, PromptSource, RequestClass};
 
-/// A byte-level BPE with the first 6,144 entries of a vocabulary learned from source code: half of our words are
-/// more than one token in it. Made with the `tokenizers` package: `BpeTrainer` on numpy's sources, Llama 3's
+/// A byte-level BPE with the first 6,144 entries of a learned vocabulary. It was learned from source code: half of our
+/// words are more than one token in it. Made with the `tokenizers` package: `BpeTrainer` on numpy's sources, Llama 3's
 /// splitting rule, then entries and merges above the limit dropped.
 pub(in crate::generator) const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
 

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Mean, standard deviation, median and 99 % quantile of the truncated log-normal lengths, prompts and answers. scipy
-/// 1.17.1, with z the mass of `norm(ln median, sigma)` between ln min and ln max: moments by
-/// `quad(lambda t: exp(k * t) * norm.pdf(t, ln median, sigma), ln min, ln max) / z`, quantiles by
+/// Moments and quantiles of the truncated log-normal lengths, prompts and answers. They are mean, standard deviation,
+/// median and 99 % quantile. scipy 1.17.1, with z the mass of `norm(ln median, sigma)` between ln min and ln max:
+/// moments by `quad(lambda t: exp(k * t) * norm.pdf(t, ln median, sigma), ln min, ln max) / z`, quantiles by
 /// `median * exp(sigma * norm.ppf(norm.cdf(ln(min / median) / sigma) + p * z))`.
 const LENGTHS_BY_SCIPY: [(&str, [f64; 4], [f64; 4]); 5] = [
     ("chat", [668.162, 561.237, 498.663, 2861.619], [270.801, 237.346, 199.618, 1217.516]),

@@ -32,7 +32,7 @@ enum Clock {
 }
 
 impl CsvTraceColumns {
-    /// The columns of one of Azure's traces, by its first line; `None` if one is missing.
+    /// Reads the columns of one of Azure's traces from its first line. It is `None` if one is missing.
     pub(crate) fn azure(heading: &str) -> Option<Self> {
         Some(Self {
             moment: find(heading, "TIMESTAMP")?,
@@ -44,7 +44,7 @@ impl CsvTraceColumns {
         })
     }
 
-    /// The columns of one of `BurstGPT`'s files, by its first line; `None` if one is missing.
+    /// Reads the columns of one of `BurstGPT`'s files from its first line. It is `None` if one is missing.
     pub(crate) fn burst_gpt(heading: &str) -> Option<Self> {
         Some(Self {
             moment: find(heading, "Timestamp")?,

@@ -69,8 +69,8 @@ pub(crate) fn public(line: &[u8], unit_ns: f64) -> Result<TracedRequest, BadLine
     })
 }
 
-/// The unit of a timestamp that is a date between 2001 and 2096, in seconds, milliseconds, microseconds or
-/// nanoseconds since 1970; `None` where it is none.
+/// Returns the unit of a timestamp that is a date between 2001 and 2096. The date is in seconds, milliseconds,
+/// microseconds or nanoseconds since 1970; `None` where it is none.
 pub(crate) fn unit_of_date(line: &[u8]) -> Option<f64> {
     const SINCE_1970: std::ops::Range<f64> = 1e18..4e18;
     let timestamp = json::<PublicLine>(line).ok()?.timestamp;
@@ -105,7 +105,8 @@ pub(crate) fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
     BadLine { place: format!("column {column} (`{field}`)"), cause }
 }
 
-/// Writes a trace of Skyline's own, request by request, in order: moments, lengths and categories, no text.
+/// Writer of a trace of Skyline's own, request by request, in order. It writes moments, lengths and categories, no
+/// text.
 #[derive(Debug)]
 pub struct TraceWriter<W> {
     out: W,

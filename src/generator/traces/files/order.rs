@@ -13,7 +13,7 @@ const BOUND_NS: i64 = 1_000_000_000 * 60;
 /// Most requests held at a time.
 const MOST_HELD: usize = 100_000;
 
-/// The requests of a trace in order; at equal moments in the order of their lines.
+/// The requests of a trace in order. At equal moments they have the order of their lines.
 #[derive(Debug)]
 pub(crate) struct SortedRequests {
     reader: TraceReader,

@@ -11,7 +11,7 @@ use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest, excerpt};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
-/// Longest line, bytes: the hash ids of a prompt of a million tokens take a tenth of it.
+/// Longest line, bytes. The hash ids of a prompt of a million tokens take a tenth of it.
 const LONGEST_LINE: u64 = 16 << 20;
 /// The columns that Azure's traces need.
 const AZURE: &str = "TIMESTAMP, ContextTokens and GeneratedTokens";
@@ -23,7 +23,7 @@ const BURST_GPT: &str = "Timestamp, Request tokens and Response tokens";
 pub(crate) struct TraceReader {
     pub(super) path: String,
     pub(super) lines: FileLines<BufReader<File>>,
-    /// Whether the line was only read to recognise the format and is still to be used.
+    /// Whether the line was only read to recognise the format. It is then still to be used.
     unread: bool,
     layout: LineLayout,
     pub(in crate::generator::traces) facts: TraceFacts,
@@ -41,8 +41,8 @@ enum LineLayout {
     Log(AccessLogFields),
 }
 
-/// Reads an access log in JSON lines: its requests in order, with moments that count from the first, and how many lines
-/// were left out. It keeps none of the log's text.
+/// Reads an access log in JSON lines. Returns its requests in order, with moments that count from the first, and how
+/// many lines were left out. It keeps none of the log's text.
 pub fn read_log(
     path: &str,
     fields: &AccessLogFields,
@@ -65,7 +65,7 @@ pub fn read_log(
 }
 
 impl TraceReader {
-    /// Opens the file of `trace` and recognises its format if the spec does not name it.
+    /// Opens the file of `trace`. It recognises the format if the spec does not name it.
     pub(crate) fn open(trace: &Trace) -> Result<Self, TraceError> {
         let mut reader = Self::new(&trace.path, LineLayout::Own, trace.bad_lines)?;
         reader.layout = reader.recognise(trace.format)?;

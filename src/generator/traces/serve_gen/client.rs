@@ -85,7 +85,7 @@ pub(super) struct PoolClient {
     stretches: Vec<PoolStretch>,
     /// Tables of lengths in order; each applies until the next.
     tables: Vec<LengthTables>,
-    /// Randomness of gaps, prompts and answers; each stretch has its own branch, so that the beginning of a slice
+    /// Randomness of gaps, prompts and answers. Each stretch has its own branch, so that the beginning of a slice
     /// changes nothing in later stretches.
     streams: [RandomStream; 3],
     from_s: f64,

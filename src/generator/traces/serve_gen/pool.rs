@@ -30,7 +30,8 @@ impl ClientPool {
         }
     }
 
-    /// Opens the pool and holds all of its tables: about 50 MB for the largest pool, two weeks of 160 clients.
+    /// Opens the pool and holds all of its tables. They take about 50 MB for the largest pool, two weeks of 160
+    /// clients.
     pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
         let mut reading =
             PoolReader { bad_lines: trace.bad_lines, facts: TraceFacts::from_format(TraceFormat::ServeGen) };
@@ -105,8 +106,8 @@ impl PoolReader {
         Err(TraceError::Line { path: path.display().to_string(), line, bad, cure: TraceError::LINE_CURE })
     }
 
-    /// The stretches of a client, plus a silent one that marks the end: the last lasts as long as the one before. A
-    /// skipped line is a silent stretch too.
+    /// Returns the stretches of a client, plus a silent one that marks the end. The last lasts as long as the one
+    /// before. A skipped line is a silent stretch too.
     fn stretches(&mut self, path: &Path) -> Result<Vec<PoolStretch>, TraceError> {
         let text = read(path)?;
         let mut stretches: Vec<PoolStretch> = Vec::new();
@@ -160,7 +161,8 @@ impl PoolReader {
         Ok(tables)
     }
 
-    /// Refuses stretches whose requests have no lengths: before the first table, or where a table was left out.
+    /// Refuses stretches whose requests have no lengths. They are before the first table, or where a table was left
+    /// out.
     fn check_lengths(
         &mut self,
         stretches: &[PoolStretch],

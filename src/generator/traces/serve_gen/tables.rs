@@ -7,8 +7,8 @@ use crate::workload::TOKEN_LIMIT;
 
 /// Tolerance of the sum of shares, as in `ServeGen`.
 const TOTAL_ERROR: f64 = 1e-6;
-/// Prompt token fields: of language and reasoning models, and the text of multimodal ones, whose images, audio and
-/// video are ignored.
+/// Prompt token fields. They are those of language and reasoning models, and the text of multimodal ones, whose images,
+/// audio and video are ignored.
 const INPUT: [&str; 2] = ["input_tokens", "text_tokens"];
 const OUTPUT: &str = "output_tokens";
 

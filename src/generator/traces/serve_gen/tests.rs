@@ -16,7 +16,7 @@ fn requests(trace: &Trace, seed: u64) -> Vec<TracedRequest> {
     RequestTrace::of_slice(trace, &found, seed).unwrap().requests
 }
 
-/// Requests of every stretch of 600 s, with their mean prompt and answer, over so many seeds.
+/// Returns the requests of every stretch of 600 s, over so many seeds. With them come their mean prompt and answer.
 fn by_stretch(trace: &Trace, seeds: u64) -> Vec<(f64, f64, f64)> {
     let mut sums = vec![(0.0, 0.0, 0.0); 4];
     for request in (0..seeds).flat_map(|seed| requests(trace, seed)) {
@@ -28,10 +28,9 @@ fn by_stretch(trace: &Trace, seeds: u64) -> Vec<(f64, f64, f64)> {
     sums.into_iter().map(|(n, input, output)| (n / seeds as f64, input / n, output / n)).collect()
 }
 
-/// `servegen.construct.generate_workload` of the sample with `get_scaled_rate_fn`, means of 400 seeds (numpy 2.4.6):
-/// requests, prompt tokens and answer tokens by stretch. It loses one request of each client and stretch,
-/// which is added here; and it sends answers of 0 tokens, without which the mean of the first stretch, 27.03,
-/// is 30.
+/// Means of 400 seeds of `servegen.construct.generate_workload` with `get_scaled_rate_fn` (numpy 2.4.6). They are
+/// requests, prompt tokens and answer tokens of the sample by stretch. It loses one request of each client and stretch,
+/// which is added here; and it sends answers of 0 tokens, without which the mean of the first stretch, 27.03, is 30.
 const SERVEGEN: [(f64, f64, f64); 4] =
     [(1_200.5, 190.1, 30.0), (300.3, 4_495.8, 7.0), (900.8, 2_166.7, 15.67), (300.2, 1_000.0, 20.0)];
 

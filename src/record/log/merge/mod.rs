@@ -20,7 +20,7 @@ use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
 use crate::units::spoken;
 
-/// Farthest apart that the shards of one run may start, as a share of the window: for that part of it only some of
+/// Farthest apart that the shards of one run may start. It is a share of the window: for that part of it only some of
 /// them made load. Synchronised clocks agree far better.
 const APART: f64 = 0.01;
 /// Upper bound of that, however long the window is.
@@ -169,8 +169,8 @@ fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
     RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
 }
 
-/// Every metrics page, as seen by the first shard that read it, numbered as in the merged header. Samples of a
-/// generator's own process stay with its shard.
+/// Returns every metrics page, as the first shard that read it saw it. They are numbered as in the merged header.
+/// Samples of a generator's own process stay with its shard.
 fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
     let of_page = |(place, page): (usize, &TelemetrySource)| {
         let seen_in = |log: &RunLog| {
@@ -186,8 +186,8 @@ fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
     Telemetry { readings, client: Vec::new() }
 }
 
-/// The header of the shard that started first, with the sums of counts and concurrency caps, every objective, and the
-/// worst stamps and calibration.
+/// Returns the header of the shard that started first, with joined facts. These are the sums of counts and concurrency
+/// caps, every objective, and the worst stamps and calibration.
 fn header(logs: &[RunLog]) -> RunHeader {
     let mut headers = logs.iter().map(|log| &log.header);
     let mut joined = headers
@@ -251,7 +251,8 @@ fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
     client
 }
 
-/// The client facts of all generators: CPU time, memory and stalls of all; delays and loop time of the worst.
+/// Returns the client facts of all generators. CPU time, memory and stalls are of all; delays and loop time of the
+/// worst.
 fn client(all: &[ClientFacts]) -> ClientFacts {
     let worst = |delays: fn(&ClientFacts) -> Option<Delays>| {
         all.iter().filter_map(delays).reduce(|a, b| Delays {

@@ -8,11 +8,11 @@ pub(crate) const BAND: f64 = 1.35;
 /// Fewer runs within the band, or fewer loads, give no variance.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
-/// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more
-/// load.
+/// Steepest line that can be distinguished from a step. The odds of being over the bound grow by e⁴ over 1 % more load.
 const STEEPEST: f64 = 400.0;
-/// A run's own rate, which differs from that of its load by chance, explains a part of its figure: this share of that
-/// difference counts as more load. The queue in front of the window, and the order of arrivals, explain the rest.
+/// Share of the difference of a run's own rate that counts as more load. The own rate differs from that of its load by
+/// chance, and explains a part of the run's figure. The queue in front of the window, and the order of arrivals,
+/// explain the rest.
 const OWN_RATE: f64 = 0.5;
 /// Share of requests over the bound below which they come from a few long queues. The rate of the whole run does not
 /// explain those.
@@ -21,13 +21,13 @@ const MANY_LATE: f64 = 0.03;
 /// M/M/1, M/M/8 and a server of 16 slots the intervals hold the truth in 92 to 98 of 100 then.
 const WIDER: f64 = 1.15;
 const WIDER_OF_FEW_LATE: f64 = 1.2;
-/// The part of the share at low loads that is late at any load, for the service alone is too long: the log
-/// odds of the others rise in a line, those of all bend upwards. Between 1/2 and 3/4 the line through the
-/// closed forms of M/M/c (1 to 16 places, 5 and 10 % late, bounds of 3 to 10 service times) crosses nearest
-/// to where they do; without it up to 3.7 % too early.
+/// Part of the share at low loads that is late at any load. The service alone is too long for it: the log odds of the
+/// others rise in a line, those of all bend upwards. Between 1/2 and 3/4 the line through the closed forms of M/M/c (1
+/// to 16 places, 5 and 10 % late, bounds of 3 to 10 service times) crosses nearest to where they do; without it up to
+/// 3.7 % too early.
 const LATE_AT_ANY_LOAD: f64 = 0.5;
-/// Fewest requests at low loads that tell that share; without them it stays in, and intervals of shares of
-/// waits are so many times as wide.
+/// Fewest requests at low loads that tell that share. Without them it stays in, and intervals of shares of waits are so
+/// many times as wide.
 const FEWEST_LOW: f64 = 200.0;
 const WIDER_OF_MANY_LATE: f64 = 1.35;
 /// Slope of a share's log odds over the logarithm of the load. It is that where 5 to 10 % are late: of M/M/c queues of
@@ -38,7 +38,8 @@ const USUAL_SLOPE: f64 = 12.0;
 const SLOPE_DEVIATION: f64 = 4.0;
 /// Quantile of the normal distribution for a probability of 95 % between both sides.
 const Z: f64 = 1.959_964;
-/// An interval whose upper end is more than this factor over its lower one says nothing.
+/// Largest factor from an interval's lower end to its upper one that says something. An interval whose upper end is
+/// more than this factor over its lower one says nothing.
 const WIDEST: f64 = 4.0;
 /// Iterations of the fit; it converges in twenty, or never.
 const TURNS: usize = 60;
@@ -86,7 +87,7 @@ enum Fit {
     Nothing,
 }
 
-/// A straight line through the figures of runs against the logarithm of the load: through the log odds of a share,
+/// Straight line through the figures of runs against the logarithm of the load. It is through the log odds of a share,
 /// through the logarithm of a magnitude.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Line {
@@ -100,7 +101,7 @@ struct Line {
     /// Variance of `slope`.
     slope_variance: f64,
     freedom: f64,
-    /// Whether more is known of the slope than what the runs show, so that its error is not that of few of them.
+    /// Whether more is known of the slope than what the runs show. Its error is then not that of few of them.
     knows_slope: bool,
 }
 
@@ -204,8 +205,8 @@ fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Cr
 }
 
 impl Line {
-    /// The loads at which the line may have `target`, by Fieller's theorem with quantiles of Student's t that
-    /// are `wider` times as large; `None` where the slope may be 0, so that they have no end, or nearly.
+    /// Returns the loads at which the line may have `target`, by Fieller's theorem. The quantiles of Student's t are
+    /// `wider` times as large. It is `None` where the slope may be 0, so that they have no end, or nearly.
     fn interval(&self, target: f64, wider: f64) -> Option<(f64, f64)> {
         let t = wider * student_t_quantile(f64::midpoint(1.0, CONFIDENCE), self.freedom);
         let (slope, away) = (self.slope, target - self.level);
@@ -220,9 +221,9 @@ impl Line {
         (high <= WIDEST * low).then_some((low, high))
     }
 
-    /// The weighted least-squares line through `points`: x, y and weight; its variances are for a dispersion
-    /// of 1. `known` is what is known of the slope without them: its mean, and a weight like that of the sum
-    /// of squares of x.
+    /// Returns the weighted least-squares line through `points`. Each is x, y and weight. The line's variances are for
+    /// a dispersion of 1. `known` is what is known of the slope without them: its mean, and a weight like that of the
+    /// sum of squares of x.
     fn through(points: &[(f64, f64, f64)], known: (f64, f64)) -> Option<Self> {
         let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
         let weight = sum(&|point| point.2);
@@ -255,8 +256,8 @@ impl Line {
     }
 }
 
-/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent
-/// requests. The line is that of the log odds of (m − floor)/(1 − floor).
+/// Returns the quasi-binomial fit of shares. The variance of a share m of n requests is φ·m(1 − m)/n, φ at least that
+/// of independent requests. The line is that of the log odds of (m − floor)/(1 − floor).
 fn of_shares(near: &[DemandReading], varies: RunVariation) -> Fit {
     let requests: f64 = near.iter().map(|reading| reading.requests).sum();
     let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
@@ -324,7 +325,8 @@ fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
     loads.into_iter().filter_map(joined).collect()
 }
 
-/// The crossing of the isotonic fit, interpolated between the two loads around it in the logarithms of both.
+/// Returns the crossing of the isotonic fit. It is interpolated between the two loads around it in the logarithms of
+/// both.
 fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
     let loads = by_load(readings);
     let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
@@ -346,7 +348,7 @@ fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing 
     LimitCrossing::Crosses(Crossing { estimate, interval: Err(Unsure::FarApart) })
 }
 
-/// The loads on both sides of a step, where more than one run lies on each: a single one may be chance.
+/// Returns the loads on both sides of a step. More than one run lies on each: a single one may be chance.
 fn sides(demand: &SearchDemand, near: &[DemandReading]) -> Result<(f64, f64), Unsure> {
     let under = near.iter().filter(|reading| demand.holds(reading.figure)).count();
     if under < 2 || near.len() - under < 2 {

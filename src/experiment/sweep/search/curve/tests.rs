@@ -30,8 +30,9 @@ fn near(found: LimitCrossing, expected: [f64; 3]) {
     assert!(ends.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-4), "{ends:?}, not {expected:?}");
 }
 
-/// scipy 1.17.1: the maximum of the quasi-likelihood by `minimize`, its information matrix, Pearson's dispersion
-/// (3.53) and the roots of Fieller's equation by `brentq`, with 1.2 times the quantile of Student's t.
+/// Compares with scipy 1.17.1. That is the maximum of the quasi-likelihood by `minimize`, its information matrix,
+/// Pearson's dispersion (3.53) and the roots of Fieller's equation by `brentq`, with 1.2 times the quantile of
+/// Student's t.
 #[test]
 fn a_share_crosses_where_scipy_says() {
     let shares = [0.002, 0.004, 0.003, 0.008, 0.006, 0.015, 0.012, 0.03, 0.02, 0.05];
@@ -48,8 +49,8 @@ fn a_share_with_many_late_crosses_where_scipy_says() {
     near(with_excess("p95 ttft < 1s", shares, excess), [10.141_585, 9.886_037, 10.345_090]);
 }
 
-/// scipy likewise, with 1.15 times the quantile, of (share − 1 %) ÷ 99 %, as half of the 2 % that are late at half
-/// the load are late at any load.
+/// Compares with scipy likewise, with 1.15 times the quantile. It is of (share − 1 %) ÷ 99 %, as half of the 2 % that
+/// are late at half the load are late at any load.
 #[test]
 fn a_share_that_is_late_at_any_load_is_taken_out_before_the_line() {
     let shares = [0.01, 0.02, 0.03, 0.02, 0.06, 0.03, 0.05, 0.12, 0.09, 0.2];
