@@ -133,7 +133,7 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cac
     }
 }
 
-/// A test that can begin, as far as can be known before a server is asked.
+/// A test that passes every check possible before a server is asked.
 struct PlannedAb {
     runs: AbPlan,
     design: AbDesign,
@@ -168,7 +168,8 @@ impl AbArgs {
         Ok(PlannedAb { runs, design, manifest })
     }
 
-    /// How much the ratio of B to A may vary from round to round, and by what that is known before the first.
+    /// Returns the spread of the ratio of B to A that is expected between rounds. It is by metric, with words that say
+    /// by what it is known before the first round.
     fn variation(&self, plan: &PlannedAb) -> Option<(Vec<(String, f64)>, String)> {
         let PlannedAb { runs, design, manifest } = plan;
         if let Some(share) = self.expected_spread {

@@ -70,7 +70,7 @@ pub(super) struct BenchArgs {
     live: LiveArgs,
 }
 
-/// Runs of a workload that can be executed, as far as can be known before the server is asked.
+/// Runs of a workload that pass every check possible before the server is asked.
 struct BenchPlan {
     checked: CheckedWorkload,
     runs: Vec<PlannedRun>,
@@ -160,7 +160,8 @@ impl BenchArgs {
         Ok(settings)
     }
 
-    /// Refuses a share of a closed loop whose users send so many requests together: no generator knows of the others'.
+    /// Refuses a share of a closed loop whose users send so many requests together. No generator knows of the requests
+    /// of the others.
     fn check_share(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         if self.share.shard.is_none() || !spec.ends_by_count() {
             return Ok(());

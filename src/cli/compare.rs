@@ -121,7 +121,7 @@ impl CompareArgs {
         regressions.chain(self.require_improvement.iter().map(of).map(Gate::RequiredImprovement)).collect()
     }
 
-    /// Prints a comparison and writes the files that are requested of it; whether every demand is met.
+    /// Prints a comparison and writes the files that are requested of it. Returns whether every demand is met.
     fn show_compared<'a>(
         &self,
         printer: Printer,
@@ -153,7 +153,7 @@ struct OpenedSide {
     stored: Stored,
 }
 
-/// Names of the sides: the last parts of their paths if these differ, else more of them.
+/// Names the sides by the last parts of their paths. Where these do not differ, the names have more parts.
 fn names(folders: &[PathBuf]) -> Vec<String> {
     let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let short: Option<Vec<String>> = folders.iter().map(last).collect();
@@ -250,8 +250,7 @@ fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<C
     ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
-/// Refuses a side that is not to be trusted for these reasons, unless --allow-invalid is given. A run of another tool
-/// has no verdict.
+/// Refuses a side with reasons not to trust it, unless --allow-invalid is given. A run of another tool has no verdict.
 fn believe(name: &str, reasons: &[String], is_foreign: bool, invalid: InvalidRuns) -> Result<(), Stop> {
     if reasons.is_empty() || invalid == InvalidRuns::Counted {
         return Ok(());

@@ -149,7 +149,7 @@ impl MockArgs {
     }
 }
 
-/// Waits for Ctrl-C, or for the signal with which supervisors end a process; calls `ready` when neither can be missed.
+/// Waits for Ctrl-C, or for the signal with which supervisors end a process. Calls `ready` when neither can be missed.
 fn wait_for_the_end(ready: impl FnOnce()) -> Result<(), Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime

@@ -44,8 +44,8 @@ struct Cli {
     verb: Verb,
 }
 
-/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with
-/// what it needs besides.
+/// Declares the verbs by their line of help, their name and their module. The module runs the verb with what clap reads
+/// for it, and with what it needs besides.
 macro_rules! verbs {
     ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident $(with $besides:expr)?,)*) => {
         #[derive(Debug, Subcommand)]
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// Values do not matter here, and most options of others have the same translation: each form of a line
-    /// is tried once.
+    /// Each form of a line is tried once. Values do not matter here, and most options of others have the same
+    /// translation.
     #[test]
     fn options_of_other_tools_become_options_that_the_verb_has() {
         let mut tried = BTreeSet::new();

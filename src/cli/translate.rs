@@ -41,7 +41,7 @@ pub(super) fn run(args: &TranslateArgs, printer: Printer) -> Result<Exit, Stop> 
 const NOT_REPEATED: &str = "they are not repeated here; put them into the environment variables that `env:` names \
     above (export NAME=…), and in place of ***";
 
-/// The secrets in a command line: what follows the name of a credential, and logins of addresses.
+/// Returns the secrets in a command line. They are what follows the name of a credential, and logins of addresses.
 fn secrets_in(words: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut take = |name: &str, value: &str| {

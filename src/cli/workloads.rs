@@ -54,7 +54,7 @@ fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.with_json(printer, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
 }
 
-/// The text of a workload that is sound; an unsound one is answered with its mistakes.
+/// Returns the text of a sound workload. An unsound one is answered with its mistakes.
 fn show(workload: &str) -> Result<String, Stop> {
     let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     match library::source(workload) {
@@ -83,7 +83,7 @@ struct FitArgs {
     skip_bad: bool,
 }
 
-/// Columns of the report in a comment: each of its lines is one line of the file.
+/// Columns of the report in a comment. Each of its lines is one line of the file.
 const UNWRAPPED: usize = 10_000;
 
 fn fit(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
@@ -104,7 +104,8 @@ fn fit(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whether a run is stored there: in a folder that has its log, or in a file that begins like one.
+/// Returns whether a run is stored at a path. The path is a folder that has a run's log, or a file that begins like
+/// one.
 fn is_run(path: &Path) -> bool {
     if path.is_dir() {
         return path.join(RunLog::FILE_NAME).exists();

@@ -10,7 +10,7 @@ use crate::record::ClientLimits;
 pub struct ConcurrencyCaps {
     /// Slots of all classes together.
     pub total: Option<u64>,
-    /// Slots of each class, by its index. They are empty where no class has a cap.
+    /// Slots of each class, by its index in the workload. They are empty where no class has a cap.
     pub classes: Vec<Option<u64>>,
 }
 

@@ -32,7 +32,7 @@ struct ScreenState {
     said: Vec<String>,
 }
 
-/// No code that holds this lock can panic, so that the panic hook always gets it.
+/// Locks the state of the screen. No code that holds this lock can panic, so that the panic hook always gets it.
 fn taken() -> MutexGuard<'static, Option<ScreenState>> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -42,7 +42,7 @@ fn taken() -> MutexGuard<'static, Option<ScreenState>> {
 pub(super) struct AltScreen(());
 
 impl AltScreen {
-    /// Takes the terminal; `None` where the process has already taken it, or it cannot be written to.
+    /// Takes the terminal. `None` where the process has already taken it, or it cannot be written to.
     pub(super) fn enter() -> Option<Self> {
         EXIT_HANDLERS.call_once(install_exit_handlers);
         let mut taken = taken();
@@ -74,8 +74,8 @@ impl Drop for AltScreen {
     }
 }
 
-/// Gives the terminal back, if it is taken, and prints the messages of that time; removes a line that is
-/// redrawn. Call it before the process ends on another thread than the one that draws.
+/// Gives the terminal back, if it is taken, and prints the messages of that time. A line that is redrawn is removed.
+/// Call it before the process ends on another thread than the one that draws.
 pub(crate) fn leave() {
     if let Some(bar) = progress_bar().take() {
         bar.finish_and_clear();
@@ -147,7 +147,7 @@ impl Drop for LineWriter {
     }
 }
 
-/// A frame under way to the terminal: it gets there whole, or not at all if the terminal has been given back.
+/// A frame under way to the terminal. It gets there whole, or not at all if the terminal has been given back.
 #[derive(Debug, Default)]
 pub(super) struct FrameBuffer(Vec<u8>);
 
@@ -166,8 +166,7 @@ impl Write for FrameBuffer {
     }
 }
 
-/// Installs handlers, so that neither a panic nor a signal leaves the terminal as it is. The signals are those that end
-/// the process.
+/// Installs handlers that give the terminal back after a panic or a signal. The signals are those that end the process.
 fn install_exit_handlers() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

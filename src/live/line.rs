@@ -91,7 +91,7 @@ impl InPlace {
     const BAR: u16 = 20;
     /// Columns of a terminal below which the text matters more than a bar.
     const NARROW: u16 = 110;
-    /// Columns that stay free for the `^C` that a terminal echoes: a line that wraps cannot be removed.
+    /// Columns that stay free for the `^C` that a terminal echoes. A line that wraps cannot be removed.
     const FREE: u16 = 3;
 
     /// A line of text.

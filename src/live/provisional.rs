@@ -24,7 +24,7 @@ pub(crate) enum Lateness {
     NotJudged,
 }
 
-/// Returns all provisional findings after so many seconds of the window: validity first, then each objective.
+/// Returns all provisional findings after so many seconds of the window. Validity comes first, then each objective.
 pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     let mut remarks = validity(snapshot, window_s, objectives, lateness);
     remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));

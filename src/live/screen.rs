@@ -23,7 +23,7 @@ pub(crate) enum Screen {
 }
 
 impl Screen {
-    /// The most that standard error allows: nothing is redrawn in a pipe, on a terminal that only prints
+    /// Returns the most that standard error allows. Nothing is redrawn in a pipe, on a terminal that only prints
     /// (`TERM=dumb`), or in the background of a terminal.
     pub(crate) fn detect() -> Self {
         let term = std::env::var_os("TERM");

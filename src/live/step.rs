@@ -12,7 +12,8 @@ use super::view::LiveView;
 use crate::clock::{RunClock, Timestamp};
 use crate::units::{count, spoken};
 
-/// A shorter step is not shown: on a terminal, and elsewhere (longer than the usual pause between two runs).
+/// Shortest step that is shown, on a terminal and elsewhere. Elsewhere it is longer than the usual pause between two
+/// runs.
 const SHORT: Duration = Duration::from_millis(200);
 const SHORT_ELSEWHERE: Duration = Duration::from_millis(2_500);
 /// Time between two looks at it.
@@ -117,7 +118,8 @@ impl Step {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the step's name; and how much of it is done, and about how long the rest takes.
+    /// Returns the step's name, and its progress in words. The progress is how much of the step is done, and about how
+    /// long the rest takes.
     fn describe(&self, now: Timestamp) -> [String; 2] {
         let (done, of) = (self.done.load(Relaxed), self.of.load(Relaxed));
         let passed = now.since(Timestamp::ZERO);

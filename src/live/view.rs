@@ -9,7 +9,7 @@ use super::screen::Screen;
 use super::watched::WatchedRun;
 use crate::clock::start_thread;
 
-/// The live view of a run, or of a step of one; dropping it removes it from the screen.
+/// The live view of a run, or of a step of one. Dropping it removes it from the screen.
 #[derive(Debug)]
 pub(crate) struct LiveView {
     stop: Option<mpsc::Sender<()>>,

@@ -108,8 +108,8 @@ fn lateness(workload: &WorkloadSpec) -> Lateness {
 }
 
 impl WatchedRun {
-    /// The run of `header`: its part in an experiment, its objectives, counters and clock, and how long it
-    /// waits for answers after its window.
+    /// Returns the watched run of `header`. Given are its part in an experiment, its objectives, counters and clock,
+    /// and how long it waits for answers after its window.
     pub(crate) fn new(
         header: &RunHeader,
         (part, objectives): (Option<String>, &[Objective]),
@@ -135,8 +135,8 @@ impl WatchedRun {
         }
     }
 
-    /// When the load ends, by what is known at `now`: where so many requests end it, by how fast they have
-    /// ended so far.
+    /// Returns when the load ends, by what is known at `now`. Where so many requests end it, it goes by how fast they
+    /// have ended so far.
     pub(super) fn load_end(&self, now: Timestamp, snapshot: &Snapshot) -> Timestamp {
         let Some(requests) = self.requests else { return self.plan.window_end };
         match snapshot.completed + snapshot.failed {

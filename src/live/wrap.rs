@@ -9,13 +9,13 @@ const HANGING: usize = 2;
 /// Columns of the narrowest terminal on which lines are wrapped.
 const NARROWEST: usize = 40;
 
-/// The words of `text` in lines of at most `room` columns; a longer word gets its own line.
+/// Returns the words of `text` in lines of at most `room` columns. A longer word gets its own line.
 pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
     filled(text.split_whitespace(), room, room)
 }
 
-/// A line of a message as the lines that a terminal of so many columns shows. The later ones are indented. URLs, paths,
-/// commands and what stands between backticks stay whole.
+/// Returns a message's line as the lines that a terminal of so many columns shows. The later ones are indented. URLs,
+/// paths, commands and what stands between backticks stay whole.
 pub(super) fn message(line: &str, columns: usize) -> Vec<String> {
     if columns < NARROWEST || measure_text_width(line) <= columns {
         return vec![line.to_owned()];
@@ -45,7 +45,8 @@ fn filled<'a>(pieces: impl Iterator<Item = &'a str>, first: usize, room: usize) 
     lines
 }
 
-/// The words of a line, joined where they are one command: from `skyline` or a backtick to its end.
+/// Returns the words of a line, joined where they are one command. A command is from `skyline` or a backtick to its
+/// end.
 fn pieces(line: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut ends: Option<fn(&str) -> bool> = None;

@@ -30,7 +30,8 @@ mod tests {
     use crate::report::sample_runs::{minute, report};
     use crate::report::{Extent, Style, documents, json_with, render};
 
-    /// The run in every form that says what served: the text, the page, the summary, and those for others.
+    /// Returns the run in every form that says what served. These are the text, the page, the summary, and those for
+    /// others.
     fn forms(log: &RunLog) -> (String, String, Value, [String; 4]) {
         report(log, &[], |report| {
             let (mut vllm, mut shared) = (Vec::new(), Vec::new());

@@ -43,7 +43,7 @@ pub(super) fn minute() -> RunLog {
     log
 }
 
-/// Three requests: one came whole, one broke off after two tokens, one was cut off without any.
+/// Three requests of three outcomes. One came whole, one broke off after two tokens, one was cut off without any.
 pub(super) fn three() -> RunLog {
     let whole = record(0).sent_at(0, 2, 10).chunks(&[(110, 1), (130, 2), (160, 1)]).usage(112, 4).build();
     let broken = record(1)
@@ -75,8 +75,8 @@ pub(super) fn hostile() -> RunLog {
     log
 }
 
-/// The minute again, with all that a server, its two GPUs and the client can tell: the server at its begin,
-/// its middle and its end, the GPUs every ten seconds.
+/// The minute with all that a server, its two GPUs and the client can tell. The server is read at its begin, its middle
+/// and its end, the GPUs every ten seconds.
 pub(super) fn observed() -> RunLog {
     let mut log = minute();
     let source = |kind| {

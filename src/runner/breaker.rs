@@ -39,11 +39,11 @@ enum BreakerFigure {
     Waiting,
 }
 
-/// Fewest requests that must have ended for an error rate: a few failures of a slow load are no reason to stop.
+/// Fewest requests that must have ended for an error rate. A few failures of a slow load are no reason to stop.
 const FEWEST: u64 = 10;
 /// Time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Between two looks so far apart this process was stopped, and failures may be its own.
+/// Time between two looks from which this process was stopped. Failures may then be its own.
 const STOPPED: Duration = Duration::from_secs(3);
 
 impl Breaker {
@@ -60,7 +60,7 @@ impl Breaker {
         self.figure == BreakerFigure::Queued
     }
 
-    /// Whether it is about requests that wait in the server, which a page of metrics reports.
+    /// Returns whether it is about requests that wait in the server. A page of metrics reports them.
     pub fn is_about_waiting(&self) -> bool {
         self.figure == BreakerFigure::Waiting
     }
@@ -124,7 +124,7 @@ impl BreakerWatch {
         Timestamp::ZERO.after(EVERY * (now.as_secs_f64() as u32 + 1))
     }
 
-    /// Looks at the counts of the whole run at `now`, and says which breaker ends it, if one does.
+    /// Looks at the counts of the whole run at `now`. Returns which breaker ends it, if one does.
     pub(super) fn look(&mut self, now: Timestamp, counts: SecondCounts) -> Option<BreakerTrip> {
         if self.looks.back().is_some_and(|(last, _)| now.since(*last) > STOPPED) {
             self.looks.clear();
@@ -193,7 +193,7 @@ mod tests {
         Timestamp::from_secs_f64(second as f64)
     }
 
-    /// The second at which the first breaker ends a run of these counts, a look a second.
+    /// Returns the second at which the first breaker ends a run. The run has these counts, and a look a second.
     fn trips(text: &str, counts: impl Fn(u64) -> SecondCounts) -> Option<u64> {
         let mut watch = watch(text);
         (1..100).find(|at| watch.look(second(*at), counts(*at)).is_some())

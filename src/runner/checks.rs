@@ -31,7 +31,7 @@ pub struct FinishedCheck {
 /// The golden prompts of a run, ready to be sent.
 #[derive(Debug)]
 pub struct Checks<E> {
-    /// A separate engine, so that stamps and request ids do not mix with those of the load.
+    /// A separate engine. Its stamps and request ids do not mix with those of the load.
     pub engine: Arc<E>,
     /// The prompts, in the order of the workload.
     pub prompts: Vec<PreparedRequest>,

@@ -62,7 +62,7 @@ impl<E: Engine> InFlightSet<E> {
         self.reader.is_idle() && self.slots.nobody_waits()
     }
 
-    /// Sends a request, or lets it wait under the concurrency cap: its latency counts from the scheduled moment, so the
+    /// Sends a request, or lets it wait under the concurrency cap. Its latency counts from the scheduled moment, so the
     /// wait counts in it.
     pub(super) fn admit(&mut self, mut released: DispatchedRequest) {
         let request = &released.ready.request;
@@ -138,7 +138,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 }
 
-/// ∫ N(t) dt over the window; N(t) is the number of requests dispatched and not ended.
+/// Integral ∫ N(t) dt over the window. N(t) is the number of requests dispatched and not ended.
 ///
 /// A request adds the part of the window before its end and subtracts the part before its dispatch.
 pub(super) struct InFlightIntegral {

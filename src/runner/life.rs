@@ -26,7 +26,7 @@ pub(crate) struct ClientRules<'a> {
 pub(crate) struct RequestLife<'a, H> {
     index: u64,
     rules: ClientRules<'a>,
-    /// Attempts that are over; none where requests are sent once, for then the record says all.
+    /// Attempts that are over. There are none where requests are sent once, for then the record says all.
     over: Vec<Attempt>,
     /// The attempt under way, or what is left of two.
     first: Option<LiveAttempt<H>>,
@@ -145,7 +145,7 @@ impl<'a, H> RequestLife<'a, H> {
         self.settle(which, at)
     }
 
-    /// Keeps one of the attempts under way; returns the handle of the other, which is cancelled.
+    /// Keeps one of the attempts under way. Returns the handle of the other, which is cancelled.
     pub(crate) fn settle(&mut self, which: Which, at: Timestamp) -> Option<H> {
         self.hedge_at = None;
         let other = if which == Which::First { Which::Hedge } else { Which::First };
@@ -184,7 +184,7 @@ impl<'a, H> RequestLife<'a, H> {
         wait.map(|wait| at.after(wait))
     }
 
-    /// The next moment at which the attempt under way breaks a limit or has its hedge; `None` where it waits
+    /// Returns when the attempt under way breaks a limit or has its hedge next. It is `None` where the attempt waits
     /// for nothing but its answer, or where none is under way.
     pub(crate) fn alarm(&self) -> Option<Timestamp> {
         self.first.as_ref()?;
@@ -209,7 +209,8 @@ impl<'a, H> RequestLife<'a, H> {
         self.rules.retries.map(|_| self.over)
     }
 
-    /// The limits of the attempt under way: when it breaks each, the kind of the failure, the length.
+    /// Returns the limits of the attempt under way. Each comes with the moment at which it is broken, the kind of the
+    /// failure, and the length.
     fn limits(&self) -> impl Iterator<Item = (Timestamp, FailureKind, Duration)> + use<'a, H> {
         let Timeouts { first_token, between_tokens, total } = self.rules.timeouts;
         let silence = match self.last_token {
@@ -227,7 +228,7 @@ impl<'a, H> RequestLife<'a, H> {
         }
     }
 
-    /// Takes one of two attempts out, so that the other is left; nothing where there is but one.
+    /// Takes one of two attempts out, so that the other is left. It takes nothing where there is but one.
     fn without(&mut self, which: Which) -> Option<LiveAttempt<H>> {
         let hedge = self.hedge.take()?;
         match which {
@@ -256,7 +257,8 @@ mod tests {
         Timestamp::from_nanos(second * SECOND)
     }
 
-    /// Clients that wait 10 s for the first token and 60 s in all, hedge after 5 s, and try twice again after 1 s.
+    /// Returns the policy of patient clients. They wait 10 s for the first token and 60 s in all, hedge after 5 s, and
+    /// try twice again after 1 s.
     fn policy() -> RetryPolicy {
         let behaviour = ClientBehaviour {
             timeout_s: Some(60.0),
@@ -272,7 +274,7 @@ mod tests {
         RetryPolicy::new(behaviour, 1)
     }
 
-    /// The kind of each attempt, when it began and ended, how, and the tokens thrown away.
+    /// Facts of each attempt. They are its kind, when it began and ended, how, and the tokens thrown away.
     type Seen = (AttemptKind, u64, u64, AttemptEnd, u32);
 
     fn attempts(life: RequestLife<'_, char>) -> Vec<Seen> {

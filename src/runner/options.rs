@@ -15,7 +15,7 @@ pub struct RunOptions {
     pub caps: ConcurrencyCaps,
     /// Limits on each attempt of a request.
     pub timeouts: Timeouts,
-    /// How long after the last dispatch of the window to wait for answers before they are censored.
+    /// Time to wait for answers after the window's last dispatch. What is not answered then is censored.
     pub drain: Duration,
     /// Rules on when a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a request
     /// has no limit but the drain.
@@ -26,8 +26,8 @@ pub struct RunOptions {
     pub pacing: Pacing,
 }
 
-/// Limits on one attempt, counted from its beginning: that of the first is the request's admission. `None`
-/// means no limit.
+/// Limits on one attempt, counted from its beginning. That of the first is the request's admission. `None` means no
+/// limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
     /// Time to the first token.

@@ -153,7 +153,8 @@ pub(super) const NAP: Duration = Duration::from_millis(50);
 pub(super) struct Outlet {
     pub(super) clock: RunClock,
     pub(super) stop: Arc<AtomicBool>,
-    /// Before `out`, so that the run loop sees a panic no later than the end of what is dispatched.
+    /// Witness of the feed. It stands before `out`, so that the run loop sees a panic no later than the end of what is
+    /// dispatched.
     pub(super) witness: FeedWitness,
     pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
     /// The priority of a precise pacer.

@@ -36,7 +36,7 @@ pub struct Run<E> {
     pub options: RunOptions,
     /// Receives samples of this program's own CPU use; `None` takes none.
     pub samples: Option<SampleSink>,
-    /// Receives requests as they are dispatched, so that the log of a run that is cut off has those in flight.
+    /// Receiver of requests as they are dispatched. With it the log of a run that is cut off has those in flight.
     pub dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
     /// Live counters for a screen.
     pub progress: Arc<Progress>,
@@ -184,7 +184,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    /// The end of the window, the first time that it is known, where the answers decide it.
+    /// Returns the end of the window, the first time that it is known. It is there where the answers decide it.
     fn take_window_end(&mut self) -> Option<Timestamp> {
         let end = self.in_flight.next_turns.as_ref()?.sessions.window_end()?;
         if self.is_stopped() || self.footer.released_until <= end {
@@ -235,7 +235,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    /// Dispatches nothing more, and waits for what is in flight up to the drain limit from now.
+    /// Dispatches nothing more. It waits for what is in flight up to the drain limit from now.
     fn stop(&mut self, ending: RunEnding, mut drained: Pin<&mut Sleep>) {
         let now = self.clock.now();
         self.stop_pacer.store(true, Relaxed);

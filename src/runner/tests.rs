@@ -37,8 +37,8 @@ struct Executed {
     footer: RunFooter,
 }
 
-/// One request each `every` ms from 0 on, in a window that ends at `window_end`, then the same as cool-down
-/// for ten times as long.
+/// Sends one request each `every` ms from 0 on. The window ends at `window_end`; the same follows as cool-down for ten
+/// times as long.
 async fn execute<E: Engine>(
     engine: E,
     every: u64,
@@ -192,7 +192,7 @@ async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
     }
 }
 
-/// Two requests of each class at once, 10 ms each; class 1 may have one in flight.
+/// Sends two requests of each class at once, 10 ms each. Class 1 may have one in flight.
 #[tokio::test(start_paused = true)]
 async fn a_class_waits_under_its_own_cap_and_holds_up_no_other() {
     let script = Script { ttft: ms(10), gap: ms(1), tokens: 1 };

@@ -21,8 +21,8 @@ const PATH: &str = "/v1/metrics";
 /// Headers for a collector, the more specific variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
-/// Where the collector of this address takes metrics: `http://localhost:4318`, with `/v1/metrics` at its end
-/// or without.
+/// Returns where the collector of this address takes metrics. The address is such as `http://localhost:4318`, with
+/// `/v1/metrics` at its end or without.
 fn metrics_at(text: &str) -> Result<Url, String> {
     let below = text.trim_end_matches('/');
     let base = below.strip_suffix(PATH).unwrap_or(below);
@@ -49,7 +49,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// The one at this address, or what is wrong with how it would be asked; nothing is sent.
+    /// Returns the collector at this address, or what is wrong with asking it. Nothing is sent.
     pub(crate) fn at(address: &str) -> Result<Self, Stop> {
         let url = metrics_at(address).map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
         let tls = client_config(&TlsOptions::default(), Scheme::from_url(&url)).map_err(Stop::usage)?;

@@ -14,7 +14,7 @@ const PATH: &str = "--path";
 /// Options whose value may hold a secret.
 const SECRET: [&str; 5] = [HEADER, PATH, "--extra-body", "--switch-cmd", "--reset-cmd"];
 
-/// The end of a command line that is typed again, where something in it is masked. It is a comment for the shell.
+/// End of a command line that is typed again, where something is masked. It is a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
 
 /// The arguments of this process with the options that were not typed.
@@ -42,15 +42,15 @@ pub(crate) fn arguments() -> Vec<OsString> {
     IN_EFFECT.get().map_or_else(|| std::env::args_os().collect(), |effect| effect.arguments.clone())
 }
 
-/// The options in effect that were not typed, each with where it comes from; secrets masked.
+/// Returns the options in effect that were not typed, each with its source. Secrets are masked.
 pub(crate) fn settings() -> Vec<(String, &'static str)> {
     let settings = IN_EFFECT.get().map_or(&[][..], |effect| &effect.settings);
     let masked = masked(settings.iter().map(|(argument, _)| argument.into()));
     masked.into_iter().zip(settings.iter().map(|(_, source)| source.as_str())).collect()
 }
 
-/// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
-/// what is merged into bodies, commands, and credentials inside URLs and paths.
+/// Returns the arguments with what may be secret replaced by `***`. Secret may be headers but for their names
+/// (`--header 'x-api-key: ***'`), what is merged into bodies, commands, and credentials inside URLs and paths.
 pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let mut masked = Vec::new();
     let mut secret_of = None;
@@ -68,8 +68,8 @@ pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
     masked
 }
 
-/// The command line to type for the same with these options instead and without those `left_out`, each of which takes
-/// a value; quoted for a shell, with a comment at its end where secrets are masked.
+/// Returns the command line to type for the same with these options instead. Those `left_out`, each of which takes a
+/// value, are not in it. It is quoted for a shell, with a comment at its end where secrets are masked.
 pub(crate) fn again(
     arguments: impl IntoIterator<Item = OsString>,
     left_out: &[&str],
@@ -110,7 +110,7 @@ fn mask(option: &str, value: &str) -> String {
     }
 }
 
-/// Whether a header's value is that of a variable, which is named in place of it.
+/// Returns whether a header's value is that of a variable. The variable is named in place of it.
 fn names_a_variable(value: &str) -> bool {
     let value = value.trim();
     let named = value.strip_prefix("Bearer ").unwrap_or(value).strip_prefix("env:");

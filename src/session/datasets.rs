@@ -9,7 +9,7 @@ use crate::session::console::{Printer, Stop};
 use crate::units::{count, counted};
 use crate::workload::{RequestClass, WorkloadSpec};
 
-/// Files that were opened for classes of requests: each once, however many workloads have the same.
+/// Files that were opened for classes of requests. Each is opened once, however many workloads have the same.
 #[derive(Default)]
 pub(crate) struct Opened(Vec<(Vec<RequestClass>, Vec<RequestClass>, Arc<Datasets>)>);
 
@@ -32,8 +32,8 @@ impl Opened {
     }
 }
 
-/// The workload with what was found in the files that it names, and these files opened. Lengths are counted by the
-/// tokenizer, or estimated where there is none.
+/// Opens the files that a workload names. Returns the workload with what was found in them, and the files. Lengths are
+/// counted by the tokenizer, or estimated where there is none.
 pub(crate) fn open(
     spec: WorkloadSpec,
     tokenizer: Option<&str>,

@@ -69,7 +69,7 @@ impl ExitRules {
         passes
     }
 
-    /// Whether each objective passes, by its status and whether there is a figure: without one none does.
+    /// Returns whether each objective passes, by its status and whether there is a figure. Without one none does.
     fn all_pass(self, objectives: impl Iterator<Item = (Status, bool)>, printer: Printer) -> bool {
         let objectives: Vec<_> = objectives.collect();
         self.check_use(objectives.is_empty(), "objective", printer);

@@ -14,7 +14,7 @@ const STAMP: &str = "%Y%m%dT%H%M%SZ";
 /// Most runs of one name in one second.
 const TRIES: u32 = 100;
 
-/// Creates the folder of all runs, so that one which cannot be written is found before anything is sent.
+/// Creates the folder of all runs. One that cannot be written is thus found before anything is sent.
 pub(crate) fn base(base: &Path) -> Result<(), Stop> {
     let tried = base.join(format!(".{}.tmp", std::process::id()));
     let created = std::fs::create_dir_all(base).and_then(|()| std::fs::create_dir(&tried));
@@ -59,7 +59,7 @@ pub(crate) fn stamp(name: &str) -> Option<jiff::Timestamp> {
     name.split('-').rev().take(2).find_map(read).map(|at| at.timestamp())
 }
 
-/// The folder of what is kept at `path`: a folder itself, or a file in it.
+/// Returns the folder of what is kept at `path`. The path is a folder itself, or a file in it.
 pub(crate) fn of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !path.is_dir() => parent,
@@ -67,8 +67,8 @@ pub(crate) fn of(path: &Path) -> &Path {
     }
 }
 
-/// Creates the folder of one of several runs, with those above it; one that is there is refused, so that no
-/// run is written over another.
+/// Creates the folder of one of several runs, with those above it. One that is there is refused, so that no run is
+/// written over another.
 pub(crate) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
     let folder = parent.join(name);
     folder.parent().map_or(Ok(()), base)?;

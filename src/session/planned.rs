@@ -13,7 +13,7 @@ use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 /// Advice on how to give a run by itself more to measure, by its options.
 const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
 
-/// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
+/// Most arrivals of a plan that are tested. More would say nothing new, and a run should begin at once.
 const MOST_TESTED: usize = 100_000;
 
 /// One run that is drawn and not yet executed.
@@ -32,7 +32,7 @@ pub(crate) struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// `repeats` runs of `spec`, whose datasets are these; each of the runs has something to measure.
+    /// Plans `repeats` runs of `spec`, whose datasets are these. Each of the runs has something to measure.
     pub(crate) fn all(spec: &WorkloadSpec, datasets: &Arc<Datasets>, repeats: u64) -> Result<Vec<Self>, Stop> {
         let one = |(repeat, workload): (_, WorkloadSpec)| {
             // The seed decides what is left of a thinned trace, and where copies of one begin.
@@ -45,8 +45,8 @@ impl PlannedRun {
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
-    /// The run of this number, counted from 1: one of the `planned`, or a spare one after them, which differs
-    /// from the first in its seed alone.
+    /// Returns the run of this number, counted from 1. It is one of the `planned`, or a spare one after them, which
+    /// differs from the first in its seed alone.
     pub(crate) fn numbered(planned: &[Self], number: u64) -> Result<Self, Stop> {
         let found = planned.get(number as usize - 1).or(planned.first());
         let run = found.ok_or_else(|| Stop::impossible("no run is planned"))?;
@@ -61,7 +61,8 @@ impl PlannedRun {
         Ok(spare)
     }
 
-    /// Refuses planned runs, or spare ones after them if there may be any, whose plans are not as declared.
+    /// Refuses planned runs whose plans are not as declared. If there may be spare ones after them, it refuses those
+    /// too.
     pub(crate) fn check_all(planned: &[Self], may_spare: bool) -> Result<(), Stop> {
         planned.iter().try_for_each(Self::check)?;
         let last = planned.len() as u64;
@@ -69,8 +70,8 @@ impl PlannedRun {
         (last + 1..=last + spare).try_for_each(|number| Self::numbered(planned, number).map(drop))
     }
 
-    /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is
-    /// what to change.
+    /// Plans a run by itself of `workload`, whose datasets are these. Where it has nothing to measure, `cure` is what
+    /// to change.
     pub(crate) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
         Self::drawn(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
     }
@@ -80,7 +81,7 @@ impl PlannedRun {
         Self::drawn(None, schedule.of(&workload), workload, MORE)
     }
 
-    /// How long its load lasts, as far as it is planned: nothing of it where the server decides it.
+    /// Returns how long the load lasts, as far as it is planned. It is zero where the server decides it.
     pub(crate) fn length(&self) -> Duration {
         if self.plan.is_open_ended() {
             return Duration::ZERO;
@@ -145,7 +146,8 @@ impl PlannedRun {
     }
 }
 
-/// The requests of a plan; of users, of whom only the run tells how many they send, the first `of_users`.
+/// Returns the requests of a plan. Of users, of whom only the run tells how many they send, it returns the first
+/// `of_users`.
 pub(super) fn sample(
     schedule: &Schedule,
     plan: &PlanFacts,
@@ -163,7 +165,7 @@ pub(crate) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> 
     generator::survey(trace, seed).map_err(|error| error.to_string())
 }
 
-/// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
+/// Returns the workload with what its trace holds under this seed. The seed decides what is left of a thinned trace.
 pub(crate) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpec, Stop> {
     if let ArrivalPattern::Trace(trace) = &mut spec.arrival {
         trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);

@@ -27,15 +27,15 @@ pub(crate) fn run_with_log(report: RunReport<'_>, folder: &Path) -> Result<(), S
     run(report, folder)
 }
 
-/// Writes a text to a file, whole or not at all, with a line break at its end.
+/// Writes a text to a file, whole or not at all. It has a line break at its end.
 pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     whole_file(path, |out| write!(out, "{text}{end}"))
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Says where a result is stored with what to look at, such as `report: report.html`, and how to show all of it again,
-/// if that is any use.
+/// Says where a result is stored with what to look at, such as `report: report.html`. It says how to show all of it
+/// again, if that is any use.
 pub(crate) fn say_saved(folder: &Path, look: Option<&str>, is_reported: bool, printer: Printer) {
     let (folder, look) = (folder.display(), look.map(|look| format!(" ({look})")).unwrap_or_default());
     printer.words(&format!("saved to {folder}{look}"));

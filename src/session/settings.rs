@@ -131,7 +131,8 @@ pub(crate) enum LocalGpus {
     Unread,
 }
 
-/// Whether this machine is measured before a run, and a plan refused that is too much for it.
+/// Check of this machine before a run. It says whether the machine is measured, and whether a plan that is too much for
+/// it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MachineCheck {
     /// The machine is measured, and too much is refused.

@@ -28,7 +28,8 @@ impl JudgedRun {
         Self { log, summary, diagnosis }
     }
 
-    /// The run stored at `path`, judged by `objectives`, or by those that it was started with where there are none.
+    /// Reads the run stored at `path`, judged by `objectives`. Where there are none, it is judged by those that it was
+    /// started with.
     pub(crate) fn read(path: &Path, objectives: &[Objective]) -> Result<Self, Stop> {
         let log = read_log(path)?;
         if objectives.is_empty() {
@@ -103,8 +104,8 @@ pub(crate) fn runs_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(runs)
 }
 
-/// The folders of runs that repeat one another inside `folder`, in the order of their numbers; none if
-/// `folder` is that of one run.
+/// Returns the folders of runs that repeat one another inside `folder`. They are in the order of their numbers. There
+/// are none if `folder` is that of one run.
 pub(crate) fn repeats_in(folder: &Path) -> Vec<PathBuf> {
     if folder.join(RunLog::FILE_NAME).exists() {
         return Vec::new();
@@ -156,7 +157,8 @@ mod tests {
     use crate::record::{CountedAnswer, Failure, FailureKind, LogLine, NamedLog, RunLogWriter, Shard, merge};
     use crate::report::Export;
 
-    /// A run of several pages whose servers lost some of its answers' counts, with `line` of its log damaged.
+    /// Writes a run of several pages whose servers lost some of its answers' counts. The line `damaged` of its log is
+    /// damaged.
     fn long_run(folder: &Path, shard: Option<u64>, damaged: Option<usize>) {
         let records = (0..200).filter(|index| shard.is_none_or(|number| index % 2 == number - 1)).map(|index| {
             let (at, first) = (index * 20, index * 20 + 40 + index % 7 * 13);
@@ -188,7 +190,8 @@ mod tests {
         std::fs::write(&path, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
     }
 
-    /// A copy of each stored run and of long ones, read with memory for its records, with memory for some, and without.
+    /// Copies each stored run and long ones. Each copy is read with memory for its records, with memory for some, and
+    /// without.
     fn copies() -> impl Iterator<Item = (tempfile::TempDir, RunLog, [RunLog; 2])> {
         let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs");
         let stored = runs_in(&runs).unwrap().into_iter().map(Some);

@@ -9,7 +9,7 @@ use crate::report::Out;
 /// Names are drawn anew so often at most.
 const DRAWS: usize = 16;
 
-/// Writes a file whole or not at all: what was there stays until all of it is written, and the new one keeps its
+/// Writes a file whole or not at all. What was there stays until all of it is written, and the new one keeps its
 /// permissions. A link, a device and a pipe are written through. A folder that is not there is made in one that is.
 pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> io::Result<()> {
     let Some(found) = replaced(path)? else {
@@ -35,7 +35,7 @@ pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
     finished
 }
 
-/// Finds out whether a file can be written to `path`; nothing is left of the attempt.
+/// Finds out whether a file can be written to `path`. Nothing is left of the attempt.
 pub(crate) fn try_whole_file(path: &Path) -> io::Result<()> {
     if replaced(path)?.is_none() {
         return through_could_be_written(path);
@@ -68,7 +68,7 @@ fn replaced(path: &Path) -> io::Result<Option<Found>> {
     }
 }
 
-/// Opens what a link points to, which may have to be made, or a device or pipe.
+/// Opens what a link points to, or a device or pipe. What a link points to may have to be made.
 fn through(path: &Path) -> io::Result<File> {
     let there = path.exists();
     OpenOptions::new().write(true).create(!there).truncate(true).open(path)
@@ -86,7 +86,7 @@ fn through_could_be_written(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A new file beside `path`, under a temporary name that it keeps until it is whole.
+/// Creates a file beside `path`, under a temporary name. It keeps the name until it is whole.
 fn unfinished(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut last = None;

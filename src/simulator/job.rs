@@ -41,8 +41,8 @@ pub const fn urgency(priority: Priority) -> i32 {
     }
 }
 
-/// The hashes of a job's leading full blocks, as far as any other job has the same tokens. They are empty for a prompt
-/// that is like no other, which then costs no memory however long it is.
+/// Hashes of a job's leading full blocks that another job may share. They go as far as any other job has the same
+/// tokens. They are empty for a prompt that is like no other, which then costs no memory however long it is.
 ///
 /// As in vLLM a block's hash covers all tokens up to its end, so equal hashes mean equal prefixes. The hashes may
 /// reach past the prompt into the answer, where a later turn of a conversation repeats that.
@@ -59,7 +59,7 @@ impl PrefixHashes {
         Self(chain.collect())
     }
 
-    /// A prefix of `blocks` blocks shared by the jobs of one group only, as under one system prompt.
+    /// Returns a prefix of `blocks` blocks shared by one group's jobs only. It is as under one system prompt.
     pub fn of_group(group: u64, blocks: u32) -> Self {
         Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
     }

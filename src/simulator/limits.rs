@@ -18,8 +18,8 @@ pub struct SchedulerLimits {
     pub prefix_caching: bool,
     /// Scheduling order.
     pub policy: SchedulingPolicy,
-    /// Whether the next step is planned when a step begins (vLLM's `--async-scheduling`): the accelerator never waits
-    /// for the scheduler, and an arrival waits for both steps.
+    /// Whether the next step is planned when a step begins (vLLM's `--async-scheduling`). The accelerator then never
+    /// waits for the scheduler, and an arrival waits for both steps.
     pub async_scheduling: bool,
 }
 
@@ -35,11 +35,10 @@ pub enum SchedulingPolicy {
 }
 
 impl SchedulerLimits {
-    /// vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.32):
-    /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an
-    /// A100, 2,048 and 256 otherwise; chunked prefill, prefix caching and asynchronous scheduling on, first
-    /// come first served. vLLM schedules synchronously on a CPU, which none of
-    /// [`HARDWARE`](crate::simulator::HARDWARE) is.
+    /// Returns vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.32). They are
+    /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an A100, 2,048
+    /// and 256 otherwise; chunked prefill, prefix caching and asynchronous scheduling on, first come first served. vLLM
+    /// schedules synchronously on a CPU, which none of [`HARDWARE`](crate::simulator::HARDWARE) is.
     pub fn vllm(hardware: &Hardware, max_model_len: u32) -> Self {
         let gib = hardware.memory / 1_073_741_824.0;
         let (max_num_batched_tokens, max_num_seqs) = if gib >= 160.0 {
@@ -81,8 +80,8 @@ pub struct Speculation {
     pub draft_tokens: u32,
     /// Probability α that a proposal is accepted when those before it were, 0 to 1.
     pub acceptance: f64,
-    /// Time of one proposed token as a share of a one-token step of the model: about the ratio of their weights; 0 for
-    /// n-grams.
+    /// Time of one proposed token as a share of the model's one-token step. It is about the ratio of their weights; 0
+    /// for n-grams.
     pub draft_cost: f64,
 }
 

@@ -25,8 +25,8 @@ pub trait SimulatedServer {
     /// Cancels a job and frees its resources at once; returns whether it was there.
     fn cancel(&mut self, now: Timestamp, id: JobId) -> bool;
 
-    /// Takes back a job that was submitted at this moment and that nobody was to wait for; it frees its
-    /// resources in any case.
+    /// Takes back a job that was submitted at this moment. Nobody was to wait for it; it frees its resources in any
+    /// case.
     fn withdraw(&mut self, now: Timestamp, id: JobId) -> bool {
         self.cancel(now, id)
     }
@@ -34,7 +34,7 @@ pub trait SimulatedServer {
     /// Returns when it must be advanced next; `None` while it is idle.
     fn next_event(&self) -> Option<Timestamp>;
 
-    /// Processes what is due at `now`: adds the tokens produced to `events`, and starts new work.
+    /// Processes what is due at `now`. It adds the tokens produced to `events`, and starts new work.
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>);
 
     /// Its counters.
@@ -152,7 +152,7 @@ pub enum Reject {
 }
 
 impl Reject {
-    /// The HTTP status of the refusal: 429 Too Many Requests of a full server, else 400 Bad Request.
+    /// Returns the HTTP status of the refusal. It is 429 Too Many Requests of a full server, else 400 Bad Request.
     pub const fn http_status(self) -> u16 {
         match self {
             Self::Full { .. } => 429,

@@ -92,12 +92,12 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         Some(history)
     }
 
-    /// Processes what is due at `now` and passes on the history of each job that ends.
+    /// Processes what is due at `now`. It passes on the history of each job that ends.
     pub fn advance(&mut self, now: Timestamp, on_end: impl FnMut(JobHistory)) {
         self.advance_with(now, |_| (), on_end);
     }
 
-    /// Does as [`Driver::advance`], and passes on the id of each job that gets its first token.
+    /// Does as [`Driver::advance`]. It also passes on the id of each job that gets its first token.
     pub fn advance_with(
         &mut self,
         now: Timestamp,

@@ -26,7 +26,7 @@ pub struct LengthSpread {
     pub max: u64,
 }
 
-/// Lengths that were counted so far: memory grows with the different lengths, not with their number.
+/// Lengths that were counted so far. Memory grows with the different lengths, not with their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LengthCounts(BTreeMap<u64, u64>);
 

@@ -7,8 +7,8 @@ use crate::workload::reading::fields::Fields;
 use crate::workload::reading::spec_kinds;
 use crate::workload::reading::value::{Allowed, SpecValue};
 
-/// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
-/// served today has such a context.
+/// Longest prompt or answer that a spec may ask for, tokens. It is also the default upper bound of a distribution. No
+/// model served today has such a context.
 pub const TOKEN_LIMIT: u32 = 1_000_000;
 /// Counts of tokens, and their means and spreads.
 const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
@@ -55,8 +55,8 @@ spec_kinds! {
         } check(fields) {
             fields.in_order(min?, max?)?;
         } then(likely),
-        /// Log-normal: the logarithm of the count is normal with mean ln `median` and standard deviation `sigma`,
-        /// truncated to `min..=max`.
+        /// Log-normal lengths. The logarithm of the count is normal with mean ln `median` and standard deviation
+        /// `sigma`, truncated to `min..=max`.
         "log_normal" LogNormal {
             /// Median before truncation, tokens (exp(μ)).
             median: f64 = required(|value| value.number(MEAN)),
@@ -104,13 +104,13 @@ spec_kinds! {
         },
     }
     never {
-        /// As each row of the class's dataset says. A class with a dataset has it by leaving its lengths out; it is
-        /// never written.
+        /// Lengths as each row of the class's dataset says. A class with a dataset has it by leaving its lengths out;
+        /// it is never written.
         "dataset" Dataset {
             /// Mean over the rows, tokens; absent before the dataset is read.
             mean: Option<f64>,
         },
-        /// As the replayed trace says for each request: the lengths of every workload with a trace.
+        /// Lengths as the replayed trace says for each request. Every workload with a trace has them.
         "trace" Trace {
             /// Mean over the trace's slice, tokens.
             mean: f64,
@@ -126,7 +126,7 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
+    /// Returns whether the lengths come from a trace or from a dataset's rows. A spec neither gives nor stores those.
     pub const fn is_from_file(&self) -> bool {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
@@ -181,7 +181,7 @@ fn tokens(value: SpecValue<'_>) -> Option<u32> {
     value.whole(COUNT)
 }
 
-/// Refuses a truncation that leaves almost nothing of the distribution: the bounds would decide its draws.
+/// Refuses a truncation that leaves almost nothing of the distribution. The bounds would decide its draws.
 fn likely(fields: &Fields<'_>, distribution: &Distribution) -> Option<()> {
     /// Share of the draws before truncation that must lie within the bounds.
     const LEAST: f64 = 0.001;
@@ -264,7 +264,8 @@ fn bell(x: f64) -> f64 {
     libm::exp(-x * x / 2.0) / libm::sqrt(2.0 * PI)
 }
 
-/// Probability of a standard normal between two points, Φ(high) − Φ(low), without cancellation in either tail.
+/// Returns the probability of a standard normal between two points, Φ(high) − Φ(low). It has no cancellation in either
+/// tail.
 fn mass(low: f64, high: f64) -> f64 {
     if low > 0.0 {
         (libm::erfc(low / SQRT_2) - libm::erfc(high / SQRT_2)) / 2.0
@@ -273,11 +274,10 @@ fn mass(low: f64, high: f64) -> f64 {
     }
 }
 
-/// Exponents of Zipf's law: from equal shares up; at 5 the second item is chosen once for every 32 times of the
-/// first.
+/// Exponents of Zipf's law, from equal shares up. At 5 the second item is chosen once for every 32 times of the first.
 pub(super) const SKEW: Allowed = Allowed::from(0.0, 5.0);
 
-/// Weights by Zipf's law: the k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
+/// Returns weights by Zipf's law. The k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
 ///
 /// Computed by `libm`, so that they are the same on every machine.
 pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
@@ -293,7 +293,7 @@ pub(super) fn read_weight(value: SpecValue<'_>) -> Option<f64> {
 }
 
 impl Fields<'_> {
-    /// Reads one weight for each of the items of the field `of`; equal ones where none are given.
+    /// Reads one weight for each of the items of the field `of`. They are equal where none are given.
     fn weights(&mut self, name: &'static str, of: &str, items: Option<usize>) -> Option<Vec<f64>> {
         let given = self.option(name, |value| value.list(read_weight));
         let items = items?;
@@ -301,7 +301,7 @@ impl Fields<'_> {
     }
 }
 
-/// One weight for each of the items of the field `of`: those that are given, else equal ones.
+/// Returns one weight for each of the items of the field `of`. They are those that are given, else equal ones.
 pub(super) fn one_each(fields: &Fields<'_>, given: Option<Vec<f64>>, of: &str, items: usize) -> Option<Vec<f64>> {
     let weights = given.unwrap_or_else(|| vec![1.0; items]);
     if weights.len() != items {
@@ -313,7 +313,7 @@ pub(super) fn one_each(fields: &Fields<'_>, given: Option<Vec<f64>>, of: &str, i
     Some(weights)
 }
 
-/// Requires at least one weight above 0; else it is a mistake of the field `name`.
+/// Requires at least one weight above 0. Otherwise it is a mistake of the field `name`.
 pub(super) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &[f64]) -> Option<()> {
     if weights.iter().any(|weight| *weight > 0.0) {
         return Some(());

@@ -31,7 +31,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     LIBRARY.iter().map(|(name, _)| *name)
 }
 
-/// The TOML text of a workload with its comments: a starting point for users' own files.
+/// Returns the TOML text of a workload with its comments. It is a starting point for users' own files.
 pub fn source(name: &str) -> Option<&'static str> {
     LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
@@ -74,8 +74,8 @@ fn text_of(file: impl Read) -> io::Result<String> {
 }
 
 impl WorkloadSpec {
-    /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
-    /// over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs
+    /// Loads a workload of the library by its name, or a file by its path. The file is `.toml` or `.json`. A library
+    /// name wins over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs
     /// [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
         Self::load_with(name_or_path, &super::spec::unread)

@@ -10,7 +10,8 @@ impl WorkloadSpec {
         self.mean_per_arrival(RequestClass::mean_turns)
     }
 
-    /// Mean tokens of a request's prompt and of its answer; not a number where a file decides that has not been read.
+    /// Returns the mean tokens of a request's prompt and of its answer. It is not a number where a file decides that
+    /// has not been read.
     pub fn mean_tokens(&self) -> [f64; 2] {
         let prompt = self.mean_per_arrival(|class| class.mean_turns() * class.input_tokens.mean());
         let answer = self.mean_per_arrival(|class| class.mean_turns() * class.output_tokens.mean());

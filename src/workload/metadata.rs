@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reading::value::SpecValue;
 
-/// Most characters of a tag's value: it names a group of requests and has a line in reports.
+/// Most characters of a tag's value. It names a group of requests and has a line in reports.
 const LONGEST: usize = 100;
 
 /// The value of a tag, its white space as single blanks and none around it.
@@ -40,7 +40,8 @@ pub(super) fn read_tags(value: SpecValue<'_>) -> Option<BTreeMap<String, String>
     })
 }
 
-/// Reads which columns of a dataset are tags: a list of names, or a table of tags with the names of their columns.
+/// Reads which columns of a dataset are tags. They are a list of names, or a table of tags with the names of their
+/// columns.
 pub(super) fn read_tag_columns(value: SpecValue<'_>) -> Option<BTreeMap<String, String>> {
     if !value.is_list() {
         let wanted = "a list of columns, or a table of tags with their columns";

@@ -8,7 +8,7 @@ use super::reading::value::{Allowed, RATE, SECONDS};
 use super::spec::WorkloadSpec;
 
 impl WorkloadSpec {
-    /// Finds what a change can put out of range, or beside what it does not go with.
+    /// Finds what a change can put out of range. It also finds what stands beside something it does not go with.
     pub(super) fn misfits(&self) -> impl Iterator<Item = String> {
         let horizon = SECONDS.mistake("horizon_s", self.horizon_s);
         let rates = self.arrival.rates().into_iter();
@@ -26,7 +26,7 @@ impl WorkloadSpec {
 }
 
 impl ArrivalPattern {
-    /// The rates that a factor multiplies, each with its place in a spec and its range.
+    /// Returns the rates that a factor multiplies. Each has its place in a spec and its range.
     fn rates(&self) -> Vec<(String, f64, Allowed)> {
         let listed = |list: &str, place: usize, field: &str| format!("{list}[{place}].{field}");
         match self {

@@ -18,14 +18,14 @@ use crate::workload::reading::value::Allowed;
 pub struct Overrides {
     /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
     pub horizon_s: Option<f64>,
-    /// `--requests`: the run has this many requests, instead of ending at the horizon; of a closed loop its
-    /// users send so many together.
+    /// Requests of the run, instead of its horizon (`--requests`). The run has this many, instead of ending at the
+    /// horizon; of a closed loop its users send so many together.
     pub requests: Option<u64>,
     /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
     /// this one; the shape in time and the shares stay.
     pub rate_per_s: Option<f64>,
-    /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
-    /// arrivals become weights.
+    /// Users of a closed loop that replaces the arrivals (`--users`). The rates of classes with their own arrivals
+    /// become weights.
     pub users: Option<u64>,
     /// Whether those users begin at once, as for `--rate inf`. Those who send so many requests together always do: the
     /// time in which they begin would count.
@@ -43,10 +43,10 @@ pub struct Overrides {
     pub drain_s: Option<f64>,
     /// `--arrival`: another process of arrivals; its rate becomes that of `--rate`, else the workload's mean.
     pub arrival: Option<ArrivalPattern>,
-    /// `--burstiness`: the shape of gamma gaps around the mean rate, in place of the workload's process.
+    /// Shape of gamma gaps around the mean rate (`--burstiness`). They replace the workload's process.
     pub burstiness: Option<f64>,
-    /// `--ramp`: each from one rate to another over a time, in place of the workload's process; the run lasts as long,
-    /// unless something else says how long it lasts.
+    /// Ramps in place of the workload's process (`--ramp`). Each goes from one rate to another over a time; the run
+    /// lasts as long, unless something else says how long it lasts.
     pub ramp: Vec<RateStage>,
     /// `--spike`: a Poisson process at the rate, and a spike over it.
     pub spike: Option<LoadSpike>,
@@ -129,7 +129,7 @@ impl WorkloadSpec {
         Err(mistakes.into_error(&format!("`{}` as changed by {ORIGIN}", spec.name)))
     }
 
-    /// Why this workload cannot take users, a think time, a rate or a number of tokens.
+    /// Returns why this workload cannot take a change. The change is users, a think time, a rate or a number of tokens.
     fn refusal(&self, overrides: &Overrides) -> Option<String> {
         let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
         if let Some(sentence) = self.refusal_of_arrivals(overrides) {

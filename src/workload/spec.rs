@@ -26,17 +26,17 @@ const SOONEST_CHECK_S: f64 = 0.05;
 spec_table! {
     /// A workload: which requests arrive, when, for how long.
     pub struct WorkloadSpec = "a workload" with(survey: TraceSurvey<'_>) {
-        /// Name, used in reports and in the names of result folders: letters, digits, `_` and `-`.
+        /// Name, used in reports and in the names of result folders. It has letters, digits, `_` and `-`.
         name: String = required(|value| value.name()),
         /// One or two sentences for `skyline workloads`; empty when the file gives none.
         description: String = optional(String::new(), |value| value.text()),
         /// Seed of every random stream of the schedule; 0 when the file gives none.
         seed: u64 = optional(0, |value| value.bits()),
-        /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the
-        /// last of them finish. Default: 60, or the end of the slice of a replayed trace.
+        /// Seconds before which scheduled requests belong to the run. Later ones only keep the load up while the last
+        /// of them finish. Default: 60, or the end of the slice of a replayed trace.
         horizon_s: f64 = option(|value| value.number(SECONDS)),
-        /// When given, the run has this many requests, instead of ending at `horizon_s`; the users of a closed loop
-        /// send so many together. All of them count, but for those in a warm-up that is asked for.
+        /// Requests of the run, when given, instead of an end at `horizon_s`. The users of a closed loop send so many
+        /// together. All of them count, but for those in a warm-up that is asked for.
         requests: Option<u64> = option(|value| value.whole(REQUESTS)),
         /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
         /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
@@ -45,7 +45,7 @@ spec_table! {
         /// Longest uncounted load after the window, while its last requests finish, seconds. Absent: as
         /// long as they take; where `requests` is given, not at all.
         cooldown_s: Option<f64> = option(|value| value.number(WAIT)),
-        /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
+        /// Wait after the horizon for running requests before they are censored, seconds. It is 60 by default.
         drain_s: f64 = optional(60.0, |value| value.number(WAIT)),
         /// When requests arrive: one process that the classes share by weight, or one per class.
         arrival: ArrivalPattern = arrival_or_trace(seed, survey),
@@ -57,18 +57,18 @@ spec_table! {
         tenants: Vec<Tenant> = tenants(classes.as_deref(), arrival.as_ref().and_then(ArrivalPattern::trace)),
         /// The models that requests ask for; absent: the command line's, or the server's first.
         models: Option<ModelMix> = option(ModelMix::read),
-        /// How clients behave when an answer is late or refused; absent: they send each request once.
+        /// Behaviour of clients when an answer is late or refused. Where it is absent, they send each request once.
         clients: Option<ClientBehaviour> = option(ClientBehaviour::read),
         /// Golden prompts, asked before the run and under its load; none by default.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         checks: Vec<GoldenCheck> = checks(),
-        /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run.
-        /// Default: [`GoldenCheck::DEFAULT_EVERY_S`].
+        /// Seconds between two checks under load, from the start of the window. The checks come in turn; 0: only before
+        /// the run. Default: [`GoldenCheck::DEFAULT_EVERY_S`].
         check_every_s: Option<f64> = option(|value| value.number(WAIT)),
-        /// Hardware that carries this load, such as `l40s`: the embedded mock models it unless the user names another.
+        /// Hardware that carries this load, such as `l40s`. The embedded mock models it unless the user names another.
         /// It changes nothing of the plan. Default: `h100`.
         mock_hardware: Option<String> = option(|value| value.name()),
-        /// What a run of it is for.
+        /// Purpose of a run of it.
         #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
         purpose: Purpose = optional(Purpose::default(), |value| value.variant()),
     }
@@ -166,7 +166,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
+    /// Returns the SLO of a request of this class and priority. It is its tenant's own SLO if there is one.
     pub fn slo_of(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
         if let Some(slo) = tenant.and_then(|tenant| tenant.slo) {
@@ -183,7 +183,7 @@ impl WorkloadSpec {
 }
 
 impl Fields<'_> {
-    /// Reads the arrivals that all classes share, or the trace, whose file is read at once: the rest of the spec
+    /// Reads the arrivals that all classes share, or the trace. The trace's file is read at once: the rest of the spec
     /// depends on its content. Without either no class has a process yet. After a mistake in a trace one that was not
     /// read stands in, for the rest of the spec.
     fn arrival_or_trace(
@@ -297,18 +297,20 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Seconds for which uncounted load may go on after the window: no longer than its answers are awaited.
+    /// Returns the seconds for which uncounted load may go on after the window. They are no longer than its answers are
+    /// awaited.
     pub fn load_after_s(&self) -> f64 {
         let usual = if self.requests.is_some() { 0.0 } else { self.drain_s };
         self.cooldown_s.unwrap_or(usual).min(self.drain_s)
     }
 
-    /// Whether users of a closed loop send so many requests together, so that the server says when the window ends.
+    /// Returns whether users of a closed loop send so many requests together. The server then says when the window
+    /// ends.
     pub fn ends_by_count(&self) -> bool {
         self.window().is_counted_loop()
     }
 
-    /// Whether requests of this class can occur: it has a share, or a trace may name it.
+    /// Returns whether requests of this class can occur. It has a share, or a trace may name it.
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()
     }

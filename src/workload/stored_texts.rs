@@ -49,7 +49,7 @@ impl WorkloadSpec {
         spec
     }
 
-    /// Whether hashes are in place of some of its texts, so that it cannot be run.
+    /// Returns whether hashes are in place of some of its texts. It then cannot be run.
     pub fn lacks_texts(&self) -> bool {
         lacks_texts(self)
     }

@@ -11,7 +11,7 @@ use super::reading::value::{SECONDS, SpecValue};
 use super::spec::WorkloadSpec;
 use crate::units::parse_duration;
 
-/// Short forms of distributions: the kind, and the fields that its values stand for, in their order.
+/// Short forms of distributions. Each has the kind, and the fields that its values stand for, in their order.
 const SHORT: [(&str, &[&str]); 7] = [
     ("constant", &["value"]),
     ("uniform", &["min", "max"]),
@@ -23,7 +23,7 @@ const SHORT: [(&str, &[&str]); 7] = [
 ];
 
 impl Distribution {
-    /// Reads lengths as they are typed: `1024`, `100..400`, `normal:256:128`, or a table as in a file.
+    /// Reads lengths as they are typed. They are `1024`, `100..400`, `normal:256:128`, or a table as in a file.
     ///
     /// # Errors
     ///
@@ -73,8 +73,8 @@ fn in_full(text: &str, kind: &str, values: &str) -> Result<String, String> {
 }
 
 impl Slo {
-    /// Reads bounds as they are typed: `ttft=500ms,tpot=50ms`, or with milliseconds after a colon as `vllm bench serve`
-    /// takes them: `ttft:500`.
+    /// Reads bounds as they are typed, such as `ttft=500ms,tpot=50ms`. They may also have milliseconds after a colon as
+    /// `vllm bench serve` takes them: `ttft:500`.
     ///
     /// # Errors
     ///
@@ -120,8 +120,8 @@ impl Slo {
 }
 
 impl ArrivalPattern {
-    /// Reads how arrivals are spaced around their mean rate: `poisson`, `constant`, or `gamma`, whose
-    /// burstiness is typed beside it. The rate is 1.
+    /// Reads how arrivals are spaced around their mean rate. It is `poisson`, `constant`, or `gamma`, whose burstiness
+    /// is typed beside it. The rate is 1.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl ArrivalPattern {
 }
 
 impl RateStage {
-    /// Reads a ramp as it is typed: `1:20:60s`, from one rate to another over a time.
+    /// Reads a ramp as it is typed, such as `1:20:60s`. It goes from one rate to another over a time.
     ///
     /// # Errors
     ///
@@ -163,7 +163,8 @@ impl RateStage {
 }
 
 impl LoadSpike {
-    /// Reads a spike as it is typed: `2:40s:20s`, so many times the rate, from when on, and for how long.
+    /// Reads a spike as it is typed, such as `2:40s:20s`. It has so many times the rate, from when on, and for how
+    /// long.
     ///
     /// # Errors
     ///
@@ -197,7 +198,7 @@ output_tokens = 128
 "#;
 
 impl WorkloadSpec {
-    /// Requests of 1,024 and 128 tokens, one a second: what options change where no workload is named.
+    /// Returns requests of 1,024 and 128 tokens, one a second. Options change them where no workload is named.
     ///
     /// # Errors
     ///

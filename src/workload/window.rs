@@ -13,15 +13,15 @@ pub(super) struct RunLength<'a> {
 }
 
 impl RunLength<'_> {
-    /// Length of the run in seconds; at the mean rate where a number of requests bounds it.
+    /// Returns the length of the run in seconds. It is that at the mean rate where a number of requests bounds it.
     pub(super) fn length_s(&self) -> f64 {
         let requests = self.requests.filter(|_| self.arrival.users().is_none());
         requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
     }
 
-    /// The default warm-up: a tenth of the run, at most 30 s; none of a run of so many requests, all of which count.
-    /// Servers settle in a fixed time (connections, graphs and caches, the number of requests in flight), which a long
-    /// run need not exceed.
+    /// Returns the default warm-up. It is a tenth of the run, at most 30 s; none of a run of so many requests, all of
+    /// which count. Servers settle in a fixed time (connections, graphs and caches, the number of requests in flight),
+    /// which a long run need not exceed.
     pub(super) fn default_warmup_s(&self) -> f64 {
         if self.requests.is_some() {
             return 0.0;
@@ -29,8 +29,9 @@ impl RunLength<'_> {
         self.worth_while((self.length_s() / 10.0).min(30.0))
     }
 
-    /// The warm-up after a change of the run's length: unchanged, unless the run is now shorter; then at most a
-    /// quarter of it, or the previous share if that was more. A run that is now counted, or no longer, has the default.
+    /// Returns the warm-up after a change of the run's length. It is unchanged, unless the run is now shorter; then at
+    /// most a quarter of it, or the previous share if that was more. A run that is now counted, or no longer, has the
+    /// default.
     pub(super) fn adapted_warmup_s(&self, before: &RunLength<'_>, warmup_s: f64) -> f64 {
         match (before.requests, self.requests) {
             (None, Some(_)) => return 0.0,
@@ -48,12 +49,14 @@ impl RunLength<'_> {
         if warmup_s <= share * now { warmup_s } else { self.worth_while(share * now) }
     }
 
-    /// Whether users of a closed loop send so many requests, so that nothing but the server says how long it takes.
+    /// Returns whether users of a closed loop send so many requests. Nothing but the server then says how long it
+    /// takes.
     pub(super) fn is_counted_loop(&self) -> bool {
         self.requests.is_some() && self.arrival.users().is_some()
     }
 
-    /// Drops a warm-up in which not even one request is expected, or after which none is, as of a burst.
+    /// Drops a warm-up that is not worth while. Not even one request is expected in it, or none after it, as of a
+    /// burst.
     fn worth_while(&self, warmup_s: f64) -> f64 {
         let expected = |until_s| self.arrival.expected_arrivals(until_s);
         let (warm, all) =
@@ -62,7 +65,8 @@ impl RunLength<'_> {
         if none { 0.0 } else { warmup_s }
     }
 
-    /// Why such a run is impossible, or would leave nothing to measure after this warm-up; `None` if neither.
+    /// Returns why such a run is impossible, or leaves nothing to measure. It may leave nothing after this warm-up;
+    /// `None` if neither.
     pub(super) fn mistake(&self, warmup_s: f64) -> Option<LengthMistake> {
         let warm = self.arrival.expected_arrivals(warmup_s);
         match self.requests {

@@ -11,7 +11,7 @@ use crate::foreign::commands::flag_here;
 use crate::workload::Slo;
 use crate::workload::library::is_address;
 
-/// Options and verbs of other tools, several names with spaces between them, and what to type in their place.
+/// Options and verbs of other tools, each with what to type in its place. Several names have spaces between them.
 #[derive(Debug, Default, Deserialize)]
 struct Elsewhere {
     options: BTreeMap<String, String>,

@@ -10,7 +10,7 @@ mod short;
 pub(super) use self::elsewhere::advice;
 pub(super) use self::short::shortened;
 
-/// Texts below the options, by the name of the program, of a verb or of a part of one.
+/// Texts below the options, by the name of the program, verb or verb's part.
 static AFTER: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| toml::from_str(include_str!("after.toml")).unwrap_or_default());
 

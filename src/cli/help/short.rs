@@ -11,7 +11,7 @@ use crate::guide::Topic;
 /// Short help, as `-h` shows it.
 #[derive(Debug, Default, Deserialize)]
 struct ShortHelp {
-    /// The options of a verb that has more than a screen of them, with spaces between them.
+    /// Options shown of each verb that has more than a screen of them. Spaces stand between them.
     shown: BTreeMap<String, String>,
     /// Short help of an argument in every verb.
     help: BTreeMap<String, String>,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// The lines of `-h` of a verb, and its text, on a terminal of so many columns.
+    /// Counts the lines of a verb's `-h` on a terminal of so many columns. Returns its text too.
     fn lines(command: &Command, columns: usize) -> (usize, String) {
         let text = command.clone().term_width(columns).render_help().to_string();
         (text.lines().count(), text)

@@ -30,7 +30,7 @@ fn cells(row: &str) -> Vec<&str> {
     row.strip_suffix('|').unwrap_or(row).split('|').map(str::trim).collect()
 }
 
-/// The rows of a Markdown table in columns; under one another where not even their longest words fit.
+/// Returns the rows of a Markdown table in columns. They are under one another where not even their longest words fit.
 fn table(rows: &[Vec<&str>], width: usize) -> String {
     let [titles, _rule, rows @ ..] = rows else { return String::new() };
     let widest = |column: usize, length: fn(&str) -> usize| {

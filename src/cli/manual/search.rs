@@ -12,11 +12,11 @@ const SHOWN: usize = 12;
 const LONGEST: usize = 150;
 /// Where a longer one is cut, the characters that are shown before the first word.
 const BEFORE: usize = 50;
-/// A word behind no more than so many signs is what the sentence or row is about.
+/// Most signs before a word that the sentence or row is about.
 const LEAD: usize = 3;
 
-/// The sections with all words: first those that have them in the heading, then those that have them most often. `None`
-/// where there is none.
+/// Returns the sections with all words. First come those that have them in the heading, then those that have them most
+/// often. `None` where there is none.
 pub(super) fn found(words: &str) -> Option<String> {
     let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
     if words.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn found(words: &str) -> Option<String> {
     (!hits.is_empty()).then_some(text)
 }
 
-/// The sections of a topic with all words, as they are shown, each with its rank.
+/// Returns the sections of a topic with all words, each with its rank. The sections are as they are shown.
 fn in_topic(topic: &Topic, words: &[String]) -> Vec<((bool, Reverse<usize>), String)> {
     let sections = topic.sections().into_iter().enumerate();
     let found = sections.filter_map(|(place, (heading, lines))| {
@@ -59,7 +59,7 @@ struct Passage {
 }
 
 impl Passage {
-    /// How little it says about the words; passages of the same rank stand in their order.
+    /// Returns how little the passage says about the words. Passages of the same rank stand in their order.
     fn rank(&self, words: &[String]) -> u8 {
         let first = words.iter().filter_map(|word| place(&self.text, word)).min();
         match (has_all(&self.text, words), self.is_code, first) {
@@ -129,7 +129,7 @@ fn place(text: &str, word: &str) -> Option<usize> {
     (0..text.len()).find(|&at| begins(at) && text[at..].starts_with(&word))
 }
 
-/// The part of a passage around the first of the words, of at most [`LONGEST`] characters.
+/// Returns the part of a passage around the first of the words. It has at most [`LONGEST`] characters.
 fn excerpt(passage: &str, words: &[String]) -> String {
     let length = passage.chars().count();
     if length <= LONGEST {

@@ -81,7 +81,7 @@ impl FromStr for RequestedExport {
 }
 
 impl RequestedExport {
-    /// The form in which it is shown on standard output, if that is what is asked.
+    /// Returns the form in which the export is shown on standard output. `None` where that is not what is asked.
     fn shown(&self) -> Option<Format> {
         match (self.export.place, &self.place) {
             (UsualPlace::Shown(format), Place::Usual | Place::StandardOutput) => Some(format),

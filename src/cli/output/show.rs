@@ -48,8 +48,8 @@ pub(super) fn requested(typed: &str) -> Result<(Format, Place), String> {
 }
 
 impl ShowArgs {
-    /// Refuses what cannot be printed, before anything is done: two forms on standard output or in one file,
-    /// a file that cannot be written.
+    /// Refuses what cannot be printed, before anything is done. This is two forms on standard output or in one file,
+    /// and a file that cannot be written.
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         if self.to_stdout().count() > 1 {
             return Err(Stop::usage(
@@ -77,7 +77,7 @@ impl ShowArgs {
         all.into_iter()
     }
 
-    /// Prints a result in the forms asked for; as text where no other goes to standard output.
+    /// Prints a result in the forms asked for. It is printed as text where no other form goes to standard output.
     pub(in crate::cli) fn show(
         &self,
         printer: Printer,

@@ -34,7 +34,7 @@ pub(super) struct SimulatedSideArgs {
 }
 
 impl SimulatedSideArgs {
-    /// The model of A, and that of B: `model` with the options of each; of one model there is no other.
+    /// Returns the models of A and of B. They are `model` with the options of each. Of one model there is no B.
     /// `parsed` takes the words of a whole command line.
     pub(super) fn models(
         &self,

@@ -42,7 +42,7 @@ impl ClientLimitArgs {
         self.max_concurrency.as_ref().and_then(|limits| limits.max_concurrency)
     }
 
-    /// Returns the limits that the clients of `spec` enforce, with at most `cap` requests in flight.
+    /// Returns the limits that the clients of `spec` enforce. At most `cap` requests are in flight.
     pub(super) fn limits(&self, spec: &WorkloadSpec, cap: Option<u64>) -> Result<ClientLimits, Stop> {
         let typed = self.max_concurrency.clone().unwrap_or_default();
         typed.check_classes(spec).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;

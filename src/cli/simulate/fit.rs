@@ -34,7 +34,7 @@ pub(super) struct FitArgs {
 }
 
 impl FitArgs {
-    /// The model that was described for this workload, its engine fitted where that is asked for. A poor fit
+    /// Returns the model that was described for this workload. Its engine is fitted where that is asked for. A poor fit
     /// is returned too.
     pub(super) fn describe(
         &self,
@@ -132,7 +132,7 @@ fn before_0_14(version: &str) -> bool {
     minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| (2..14).contains(&minor))
 }
 
-/// Refuses a run whose log is not that of its plan, or damaged: an engine is fitted to what was sent.
+/// Refuses a run whose log is damaged or is not that of its plan. An engine is fitted to what was sent.
 fn of_its_plan(run: &MeasuredRun) -> Result<(), Stop> {
     let what = match &run.log.plan_check {
         Some(PlanCheck::Differs { first, .. }) => {
@@ -174,8 +174,8 @@ fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
     Ok(())
 }
 
-/// By physics, or by a sum of costs where that does better; `None` where the datasheet does not allow what
-/// was measured.
+/// Fits an engine by physics, or by a sum of costs where that does better. `None` where the datasheet does not allow
+/// what was measured.
 fn by_physics(
     runs: &[MeasuredRun],
     config: &BatchingConfig,

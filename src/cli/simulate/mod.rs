@@ -256,7 +256,7 @@ fn notes(spec: &WorkloadSpec, rule: RoutingRule) -> Vec<String> {
     notes.into_iter().map(str::to_owned).collect()
 }
 
-/// Refuses to predict from an engine that does not reproduce the runs that it was fitted to.
+/// Refuses to predict from an engine that does not reproduce the runs of its fit.
 fn refuse_poor_fit(fit: Option<&EngineFit>, printer: Printer) -> Result<(), Stop> {
     let Some(fit) = fit.filter(|fit| fit.grade == Grade::Poor) else { return Ok(()) };
     printer.words(&fit_in_words(fit)?);

@@ -25,7 +25,7 @@ const LONGEST_S: f64 = 86_400.0;
 /// Advice on how to give a run of a simulated sweep more to measure.
 const MORE: &str = "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users)";
 
-/// The first look at how fast users are answered, seconds; each further one is so many times as long.
+/// Length of the first look at how fast users are answered, seconds. Each further look is [`LONGER`] times as long.
 const FIRST_LOOK_S: f64 = 10.0;
 const LONGER: f64 = 4.0;
 /// Requests that tell it.
@@ -132,8 +132,8 @@ pub(super) fn run(simulation: &Simulation, mut plan: SweepPlan, printer: Printer
     simulation.finish(&sweep, folder.as_deref(), printer)
 }
 
-/// Requests per second that so many users send, from runs that become longer until they are enough; `None`
-/// where none is.
+/// Returns the requests per second that so many users send. The runs become longer until one has enough requests.
+/// `None` where none has.
 fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
     let mut window_s = FIRST_LOOK_S;
     while window_s < LONGEST_S {

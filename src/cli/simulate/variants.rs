@@ -39,8 +39,8 @@ pub(in crate::cli) fn tune_runs(
     }
 }
 
-/// The model of a variant, or why there is none: of its flags as `skyline mock` has them, under the names of
-/// vLLM too. What the simulator does not know of the flags common to all variants is left out.
+/// Returns the model of a variant, or why there is none. It is that of its flags as `skyline mock` has them, under the
+/// names of vLLM too. What the simulator does not know of the flags common to all variants is left out.
 fn model(spec: &TuneSpec, of: &TuneCandidate) -> Result<ModelArgs, String> {
     let common = spec.server.flags.as_deref().unwrap_or_default();
     let own = ModelArgs::of_flags(&of.flags)?;
@@ -77,7 +77,8 @@ pub(in crate::cli) fn predictor<'a>(
     Predictor { fleets, workload: workload.clone(), objectives: spec.objectives.clone(), log, fit }
 }
 
-/// The tuning in `file`, and every variant of it as it is simulated, or all that cannot be.
+/// Loads the tuning in `file`, and every variant of it as it is simulated. The error names all variants that cannot be
+/// simulated.
 pub(super) fn load(file: &str) -> Result<(TuneSpec, WorkloadSpec, Vec<Described>), Stop> {
     let spec = TuneSpec::load(file).map_err(Stop::usage)?;
     let workload = spec.workload().map_err(Stop::usage)?;

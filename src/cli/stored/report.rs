@@ -208,7 +208,7 @@ fn show_repeats(
     Ok(repeats.exit(args.objectives.undecided.rules(args.validity), printer))
 }
 
-/// Writes the runs of the sweep at `path` as one list, in the order in which they ran.
+/// Writes the runs of the sweep at `path` as one list. They are in the order in which they ran.
 fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList, printer: Printer) -> Result<(), Stop> {
     let folder = folder::of(path);
     let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();

@@ -143,14 +143,14 @@ fn experiment(manifest: &SweepManifest, context: &RunContext, forced: bool) -> R
 /// Where the length and the load of its runs come from.
 const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than \
     --max-seconds";
-/// Longest time of a search without an end in time, as a multiple of what is expected.
+/// Bounds of the time of a search, as multiples of what is expected. The search has no end in time.
 const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;
 /// Bursts before a search take at least so long, seconds.
 const FEWEST_BURSTS_S: f64 = 8.0;
 /// First words of the announcement of a sweep that is too short for a decision.
 const SHORT: &str = "the exit code will probably be 1, because";
-/// A sweep that can begin, as far as can be known before the server is asked.
+/// A sweep that passes every check possible before the server is asked.
 struct PlannedSweep {
     spec: WorkloadSpec,
     /// The workload at the lowest load.
@@ -227,8 +227,8 @@ impl SweepArgs {
         show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
     }
 
-    /// Sentence about runs that are too short for a decision, with what is long enough; `None` where they are
-    /// not, or that counts as met.
+    /// Returns a sentence about runs that are too short for a decision. It says what is long enough. `None` where they
+    /// are not too short, or where that counts as met.
     fn too_short(&self, planned: &PlannedSweep) -> Result<Option<String>, Stop> {
         let plan = &planned.plan;
         let rules = self.objectives.undecided.rules(self.campaign.validity);
@@ -287,8 +287,8 @@ impl SweepArgs {
 }
 
 impl PlannedSweep {
-    /// Warms the server, measures what decides the first run, and creates the sweep's folder where none is
-    /// resumed; `None` where the user stopped it.
+    /// Warms the server and measures what decides the first run. Where no sweep is resumed, it creates the folder of a
+    /// new one. `None` where the user stopped it.
     fn begin(
         &self,
         args: &SweepArgs,

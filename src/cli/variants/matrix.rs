@@ -123,7 +123,7 @@ impl MatrixArgs {
         Ok(experiments)
     }
 
-    /// Shows the runs of the rows that are asked for; as JSON the manifest of the whole table.
+    /// Shows the runs of the rows that are asked for. As JSON it shows the manifest of the whole table.
     fn show_plan(&self, plan: &MatrixPlan, printer: Printer) -> Result<(), Stop> {
         let row = |cell: &PlannedCell| PlannedRow {
             slot: cell.slot,
@@ -154,7 +154,7 @@ impl MatrixArgs {
         load
     }
 
-    /// Every row under every variant, in the order in which they run, or all that is wrong with them.
+    /// Returns every row under every variant, in the order in which they run. The error is all that is wrong with them.
     fn cells(&self, experiments: &Experiments, printer: Printer) -> Result<Vec<PlannedCell>, Stop> {
         let mut cells = Vec::new();
         // What is wrong, and with which rows.
@@ -228,7 +228,7 @@ impl MatrixArgs {
         Ok(true)
     }
 
-    /// How runs of a row under a variant are executed: what the file says in place of what was typed.
+    /// Returns how runs of a row under a variant are executed. What the file says takes the place of what was typed.
     fn settings(&self, experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Result<RunSettings, Stop> {
         let labels = [("matrix", experiments.name.as_str()), ("row", &row.name)];
         let filed = (variant, experiments.currency.as_deref(), row.settings.max_concurrency);

@@ -16,8 +16,8 @@ use crate::session::run::check_series;
 use crate::session::settings::{LoadOption, MachineCheck, RunSettings};
 use crate::session::{ExperimentDir, Printer, Stop, folder};
 
-/// Refuses a series on a machine that is not fit for it, judged by the `first` of its settings, and begins or resumes
-/// an experiment; with how this machine counts.
+/// Refuses a series on an unfit machine, and begins or resumes an experiment. The machine is judged by the `first` of
+/// the series' settings. Returns how this machine counts, too.
 fn begin(
     campaign: &CampaignArgs,
     first: Option<&RunSettings>,
@@ -35,8 +35,8 @@ fn begin(
     Ok((dir, first.map_or(MachineCheck::Enforced, |settings| settings.machine)))
 }
 
-/// How runs against a variant, of which the price has this currency, are executed, with so many requests in flight at
-/// most: what the file says in place of what was typed. `labels` say which run it is.
+/// Returns how runs against a variant are executed. What the file says takes the place of what was typed. The price of
+/// the variant has this currency, and at most so many requests are in flight. `labels` say which run it is.
 fn settings(
     target: &TargetArgs,
     (variant, currency, cap): (&Variant, Option<&str>, Option<u64>),

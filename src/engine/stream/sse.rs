@@ -28,7 +28,7 @@ pub(crate) struct SseEvent<'p> {
 pub(crate) struct SseFramer {
     /// A line has ended, so a byte order mark can no longer come.
     begun: bool,
-    /// Whether the last line ended with a carriage return. A line feed now belongs to it.
+    /// Whether the last line ended with a carriage return. A line feed then belongs to it.
     after_carriage_return: bool,
     /// The beginning of an incomplete line.
     line: Vec<u8>,

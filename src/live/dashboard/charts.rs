@@ -153,7 +153,8 @@ impl Charts<'_> {
         }
     }
 
-    /// Requests that are served, and those that wait: in the server, as it reports, and under the concurrency cap.
+    /// Returns the chart of the requests that are served, and of those that wait. They wait in the server, as it
+    /// reports, and under the concurrency cap.
     fn in_flight(self) -> TimeChart {
         let snapshot = &self.state.snapshot;
         let reported = self.gauge(Gauge::Waiting).map(|waiting| waiting.max(0.0).round() as u64);

@@ -66,7 +66,7 @@ fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<(
     }
 }
 
-/// Draws the whole dashboard, or one line where the user has made the terminal too small.
+/// Draws the whole dashboard. It is one line where the user has made the terminal too small.
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>) {
     let whole = frame.area();
     if !fits(whole.width, whole.height) {

@@ -102,8 +102,8 @@ fn picture(columns: u16, rows: u16, watched: &WatchedRun, now: f64, snapshot: Sn
     terminal.backend().to_string()
 }
 
-/// The library's `short_chat` against a server that reports its queue and its cache: it keeps up for 25
-/// seconds, and then no more.
+/// The library's `short_chat` against a server that reports its queue and its cache. It keeps up for 25 seconds, and
+/// then no more.
 fn falling_behind() -> (WatchedRun, Snapshot) {
     let workload = WorkloadSpec::load("short_chat").unwrap();
     let watched = WatchedRun { has_slo: true, bounds: bounds(&workload, &[]), ..watched() };
@@ -207,7 +207,7 @@ fn a_breach_is_red() {
     assert!(red(Theme::Colours) > 30 && red(Theme::Plain) == 0, "{}", red(Theme::Colours));
 }
 
-/// Where the server decides when a run is over, the axis ends where it is expected to.
+/// The axis ends at the expected end of a run that the server ends.
 #[test]
 fn a_run_of_so_many_requests_has_an_estimate() {
     let mut watched = WatchedRun { requests: Some(1_200), paced: Paced::Nothing, ..watched() };
@@ -219,7 +219,7 @@ fn a_run_of_so_many_requests_has_an_estimate() {
     assert!(picture.contains("┬0") && picture.contains("┬60 s"), "{picture}");
 }
 
-/// Answers that come whole have no first token: what is shown of them is how long they take.
+/// Answers that come whole have no first token. What is shown of them is how long they take.
 #[test]
 fn whole_answers_have_a_chart_of_their_own() {
     let (watched, mut snapshot) = falling_behind();

@@ -107,7 +107,7 @@ impl TimeChart {
             .collect()
     }
 
-    /// Returns the sign and style of a cell of a column, the lowest row being 0.
+    /// Returns the sign and style of a cell of a column. The lowest row is 0.
     fn cell(&self, scale: &Scale, row: u16, heights: Option<[f64; 2]>, theme: Theme) -> (&'static str, Style) {
         let [lower, upper] = heights.unwrap_or_default();
         let lower_part = LOWER[scale.filled(lower, row, 8)];

@@ -54,8 +54,8 @@ pub(super) const fn is_roomy(height: u16) -> bool {
     height >= ROOMY
 }
 
-/// Removes what could steer the terminal or reverse the text beside it: diagnostics are coloured and may
-/// repeat what a server sent.
+/// Removes what could steer the terminal or reverse the text beside it. Diagnostics are coloured and may repeat what a
+/// server sent.
 pub(super) fn plain(text: &str) -> String {
     strip_ansi_codes(text).chars().filter(|&c| !steers(c)).collect()
 }

@@ -11,8 +11,8 @@ const VOCABULARY: u64 = 128_000;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PromptTokens {
     tokens: Vec<u64>,
-    /// Words of the prompts, a line each. Of millions of short ones each, as a text of its own, would take more memory
-    /// than its words do.
+    /// Words of the prompts, a line each. Of millions of short ones, each as a text of its own would take more memory
+    /// than its words.
     words: String,
 }
 

@@ -50,7 +50,7 @@ impl Release {
         Self::After { of: Join::One(index), delay_ns }
     }
 
-    /// Returns the moment of a request with this release. It is an end `at` this moment, or the planned moment.
+    /// Returns its planned moment, or the one after an end `at` this moment.
     pub fn moment(&self, at: Timestamp) -> Timestamp {
         match self {
             Self::At(moment) => *moment,

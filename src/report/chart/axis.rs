@@ -8,7 +8,7 @@ const TICKS: usize = 6;
 const FEWEST: usize = 3;
 /// Largest figure: what lies beyond it is none, and below its inverse is nothing. A damaged file may hold such.
 const LARGEST: f64 = 1e300;
-/// The shortest axis as a share of its larger end: on a shorter one ticks would fall together.
+/// Length of the shortest axis as a share of its larger end. On a shorter one ticks would fall together.
 const SHORTEST: f64 = 1e-9;
 /// Ratio of largest to smallest value from which on a linear axis hides small ones.
 const WIDE: f64 = 12.0;
@@ -59,8 +59,8 @@ impl Axis {
         }
     }
 
-    /// Logarithmic, over all of `values` that are above 0; linear where they lie so near one another that a logarithmic
-    /// axis would have no round figure.
+    /// Returns a logarithmic axis over all of `values` that are above 0. It is linear where they lie so near one
+    /// another that a logarithmic axis would have no round figure.
     pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let above = values.into_iter().filter(|value| *value > 1.0 / LARGEST);
         let (low, high) = ends(above).unwrap_or((1.0, 10.0));
@@ -97,7 +97,7 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Returns where a value lies between the ends, 0 to 1; beyond them at the nearer one.
+    /// Returns where a value lies between the ends, 0 to 1. Beyond them it is at the nearer one.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.high };
         match self.scale {
@@ -148,8 +148,8 @@ fn nice_numbers(low: f64, high: f64, most: usize, least_step: f64) -> Vec<f64> {
     (0..count).map(|i| ((first + f64::from(i)) * step).clamp(low, high)).collect()
 }
 
-/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three powers the powers alone,
-/// within one power more of its multiples.
+/// Returns 1, 2 and 5 times the powers of ten from `low` to `high`. Over more than three powers it returns the powers
+/// alone, within one power more of its multiples.
 fn round_figures(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let steps: &[f64] = match high / low {

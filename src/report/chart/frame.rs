@@ -7,7 +7,8 @@ use super::palette::Sign;
 
 use crate::units::fitted;
 
-/// Width of a chart in a column; with its height the units of everything in it. A page scales it to its column.
+/// Width of a chart in a column. With the height it gives the units of everything in the chart. A page scales it to its
+/// column.
 pub(super) const COLUMN: f64 = 440.0;
 /// Width of a chart that takes the whole page.
 pub(super) const PAGE: f64 = 900.0;
@@ -53,7 +54,7 @@ impl Frame<'_> {
         (self.across(x), self.up(y))
     }
 
-    /// The y axis: grid lines, ticks and title; over rows the grid of the x axis.
+    /// Draws the y axis with grid lines, ticks and title. Over rows it draws the grid of the x axis.
     pub(super) fn grid(&self, title_y: f64, every: usize) -> Markup {
         html! {
             @if let Some(axis) = self.y {

@@ -3,7 +3,7 @@
 /// Values over time.
 pub(crate) struct Levels {
     pub(crate) style: LevelStyle,
-    /// The longest stretch without a value that a line crosses, in units of the x axis.
+    /// Longest stretch without a value that a line crosses, in units of the x axis.
     pub(crate) across: f64,
     pub(crate) values: Vec<Value>,
 }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(area, "M0.0 100.0V99.0H10.0V97.0H20.0V100.0zM40.0 100.0V98.0H50.0V100.0z");
     }
 
-    /// A gauge that is read every other bin is a line all the same; where readings are missing it is broken.
+    /// A gauge that is read every other bin is a line all the same. Where readings are missing it is broken.
     #[test]
     fn a_line_goes_across_stretches_up_to_a_length() {
         let (across, up) = (|x: f64| x * 10.0, |y: f64| 100.0 - y);

@@ -130,8 +130,8 @@ fn polyline(frame: &Frame<'_>, palette: Palette, line: LineStyle, through: &[(f6
     }
 }
 
-/// An interval around a point, with a bar at each end that lies on the chart: upright on a scale, along the
-/// axis in a row.
+/// Draws an interval around a point, with a bar at each end on the chart. It is upright on a scale, and along the axis
+/// in a row.
 fn whisker(frame: &Frame<'_>, (x, y): (f64, f64), (low, high): (f64, f64)) -> String {
     let Some(axis) = frame.y else {
         let (low, high) = (frame.across(low), frame.across(high));

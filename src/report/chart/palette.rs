@@ -65,8 +65,8 @@ impl Palette {
         }
     }
 
-    /// The class of a line without marks in it: the second one is dashed for readers who cannot distinguish
-    /// the colours.
+    /// Returns the class of a line without marks in it. The second one is dashed for readers who cannot distinguish the
+    /// colours.
     pub(super) const fn line_class(self) -> &'static str {
         match self {
             Self::Second => "i1 dash",
@@ -74,7 +74,8 @@ impl Palette {
         }
     }
 
-    /// A hollow arrow to larger values, upward on a scale and to the right in a row: the value is only a lower bound.
+    /// Draws a hollow arrow to larger values. The value is only a lower bound. The arrow points upward on a scale and
+    /// to the right in a row.
     pub(super) fn arrow(self, (x, y): (f64, f64), is_in_row: bool) -> Markup {
         let arrow = if is_in_row {
             format!("M{:.1} {y:.1}l-8 5v-10z", x + 5.0)

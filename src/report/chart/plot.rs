@@ -34,7 +34,7 @@ pub(crate) struct Panel {
 /// Scale or rows along the height of a panel.
 pub(crate) enum Vertical {
     Scale(Axis),
-    /// One row for each name; a point's `y` is the number of its row, and its interval lies along the x axis.
+    /// One row for each name. A point's `y` is the number of its row, and its interval lies along the x axis.
     Rows(Vec<Row>),
 }
 
@@ -224,7 +224,7 @@ impl Series {
         Self::new(name, palette, SeriesForm::Points { points, line })
     }
 
-    /// All places along an axis that marked points and their intervals, which lie along it, reach.
+    /// Returns all places along an axis that marked points and their intervals reach. The intervals lie along the axis.
     pub(crate) fn extent(series: &[Self], along: fn(&Point) -> f64) -> Vec<f64> {
         let points = series.iter().flat_map(Self::marked);
         points.flat_map(|point| [Some(along(point)), point.low, point.high]).flatten().collect()

@@ -78,7 +78,7 @@ impl Course {
         }
     }
 
-    /// Whether a label belongs to where it ends rather than to where it begins: the width of a text is only
+    /// Returns whether a label belongs to where it ends rather than to where it begins. The width of a text is only
     /// about known.
     fn ends_beside(self, label: &Patch, within: Patch) -> bool {
         match self {
@@ -94,8 +94,8 @@ impl Course {
         }
     }
 
-    /// Where a label so wide may stand, each with what speaks against it: beside its own line, as near as may
-    /// be to where a reader looks for it. That of a line across ends at the right edge or before a label that
+    /// Returns the places for a label so wide, each with what speaks against it. They are beside its own line, as near
+    /// as may be to where a reader looks for it. That of a line across ends at the right edge or before a label that
     /// already stands.
     fn candidates(self, width: f64, within: Patch, taken: &[Patch]) -> Vec<(f64, Patch)> {
         let patch = |left: f64, top: f64| Patch { left, right: left + width, top, bottom: top + LINE };
@@ -143,7 +143,7 @@ impl Patch {
     }
 }
 
-/// Points of a line through `points` that are no further apart than a label is high.
+/// Returns the points of a line through `points` no further apart than a label's height.
 fn close_together(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let between = points.windows(2).flat_map(|pair| {
         let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
@@ -156,8 +156,8 @@ fn close_together(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().copied().chain(between).collect()
 }
 
-/// A place for each label that there is room for: inside the chart, on no other label, on what is drawn and
-/// on another line only where nothing else is left. The first labels choose first.
+/// Returns a place for each label that there is room for. It is inside the chart, on no other label, and on what is
+/// drawn and on another line only where nothing else is left. The first labels choose first.
 fn lay_out(courses: &[Course], texts: &[String], within: Patch, drawn: &[(f64, f64)]) -> Vec<Option<Patch>> {
     let mut taken: Vec<Patch> = Vec::new();
     let mut places = Vec::new();

@@ -8,12 +8,12 @@ use super::plot::{Panel, Plot, ReferenceLine, Row, Vertical, Width, Zone, ZoneKi
 use super::rules;
 use crate::units::fitted;
 
-/// Height of a chart with one panel in a column, and as wide as the page.
+/// Height of a chart with one panel, in a column and of page width.
 const COLUMN_HEIGHT: f64 = 300.0;
 const PAGE_HEIGHT: f64 = 340.0;
 /// Height of one of several panels.
 const PANEL: f64 = 74.0;
-/// Height of a row in a column, and in a chart as wide as the page.
+/// Height of a row, in a column and in a chart of page width.
 const ROW: f64 = 26.0;
 const NARROW_ROW: f64 = 13.0;
 /// Room above a panel for the title of its axis. Over rows it is for the label of a zone.
@@ -127,7 +127,7 @@ impl Plot {
 }
 
 impl Zone {
-    /// Draws it from the top of a panel to its bottom; over rows with its label above it.
+    /// Draws the zone from the top of a panel to its bottom. Over rows its label is above it.
     fn draw(&self, frame: &Frame<'_>) -> Markup {
         let (from, to) = (frame.across(self.from), frame.across(self.to));
         html! {
@@ -152,8 +152,8 @@ impl ZoneKind {
     }
 }
 
-/// Names no longer than `room` characters: cut at their ends, or at their beginnings where only the ends
-/// distinguish them.
+/// Returns the names in no more than `room` characters. They are cut at their ends, or at their beginnings where only
+/// the ends distinguish them.
 fn shortened<'a>(names: impl Iterator<Item = &'a str>, room: usize) -> Vec<String> {
     let names: Vec<&str> = names.collect();
     let distinct = |names: &[String]| names.iter().collect::<std::collections::BTreeSet<_>>().len();

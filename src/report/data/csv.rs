@@ -37,8 +37,9 @@ pub(super) fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>,
     writer.flush()
 }
 
-/// A text as a spreadsheet shows it and does nothing else with it: on one line, and with an apostrophe before
-/// what it would take for a formula (OWASP, *CSV Injection*), in full-width signs too. It may be a server's.
+/// Returns a text as a spreadsheet shows it and does nothing else with it. It is on one line, and has an apostrophe
+/// before what the spreadsheet would take for a formula (OWASP, *CSV Injection*), in full-width signs too. The text may
+/// be a server's.
 fn text(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         text

@@ -37,7 +37,8 @@ fn point_columns<'a>() -> DataColumns<PointRow<'a>> {
         .text("mark", "A reservation", |(.., of)| name(of.mark?))
 }
 
-/// A metric in a round: its role, its class (empty: all requests), the metric, and its figures of both sides.
+/// A metric in a round. The row has its role, its class (empty: all requests), the metric, and its figures of both
+/// sides.
 type RoundRow<'a> = (&'static str, &'a str, &'a AbMetric, AbPair);
 
 /// `rounds.csv`: a row a metric and round of an A/B experiment that counts.

@@ -70,8 +70,8 @@ impl Formatter for Harmless {
     }
 }
 
-/// JSON with numbers for the signs that could steer a terminal, which mean the same there. Line breaks stand
-/// only between its values and stay.
+/// Returns JSON with numbers for the signs that could steer a terminal. The numbers mean the same in JSON. Line breaks
+/// stand only between its values and stay.
 fn harmless(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for sign in json.chars() {

@@ -119,7 +119,7 @@ fn write_column<R>(column: &DataColumn<R>, rows: &[R], into: &mut SerializedColu
     }
 }
 
-/// Writes what is known of a column; the level of a row says whether it is, 1 or 0.
+/// Writes what is known of a column. The level of a row is 1 where it is known, else 0.
 fn write_values<D: DataType>(
     values: impl Iterator<Item = Option<D::T>>,
     into: &mut SerializedColumnWriter<'_>,

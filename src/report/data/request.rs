@@ -77,7 +77,7 @@ impl RequestRow<'_> {
         LATENCIES[1..].iter().copied().fold(Self::last_columns(all), Self::at_least)
     }
 
-    /// The columns of the requests of `log`: with one for each tag that they can have.
+    /// Returns the columns of the requests of `log`. There is one for each tag that they can have.
     pub(super) fn columns_of(log: &RunLog) -> DataColumns<Self> {
         log.header.workload.tag_keys().into_iter().fold(Self::columns(), Self::tag)
     }

@@ -18,8 +18,8 @@ use crate::report::run_report::{Out, RunReport};
 use crate::report::sample_runs::observed;
 use crate::workload::{ClientBehaviour, Priority, Slo};
 
-/// A run with something of everything: warm-up, a turn, chunks of several tokens and of none, a failure with a hostile
-/// message, an answer that was cut off.
+/// A run with something of everything. It has warm-up, a turn, chunks of several tokens and of none, a failure with a
+/// hostile message, and an answer that was cut off.
 fn mixed() -> RunLog {
     let message = "=HYPERLINK(\"http://evil\",\"a, b\")\r\n\u{1b}[2Jsecond line";
     let failure = Failure::new(FailureKind::HttpStatus(503), message);

@@ -5,7 +5,7 @@ use std::fmt;
 use super::table::Table;
 use crate::report::chart::Plot;
 
-/// A chart with its title, what to look for in it, and the figures behind it.
+/// A chart with its title, what to look for, and the figures behind it.
 pub(crate) struct Chart {
     pub(crate) title: String,
     /// Hint at what to look for.

@@ -15,7 +15,7 @@ pub struct Document {
     pub(crate) title: String,
     /// Whether all is well; absent where a result judges nothing.
     pub(crate) verdict: Option<VerdictLine>,
-    /// The figure that answers, which a page shows as large as a headline; elsewhere the verdict says it.
+    /// The figure that answers, which a page shows as large as a headline. Elsewhere the verdict says it.
     pub(crate) headline: Option<KeyFigure>,
     /// One line that says what was measured.
     pub(crate) about: Option<String>,

@@ -13,7 +13,7 @@ pub(crate) const NOTHING: &str = "–";
 /// Worth of a column that is never left out.
 pub(crate) const ALWAYS: u8 = u8::MAX;
 
-/// Characters that the first column keeps for as long as other columns can be left out instead.
+/// Characters that the first column keeps. It keeps them for as long as other columns can be left out instead.
 pub(crate) const FIRST_COLUMN: usize = 24;
 
 /// Rows under titles; the first column names its row.
@@ -25,7 +25,7 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<TableRow>,
     /// Marks in the cells, each with its meaning.
     pub(crate) notes: Vec<(String, String)>,
-    /// Name of a row where a screen says how many it leaves out; absent: it does not say so.
+    /// Name of a row where a screen says how many it leaves out. Absent: it does not say so.
     pub(crate) row_name: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Table {
 pub(crate) struct TableColumn {
     pub(crate) title: String,
     pub(crate) align: Align,
-    /// Worth of the column: where there is too little room, those of the least are left out.
+    /// Worth of the column. Where there is too little room, columns of the least worth are left out.
     pub(crate) worth: u8,
     pub(crate) level: Level,
 }
@@ -91,7 +91,8 @@ pub(crate) struct FigureColumn {
 }
 
 impl FigureColumn {
-    /// A percentile of a latency: `TTFT p50`; behind one of the same latency that is left out later, `p95`.
+    /// Returns the column of a percentile of a latency, titled such as `TTFT p50`. Behind one of the same latency that
+    /// is left out later, the title is `p95`.
     pub(crate) const fn percentile(metric: Metric, quantile: Quantile, worth: u8) -> Self {
         Self { title: None, key: FigureKey::percentile(quantile, metric), worth }
     }
@@ -274,7 +275,8 @@ impl From<f64> for TableCell {
     }
 }
 
-/// A figure that may be open: `> limit` when only that is known, `≤ limit` when it is no more than that.
+/// Cell of a figure that may be open. It is `> limit` when only that is known, `≤ limit` when the figure is no more
+/// than that.
 impl From<Figure> for TableCell {
     fn from(value: Figure) -> Self {
         figure(value).into()
@@ -314,7 +316,7 @@ impl From<&str> for TableCell {
     }
 }
 
-/// A figure in a table: about three digits, at most three decimals, for what is finer is noise.
+/// Returns a figure for a table, in about three digits and at most three decimals. What is finer is noise.
 pub(crate) fn cell(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -329,7 +331,8 @@ pub(crate) fn known(value: Option<f64>) -> String {
     value.map_or(NOTHING.to_owned(), cell)
 }
 
-/// A figure; `> limit` when only that is known, `≤ limit` when it is open but no more than that.
+/// Returns a figure that may be open. It is `> limit` when only that is known, `≤ limit` when it is open but no more
+/// than that.
 pub(crate) fn figure(figure: Figure) -> String {
     figure_as(figure, cell)
 }

@@ -87,7 +87,7 @@ fn explored(test: &AbTest) -> Section {
         .table(metrics("Other metrics", &test.explored))
 }
 
-/// Figures of both sides with their difference; a verdict where the metric was chosen before the rounds.
+/// Returns the figures of both sides with their difference. A metric that was chosen before the rounds has a verdict.
 fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let is_judged = metrics.iter().any(|metric| metric.verdict.is_some());
     let other = metrics.iter().find_map(medians_apart).unwrap_or_default();
@@ -107,7 +107,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
         .into()
 }
 
-/// Change between the medians of both sides, in words, where it is another than that in rounds.
+/// Returns the change between the medians of both sides, in words. `None` where it is the same as that in rounds.
 fn medians_apart(metric: &AbMetric) -> Option<String> {
     let (a, b) = metric.a.zip(metric.b).filter(|_| metric.scale == DifferenceScale::Ratio)?;
     let changes = [change(metric)?.value, (b / a - 1.0) * 100.0];
@@ -115,7 +115,7 @@ fn medians_apart(metric: &AbMetric) -> Option<String> {
     (in_a_round != of_medians).then(|| format!(", which give {} {of_medians}", metric.metric))
 }
 
-/// The change of B against A: in percent where the metric has a ratio, else in its own unit.
+/// Returns the change of B against A. It is in percent where the metric has a ratio, else in its own unit.
 fn change(metric: &AbMetric) -> Option<Estimate> {
     let (estimate, scaled): (_, fn(f64) -> f64) = match metric.scale {
         DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
@@ -231,7 +231,7 @@ fn rounds(test: &AbTest) -> Section {
     Section::detail("Rounds").table(table)
 }
 
-/// Says why a round does not count: the first reason, and how many more there are.
+/// Says why a round does not count. It gives the first reason, and how many more there are.
 fn why_not(reasons: &[String]) -> String {
     match reasons {
         [] => String::new(),

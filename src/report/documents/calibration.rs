@@ -24,7 +24,7 @@ struct Printed<'a> {
     trusted: Vec<Trusted>,
 }
 
-/// Up to what rate one client on the machine is trusted with answers of one length.
+/// Highest rate that one client on the machine is trusted with. It is for answers of one length.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Trusted {
     output_tokens: u32,

@@ -113,7 +113,8 @@ fn is_headline(key: &FigureKey) -> bool {
     }
 }
 
-/// The mean and the percentiles of each latency that users feel, and of the gaps between tokens.
+/// Returns the figures of latencies that users feel, and of the gaps between tokens. They are the mean and the
+/// percentiles of each.
 fn latency_figures(repeats: &Repeats) -> impl Iterator<Item = (&FigureKey, &AcrossRuns)> {
     repeats.figures.iter().filter(|(key, _)| Metric::MAIN_AND_ITL.contains(&key.metric))
 }

@@ -7,12 +7,12 @@ use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table};
 use crate::units::counted;
 
-/// A stored result, as far as its own files say it without reading its runs again.
+/// A stored result, as far as its own files say it. Its runs are not read again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ListedResult {
     /// Name of its folder.
     pub(crate) name: String,
-    /// Kind of the result: `run`, `repeats`, `sweep`, `ab`, `matrix` or `tune`; empty where nothing says it yet.
+    /// Kind of the result: `run`, `repeats`, `sweep`, `ab`, `matrix` or `tune`. Empty where nothing says it yet.
     pub(crate) kind: &'static str,
     /// Time at which it began; absent where neither its files nor its name say it.
     pub(crate) started_at: Option<jiff::Timestamp>,
@@ -22,8 +22,8 @@ pub(crate) struct ListedResult {
     pub(crate) workload: Option<String>,
     /// Engine that it was run against.
     pub(crate) engine: Option<String>,
-    /// Completed requests per second; of a sweep the highest rate that met its objectives, of a tuning that
-    /// of the best variant for each GPU.
+    /// Completed requests per second. Of a sweep it is the highest rate that met its objectives, of a tuning that of
+    /// the best variant for each GPU.
     pub(crate) requests_per_s: Option<f64>,
     /// Time to first token in milliseconds, 95th percentile.
     pub(crate) ttft_p95_ms: Option<f64>,

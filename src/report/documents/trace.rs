@@ -73,7 +73,7 @@ pub(super) fn contents(found: &TraceFindings) -> String {
     findings(found).join("; ")
 }
 
-/// Describes what is in the slice: counts, lengths, and what its clock and its blocks are like.
+/// Describes what is in the slice. It gives counts, lengths, and what its clock and its blocks are like.
 fn findings(found: &TraceFindings) -> Vec<String> {
     let mut parts = vec![
         format!(

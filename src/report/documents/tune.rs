@@ -133,7 +133,7 @@ fn variants(tune: &Tune) -> Section {
     Section::summary("Variants, by the highest load per GPU that a run met").table(table)
 }
 
-/// The loads of the variants under one axis, the best first; nothing where none is known.
+/// Charts the loads of the variants under one axis, the best first. `None` where none is known.
 fn chart(tune: &Tune) -> Option<Chart> {
     let (mut rows, mut predicted, mut met, mut missed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (row, variant) in ranked(tune).into_iter().take(MOST_DRAWN).enumerate() {
@@ -229,8 +229,8 @@ fn end(tune: &Tune, again: Option<&str>) -> Section {
     run_again(Section::detail("End").text([why]), again, &tune.skyline_version).more(["matrix"])
 }
 
-/// Describes what a tuning would run: its variants, its first runs, and about how long they take. `first_s` is the
-/// length of the first run, and `most` the most runs.
+/// Describes what a tuning would run. It gives its variants, its first runs, and about how long they take. `first_s` is
+/// the length of the first run, and `most` the most runs.
 pub fn plan(
     spec: &TuneSpec,
     runs: &TuneRuns,

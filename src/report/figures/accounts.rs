@@ -42,7 +42,7 @@ pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure
     Ok(rows)
 }
 
-/// Adds how SLOs were met; nothing where no request has one, for all that completed would then count as good.
+/// Adds how SLOs were met. It adds nothing where no request has one, for all that completed would then count as good.
 fn slo<'a>(rows: &mut Vec<RunFigure<'a>>, part: Option<&'a Part>, slo: &Attainment) -> io::Result<()> {
     let from = rows.len();
     if slo.declared {

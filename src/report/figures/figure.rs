@@ -13,7 +13,7 @@ pub(in crate::report) struct RunFigure<'a> {
     pub(in crate::report) metric: &'static str,
     /// Meaning of the metric, in a few words without a full stop.
     pub(in crate::report) meaning: &'static str,
-    /// Statistic of it, such as `p99`; what is counted, such as `completed`; empty where there is one value.
+    /// Statistic of the figure, such as `p99`, or what is counted, such as `completed`. Empty where there is one value.
     pub(in crate::report) statistic: Cow<'a, str>,
     /// Kind of thing that `statistic` names, where it is no statistic: `outcome`, `kind` or `objective`.
     pub(in crate::report) of: Option<&'static str>,

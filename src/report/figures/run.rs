@@ -7,7 +7,7 @@ use crate::analysis::{
 };
 use crate::record::PartKind;
 
-/// Every figure of a run, then those of its parts; what nobody knows or reports is not there.
+/// Returns every figure of a run, then those of its parts. What nobody knows or reports is not there.
 pub(in crate::report) fn run_figures(summary: &Summary) -> Vec<RunFigure<'_>> {
     let mut all = state(summary);
     all.extend(summary.objectives.iter().flat_map(objective));

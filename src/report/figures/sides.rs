@@ -95,7 +95,7 @@ fn times(server: &ServerSide, time: ServerTime, metric: &'static str, meaning: &
     })
 }
 
-/// Returns the part of the client's times outside of the server: the network, proxies, both kernels.
+/// Returns the part of the client's times outside of the server. It is the network, proxies, and both kernels.
 fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>) -> [SideFigure; 2] {
     [
         exactly((metric, meaning, Unit::MILLISECONDS), "mean", time.map(|time| time.outside_ms)),

@@ -13,8 +13,8 @@ use crate::units::{count, seconds, three_digits};
 const PERCENTILES: [(Quantile, &str); 4] =
     [(Quantile::P50, "p50"), (Quantile::P90, "p90"), (Quantile::P99, "p99"), (Quantile::P999, "p999")];
 
-/// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
-/// e2e, each with its reservation.
+/// Returns the percentile block. It has the workload, open or closed loop, the duration after warm-up, samples, and p50
+/// to p999 of TTFT, TPOT and e2e, each with its reservation.
 pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
     let summary = report.summary;
     let mut out = String::new();
@@ -52,7 +52,7 @@ fn workload(report: RunReport<'_>) -> String {
     format!("{} on {}{lengths}", run.workload, run.model_names())
 }
 
-/// Mean tokens of the prompts and of the answers of those requests of the window that completed; `None` of none.
+/// Returns the mean tokens of prompts and of answers of completed requests in the window. `None` of none.
 fn mean_lengths<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> Option<(String, String)> {
     let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
     for record in records {

@@ -4,7 +4,7 @@ use crate::report::document::{BarChart, BarRow};
 
 /// The widest bar, characters.
 const WIDEST: usize = 50;
-/// Bars end at this many times the bound: what lies beyond is as bad as it can be.
+/// Multiple of the bound at which bars end. What lies beyond is as bad as it can be.
 const BEYOND: f64 = 3.0;
 /// Eighths of a character.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -22,7 +22,7 @@ pub(super) fn rows(chart: &BarChart) -> Vec<String> {
     chart.bars.iter().map(line).collect()
 }
 
-/// A bar of this share of the widest; one that is longer ends in an arrow.
+/// Draws a bar of this share of the widest. One that is longer ends in an arrow.
 fn bar(share: f64) -> String {
     if share > 1.0 + 1e-9 {
         return "█".repeat(WIDEST - 1) + "▶";

@@ -2,8 +2,8 @@
 
 use crate::units::steers;
 
-/// The text with everything that could steer a terminal, or turn the direction of writing, made visible: what a server
-/// sends must not write outside its place.
+/// Makes everything visible that could steer a terminal or turn the direction of writing. What a server sends must not
+/// write outside its place.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

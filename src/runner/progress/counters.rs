@@ -82,13 +82,14 @@ impl Progress {
         held(&self.ttft).record(second, nanos(self.form.begin_of(record), at), 1, record.phase);
     }
 
-    /// The first tokens of an attempt came at `at`, which may yet fail and be followed by another: no TTFT so far.
+    /// Notes that the first tokens of an attempt came at `at`. It may yet fail and be followed by another: no TTFT so
+    /// far.
     pub(crate) fn attempt_began(&self, at: Timestamp, tokens: u32) {
         self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
     }
 
-    /// The request of `record`, of which there may have been several attempts, has its answer: that one counts.
+    /// Notes that the request of `record` has its answer. There may have been several attempts: that one counts.
     pub(crate) fn answer_kept(&self, record: &RequestRecord) {
         let second = self.advance(record.ended);
         if let Some(first) = record.chunks.first_at() {
@@ -187,7 +188,8 @@ impl Progress {
         second.max(on)
     }
 
-    /// Requests that wait in the server, and thousandths of its key-value cache in use, as far as it reports them.
+    /// Returns the server's waiting requests, and thousandths of its key-value cache in use. Both are as far as it
+    /// reports them.
     fn server_at(&self, now: Timestamp) -> (Option<u64>, Option<u64>) {
         let server = held(&self.server);
         let is_fresh = server.until.is_none_or(|until| until >= now);

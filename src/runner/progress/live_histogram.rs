@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use super::snapshot::{LiveLatency, LiveSpread, RECENT_S};
 use crate::record::Phase;
 
-/// Two digits: a figure is off by at most 1 %, and ten histograms are merged in microseconds.
+/// Significant digits. With two a figure is off by at most 1 %, and ten histograms are merged in microseconds.
 const DIGITS: u8 = 2;
 /// Longer times count as this one, an hour, in microseconds.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -120,7 +120,8 @@ fn spread(sampled: &Sampled) -> Option<LiveSpread> {
     Some(LiveSpread { n, mean, min, p50, p90, p95, p99, p999, max })
 }
 
-/// The smallest values that at least these shares of the sorted samples do not exceed, in one pass.
+/// Returns the quantiles for these shares, in one pass. They are the smallest values that at least these shares of the
+/// sorted samples do not exceed.
 fn quantiles<const N: usize>(times: &Histogram<u64>, shares: [f64; N]) -> [Duration; N] {
     let n = times.len() as f64;
     let mut found = [Duration::ZERO; N];

@@ -160,7 +160,7 @@ pub struct SecondCounts {
     pub in_flight: u64,
     /// Requests waiting under the concurrency cap at its end; of several seconds, the mean.
     pub queued: u64,
-    /// Median and 99th percentile of the times to first token seen in it; `None` without samples.
+    /// Median and 99th percentile of the times to first token seen in it. They are `None` without samples.
     pub ttft: Option<(Duration, Duration)>,
     /// Median and 99th percentile of the times per output token; `None` without samples. They are those of the requests
     /// that completed in it.
@@ -175,7 +175,7 @@ pub struct SecondCounts {
 }
 
 impl SecondCounts {
-    /// All of them together: counts add up, levels are means, of latencies the mean of medians and the largest p99.
+    /// Joins all `seconds`. Counts add up, levels are means, of latencies the mean of medians and the largest p99.
     pub fn joined(seconds: &[Self]) -> Self {
         let sum = |count: fn(&Self) -> u64| seconds.iter().map(count).sum::<u64>();
         let mean = |level: fn(&Self) -> Option<u64>| {
@@ -266,7 +266,8 @@ impl RunSeconds {
         }
     }
 
-    /// The run so far, oldest first, the seconds of each entry, and the rates over the last seconds.
+    /// Returns the run so far, oldest first. It also returns the seconds of each entry, and the rates over the last
+    /// seconds.
     pub(super) fn so_far(&self) -> (Vec<SecondCounts>, u64, Option<LiveRates>) {
         (self.past.clone(), self.each_s, LiveRates::over(&self.recent))
     }

@@ -24,7 +24,8 @@ impl AnswerJudge {
         Self { shapes, checks: workload.checks.clone(), secrets, shows_texts }
     }
 
-    /// The record of a request, with the validity of its answer where its class has an answer format.
+    /// Returns the record of a request, with the validity of its answer. The validity is there where its class has an
+    /// answer format.
     pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
         if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
             record.validity = Some(validity(shape, &record, said));

@@ -78,7 +78,7 @@ impl RequestRun {
         Self { record, reasoned: false, chunks_counted: true }
     }
 
-    /// The record of a request that was dispatched but not sent, because the run ended first.
+    /// Returns the record of a request that was dispatched but not sent. The run ended first.
     pub(super) fn never_sent(released: &DispatchedRequest, ended: Timestamp) -> RequestRecord {
         let mut run = Self::new(&released.ready.request, released.dispatched);
         run.close(ended, Outcome::Censored)
@@ -181,7 +181,7 @@ impl RequestRun {
         }
     }
 
-    /// Takes an event of one of the attempts under way; the end of the attempt where it is that.
+    /// Takes an event of one of the attempts under way. Returns the end of the attempt where it is that.
     fn take<A: Answer, E>(
         &mut self,
         event: AnswerEvent,
@@ -265,7 +265,7 @@ impl RequestRun {
         AttemptOutcome { captured: end.captured, retry_after: end.retry_after, ..AttemptOutcome::new(end.at, outcome) }
     }
 
-    /// Ends the attempts under way before an answer is over; all of its text may still have come.
+    /// Ends the attempts under way before an answer is over. All of its text may still have come.
     fn cut_off<A: Answer>(
         &mut self,
         life: &mut RequestLife<'_, LiveAnswer<A>>,
@@ -276,7 +276,7 @@ impl RequestRun {
         self.conclude(life, AttemptOutcome::new(at, outcome))
     }
 
-    /// Takes over what is known of the attempt that decided, and cancels the other where there are two.
+    /// Takes over what is known of the attempt that decided. It cancels the other where there are two.
     fn conclude<A: Answer>(
         &mut self,
         life: &mut RequestLife<'_, LiveAnswer<A>>,
@@ -346,7 +346,7 @@ impl RequestRun {
     }
 }
 
-/// Whether the counts that came with chunks can be theirs: most have a token of their own, and all have no
+/// Returns whether the counts that came with chunks can be theirs. Most have a token of their own, and all have no
 /// fewer than reads.
 fn counts_each(chunks: &ChunkTrain, merged_reads: u32) -> bool {
     let without = chunks.iter().filter(|chunk| chunk.tokens == 0).count();

@@ -22,8 +22,8 @@ fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
     }
 }
 
-/// The prompts sent every 10 ms from 5 ms on, at 45 ms no more, in a run that ended at `over`: index, dispatch and end,
-/// ms.
+/// Returns the prompts sent every 10 ms from 5 ms on. At 45 ms no more are sent, in a run that ended at `over`. Each
+/// has index, dispatch and end, ms.
 async fn asked(checks: Checks<Script>, over: u64, stopped: Option<u64>) -> Vec<(u16, u64, Option<u64>)> {
     let clock = RunClock::starting_in(Duration::ZERO);
     let (cancel, (wish, interrupt)) = (CancellationToken::new(), watch::channel(Interrupt::None));

@@ -78,8 +78,8 @@ impl Answer for Scripted {
     }
 }
 
-/// Answers every request at once with one token and the end, and claims that they came later: as a stalled
-/// loop sees what the kernel had stamped meanwhile.
+/// An engine that answers at once and claims that the answers came later. Each answer has one token and the end. It is
+/// as a stalled loop sees what the kernel had stamped meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct SeenLate {
     pub(super) token: Option<Duration>,
@@ -167,8 +167,8 @@ impl Answer for EndlessAnswer {
     }
 }
 
-/// Answers "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps the prompts in
-/// order. A request whose number in its session is in `fails` fails after the same time.
+/// An engine that answers "answer INDEX" in two tokens and keeps the prompts in order. The second token comes `stay`
+/// after the request was sent. A request whose number in its session is in `fails` fails after the same time.
 #[derive(Clone, Default)]
 pub(super) struct ConversationEngine {
     pub(super) stay: Duration,

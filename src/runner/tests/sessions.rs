@@ -16,7 +16,7 @@ use crate::runner::progress::Progress;
 use crate::runner::run::Run;
 use crate::workload::WorkloadSpec;
 
-/// A conversation of three turns begins every ten seconds from the tenth on; two seconds pass from answer to question.
+/// Conversations of three turns, one every ten seconds from the tenth on. Two seconds pass from answer to question.
 const TALKS: &str = r#"
 name = "talks"
 horizon_s = 40

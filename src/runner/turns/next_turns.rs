@@ -21,7 +21,7 @@ pub(crate) struct NextTurns {
 }
 
 impl NextTurns {
-    /// Starts to write turns and to dispatch them, until `until` or until the outlet is stopped.
+    /// Starts to write turns and to dispatch them. It goes on until `until` or until the outlet is stopped.
     pub(crate) fn start<E: Engine>(
         (sessions, prompts): (SessionPlanner, Arc<PromptBuilder>),
         engine: Arc<E>,

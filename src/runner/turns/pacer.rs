@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::generator::DueQueue;
 use crate::runner::pacer::{NAP, Outlet, ReadyRequest, ring_at};
 
-/// Starts to write the turns that `events` announce and to dispatch them, until `events` end or soon after the
-/// outlet is stopped.
+/// Starts to write the turns that `events` announce and to dispatch them. It goes on until `events` end or soon after
+/// the outlet is stopped.
 pub(super) fn start<E: Engine>(
     pacing: Pacing,
     mut writer: TurnWriter<E>,
@@ -39,7 +39,7 @@ pub(super) fn start<E: Engine>(
     Ok(())
 }
 
-/// Writes the turn that `event` announces, hands it on and writes the one after it ahead. Returns false when
+/// Writes the turn that `event` announces and hands it on. It then writes the one after it ahead. Returns false when
 /// nobody takes it any more.
 fn write_and_pass_on<E: Engine>(
     writer: &mut TurnWriter<E>,

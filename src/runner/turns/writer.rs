@@ -9,9 +9,9 @@ use crate::runner::pacer::{ReadyRequest, carried};
 
 /// An event of a turn.
 pub(super) enum TurnEvent {
-    /// The first request of a session was dispatched, with its prompt where later turns repeat it.
+    /// The first request of a session was dispatched. It has its prompt where later turns repeat it.
     Began(PlannedRequest, Option<Prompt>),
-    /// A turn has ended, with its answer where it was captured and the turn that follows, if any.
+    /// A turn has ended. It has its answer where that was captured, and the turn that follows, if any.
     Ended { last: PlannedRequest, captured: Option<CapturedText>, next: Option<PlannedRequest> },
 }
 
@@ -32,7 +32,8 @@ pub(super) struct TurnWriter<E> {
 struct SessionText {
     /// The messages so far, user and server in turn, the user first.
     said: Vec<String>,
-    /// The user's next message and the index of its request, if the turn in flight is answered.
+    /// User's next message and its request's index, if the current turn is answered. The current turn is the one in
+    /// flight.
     ahead: Option<(u64, Prompt)>,
 }
 

@@ -45,10 +45,11 @@ impl ClientWatch {
     }
 }
 
-/// Readings of the time asleep that are closer together show no sleep: they are read one clock after the other.
+/// Time between readings within which they show no sleep. They are readings of the time asleep, read one clock after
+/// the other.
 const READ_WITHIN: Duration = Duration::from_millis(100);
 
-/// How long this machine slept between two readings of the time that it has been asleep.
+/// Returns how long this machine slept between two readings. They are readings of the time that it has been asleep.
 fn slept(before: Option<i128>, after: Option<i128>) -> Option<u64> {
     let slept = u64::try_from(after? - before?).ok()?;
     (u128::from(slept) > READ_WITHIN.as_nanos()).then_some(slept)
@@ -79,7 +80,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// A meter of the process and of the calling thread, which is that of the run loop.
+    /// Makes a meter of the process and of the calling thread. That thread is the one of the run loop.
     fn new(before: CpuTime, longest: Longest, samples: SampleSink) -> Self {
         let loop_thread = Thread::this();
         Self {

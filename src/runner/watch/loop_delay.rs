@@ -16,8 +16,8 @@ use crate::record::Delays;
 /// Time between two ticks.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A task in the run loop that sleeps until each multiple of 10 ms and records how late it woke. Its ticks
-/// also bound the stamps of what was read late.
+/// Task in the run loop that records how late it woke. It sleeps until each multiple of 10 ms. Its ticks also bound the
+/// stamps of what was read late.
 ///
 /// The runtime's timer has a granularity of 1 ms and rounds up: an idle loop shows delays of about 1 ms, at
 /// most 2. They are part of the figure.

@@ -41,13 +41,13 @@ pub(super) fn memory_bytes() -> Option<u64> {
     memory_of("VmRSS:", &std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// TCP retransmits of this machine, in its network namespace, since it was started: `RetransSegs` of
-/// `/proc/net/snmp` on Linux, `None` elsewhere.
+/// Returns the TCP retransmits of this machine since it was started. They are those of its network namespace:
+/// `RetransSegs` of `/proc/net/snmp` on Linux, `None` elsewhere.
 pub(super) fn retransmits() -> Option<u64> {
     retransmits_of(&std::fs::read_to_string("/proc/net/snmp").ok()?)
 }
 
-/// Finds the value by its column: a line of names, then a line of values behind the same word.
+/// Finds the value by its column. A line of names comes first, then a line of values behind the same word.
 fn retransmits_of(snmp: &str) -> Option<u64> {
     let mut tcp = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let index = tcp.next()?.split_whitespace().position(|name| name == "RetransSegs")?;

@@ -15,8 +15,8 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts to watch on its own thread, with a higher priority where the system allows it: then a late wake says
-    /// something about the machine and not about its load, and nothing where the measuring threads could run.
+    /// Starts to watch on its own thread. The thread has a higher priority where the system allows it: then a late wake
+    /// says something about the machine and not about its load, and nothing where the measuring threads could run.
     ///
     /// `beside` is called at each step, some hundred times a second, and must be quick.
     pub(super) fn start(clock: RunClock, pacing: Pacing, beside: impl FnMut(Timestamp) + Send + 'static) -> Self {
@@ -110,9 +110,9 @@ impl RunQueue {
 /// are all busy, a fifth of that on an idle machine: under 0.5 % of a core.
 const STEP: Duration = Duration::from_millis(3);
 
-/// Lateness, without the wait for a core, from which the host has stalled: nothing else wakes a sleeping
-/// thread so late. Timers and interrupts cost tens of microseconds, exits of a virtual machine some hundreds.
-/// A stall delays only what falls due in it, so a stall of this plus one [`STEP`] is always seen.
+/// Lateness from which the host has stalled, without the wait for a core. Nothing else wakes a sleeping thread so late.
+/// Timers and interrupts cost tens of microseconds, exits of a virtual machine some hundreds. A stall delays only what
+/// falls due in it, so a stall of this plus one [`STEP`] is always seen.
 const STALLED: Duration = Duration::from_millis(3);
 
 /// Lateness from which the reason no longer matters. Among busy threads a woken one gets a core within a few
@@ -120,9 +120,9 @@ const STALLED: Duration = Duration::from_millis(3);
 /// which stops every thread of this process alike.
 const STARVED: Duration = Duration::from_millis(20);
 
-/// Lateness, of one step or of several together, from which the run queue is read: reading it at every step
-/// would cost as much as the step. A late step has waited for a core no longer than it was late, so at most
-/// this much of earlier waits is counted for the step that is judged.
+/// Lateness from which the run queue is read. It is that of one step or of several together: reading the queue at every
+/// step would cost as much as the step. A late step has waited for a core no longer than it was late, so at most this
+/// much of earlier waits is counted for the step that is judged.
 const ASKED_FROM: Duration = Duration::from_millis(1);
 
 /// Pauses kept: nobody reads more than 10,000, and the longest ones move the figures.
@@ -138,7 +138,7 @@ struct HostStalls {
 }
 
 impl HostStalls {
-    /// The thread, which slept for [`STEP`] since the last call, is awake `at`; `queued` returns how long it
+    /// Notes that the thread is awake `at`. It slept for [`STEP`] since the last call; `queued` returns how long it
     /// waited for a core since it was last read.
     ///
     /// Nobody knows where in the sleep the host stopped, so a pause begins when the thread was last awake: it
@@ -192,7 +192,8 @@ mod tests {
         Timestamp::from_nanos(micros * 1_000)
     }
 
-    /// Pauses in microseconds of a thread that woke at these times, each after such a wait for a core.
+    /// Returns the pauses in microseconds of a thread that woke at these times. Each wake comes after such a wait for a
+    /// core.
     fn pauses(wakes: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let mut host_stalls = HostStalls::default();
         let mut waited = Duration::ZERO;
@@ -258,7 +259,8 @@ mod tests {
         assert!(found.first().is_some_and(|stall| stall.length_ns >= 30_000_000), "{found:?}");
     }
 
-    /// Where the system counts it, a woken thread has always waited for its core, if only for some microseconds.
+    /// Checks that a woken thread has waited for its core. Where the system counts it, it always has, if only for some
+    /// microseconds.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_wait_for_a_core_is_reported_once() {

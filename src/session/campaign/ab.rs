@@ -45,7 +45,7 @@ pub(crate) struct AbQuestion {
     rounds: u64,
     metrics: Vec<String>,
     margin: f64,
-    /// The order of the two runs within rounds; left out where rounds alternate, as in older experiments.
+    /// Order of the two runs within rounds. Left out where rounds alternate, as in older experiments.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub(crate) order: AbOrder,
     /// The demand of a script on B; left out where that is the usual.
@@ -148,7 +148,7 @@ impl<'a> AbTargets<'a> {
         self.output = Some(Output::to(dir.folder().join(OUTPUT)));
     }
 
-    /// Connects to both sides where both run all the time, so that one that is missing is found before the first run.
+    /// Connects to both sides where both run all the time. One that is missing is thus found before the first run.
     pub(crate) fn connect_both(&mut self) -> Result<(), Stop> {
         if self.plan.switch.is_some() {
             return Ok(());

@@ -23,7 +23,7 @@ pub(crate) struct Conduct<'a> {
     announce: Option<Printer>,
     /// Time between two runs.
     pub(crate) pause: Duration,
-    /// Whether runs go on however many are spoiled: this machine is overridden, or spoiled runs count.
+    /// Whether runs go on however many are spoiled. This machine is overridden then, or spoiled runs count.
     forced: bool,
 }
 
@@ -74,17 +74,18 @@ pub(crate) trait Campaign<E: Conducted> {
         None
     }
 
-    /// Time that so many runs take, of which `next` is the first, with the plan `run`.
+    /// Returns the time that so many runs with the plan `run` take. The first of them is `next`.
     fn time_of(&self, next: &CampaignStep<'_, E>, run: &PlannedRun, runs: u64) -> Duration {
         (run.length() + next.pause).mul_f64(runs as f64)
     }
 
-    /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
+    /// Says how many runs are left, this one included, and how long they take. It says nothing before the last.
     fn runs_left(&self, next: &CampaignStep<'_, E>, run: &PlannedRun) -> String {
         runs_left(self, next, run)
     }
 
-    /// The server that the run of `after` was against, if it is still there and is to come to rest.
+    /// Returns the server that the run of `after` was against. It does so if the server is still there and is to come
+    /// to rest.
     fn resting(&self, _after: &RunRequest<E::Part>) -> Option<&RunContext> {
         None
     }
@@ -92,7 +93,7 @@ pub(crate) trait Campaign<E: Conducted> {
     /// The server, made ready for the requested run.
     fn ready(&mut self, request: &RunRequest<E::Part>) -> Result<&RunContext, Stop>;
 
-    /// The requested run and its place in the experiment, in words; absent: it is not announced.
+    /// Returns the requested run and its place in the experiment, in words. Absent: it is not announced.
     fn title(&self, next: &CampaignStep<'_, E>, run: &PlannedRun) -> Option<String>;
 
     /// Takes a run that has just ended, before it is recorded.
@@ -119,7 +120,8 @@ pub(crate) trait Campaign<E: Conducted> {
     fn over(&mut self, _read: Option<u64>) {}
 }
 
-/// How many runs are left, this one included, and how long they take if each takes as long as this, in words.
+/// Says how many runs are left, this one included, and how long they take. Each is taken to last as long as this one.
+/// It says so in words.
 pub(super) fn runs_left<E: Conducted>(
     campaign: &(impl Campaign<E> + ?Sized),
     next: &CampaignStep<'_, E>,

@@ -35,7 +35,8 @@ pub(crate) struct ExperimentDir {
 }
 
 impl ExperimentDir {
-    /// A new one in `base`; its manifest has all that decides which runs there are, so that it can be resumed.
+    /// Creates a new folder in `base`. Its manifest has all that decides which runs there are, so that it can be
+    /// resumed.
     pub(crate) fn create(base: &Path, name: &str, engine: &str, manifest: &impl Serialize) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
         let text = serde_json::to_string_pretty(&stored(manifest)?).map_err(Stop::impossible)?;
@@ -44,7 +45,7 @@ impl ExperimentDir {
         Ok(dir)
     }
 
-    /// The folder of runs that are not resumed, so that it needs neither manifest nor lock.
+    /// Returns the folder of runs that are not resumed. It needs neither manifest nor lock.
     pub(crate) const fn unlocked(folder: PathBuf) -> Self {
         Self { folder, _lock: None }
     }
@@ -69,7 +70,7 @@ impl ExperimentDir {
         Ok(manifest)
     }
 
-    /// Opens the folder of an experiment that was interrupted, if its manifest is the same now.
+    /// Opens the folder of an experiment that was interrupted. Its manifest must be the same now.
     pub(crate) fn resume(folder: &Path, manifest: &impl Serialize) -> Result<Self, Stop> {
         Self::locked(folder)?.with_manifest(manifest)
     }
@@ -121,7 +122,7 @@ impl ExperimentDir {
         save::text(&self.folder.join(name), text)
     }
 
-    /// The log of the run called `name`, whose plan has this hash, if it came to its end.
+    /// Returns the log of the run called `name`, if it came to its end. The run's plan has this hash.
     pub(crate) fn stored(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
         let folder = self.folder.join(name);
         match completed(&folder)? {
@@ -134,14 +135,14 @@ impl ExperimentDir {
         }
     }
 
-    /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was
+    /// Creates an empty folder for the run called `name`, which may be a path. What a run of that name left that was
     /// broken off is kept beside it.
     pub(crate) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
         self.set_aside(name)?;
         folder::inside(&self.folder, name)
     }
 
-    /// Moves what a run called `name` left, if anything, beside its place, so that it is kept and does not count.
+    /// Moves what a run called `name` left, if anything, beside its place. It is thus kept and does not count.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), Stop> {
         let folder = self.folder.join(name);
         if folder.exists() {
@@ -182,14 +183,14 @@ fn lock(folder: &Path) -> Result<File, Stop> {
     }
 }
 
-/// Whether a manifest has an embedded mock of which it does not say what it models.
+/// Returns whether a manifest has an embedded mock and does not say what it models.
 fn has_unnamed_mock(manifest: &Value) -> bool {
     let is_mock = manifest["engine"] == EngineKind::Mock.name() && manifest["url"].is_null();
     is_mock && manifest["deployment"]["hardware"].is_null()
         || manifest.as_object().is_some_and(|fields| fields.values().any(has_unnamed_mock))
 }
 
-/// Says where two JSON values differ, a line each, by the dotted names of what differs.
+/// Says where two JSON values differ, a line each. It goes by the dotted names of what differs.
 fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
@@ -224,8 +225,8 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
     }
 }
 
-/// The server that was named, and all that was typed and shapes its requests; of headers their names, and the
-/// extra body as its SHA-256.
+/// The server that was named, and all that was typed and shapes its requests. Of headers it has their names, and of the
+/// extra body its SHA-256.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerManifest {
     /// Its address; absent for the mock that lives with a command.
@@ -318,7 +319,7 @@ mod tests {
         );
     }
 
-    /// Its engine schedules synchronously, and must do so for the runs that are still to come.
+    /// The engine of an older mock schedules synchronously. It must do so for the runs that are still to come.
     #[test]
     fn an_older_mock_is_resumed_only_without_asynchronous_scheduling() {
         let base = tempfile::tempdir().unwrap();

@@ -26,12 +26,12 @@ pub(crate) struct PlannedCell {
     pub(crate) runs: Vec<PlannedRun>,
 }
 
-/// A table that can be run, as far as can be known before a server is asked.
+/// A table that passes every check possible before a server is asked.
 pub(crate) struct MatrixPlan {
     pub(crate) experiments: Experiments,
     /// Every row under every variant, in the order in which they run.
     pub(crate) cells: Vec<PlannedCell>,
-    /// Whether variants have addresses of their own, so that a page of metrics of one is not about the others.
+    /// Whether variants have addresses of their own. A page of metrics of one is then not about the others.
     pub(crate) several_addresses: bool,
 }
 

@@ -42,7 +42,7 @@ pub(crate) trait Reported: Serialize + Sized + 'static {
         (Self::FORM.exit)(self, rules, printer)
     }
 
-    /// Says where it is stored, and how to show all of it or to go on.
+    /// Says where the result is stored. It says how to show all of it or to go on, too.
     fn say_stored(&self, dir: &ExperimentDir, printer: Printer) {
         let ReportForm { look, lacks, .. } = Self::FORM;
         let lack = lacks(self);
@@ -89,7 +89,7 @@ enum ReportFiles {
     Json,
     /// A page too.
     Page,
-    /// A page, a text in the file `words`, and a record; page and record say how to decide again, with the command line
+    /// A page, a text in the file `words`, and a record. Page and record say how to decide again, with the command line
     /// without the options `left_out`.
     Decision { words: &'static str, left_out: &'static [&'static str] },
 }

@@ -20,13 +20,13 @@ const GOING: Duration = Duration::from_secs(15);
 /// Between two looks at whether it is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The server of a variant; when the value is dropped, the process that it `serve`s with is ended.
+/// The server of a variant. When the value is dropped, the process that it `serve`s with is ended.
 pub(crate) struct Serving<'a> {
     variant: &'a Variant,
     variables: Variables,
     output: Output,
     process: Option<ServerProcess>,
-    /// The host and port at which it is about to serve, if it is started for this table.
+    /// The host and port at which it is about to serve. Absent unless it is started for this table.
     place: Option<(String, u16)>,
     interrupts: &'a Interrupts,
     screen: Screen,
@@ -133,7 +133,8 @@ impl<'a> Serving<'a> {
     }
 }
 
-/// The server of the variant whose turn it is, and the connection to it for what runs now, which `K` names.
+/// The server of the variant whose turn it is, and the connection to it. The connection is for what runs now, which `K`
+/// names.
 pub(crate) struct Servers<'a, K> {
     dir: &'a ExperimentDir,
     interrupts: &'a Interrupts,
@@ -159,9 +160,9 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
         self.context.as_ref().is_some_and(|(connected, _)| *connected == key)
     }
 
-    /// Makes the server of `variant` ready for a run of `row`: starts it unless it serves already, connects
-    /// for `key` unless that is done, and resets it. `pages` are all that named pages of metrics would count
-    /// for, where they could be of one of several servers.
+    /// Makes the server of `variant` ready for a run of `row`. It starts the server unless it serves already, connects
+    /// for `key` unless that is done, and resets it. `pages` are all that named pages of metrics would count for, where
+    /// they could be of one of several servers.
     pub(crate) fn ready(
         &mut self,
         key: K,
@@ -208,8 +209,8 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
         }
     }
 
-    /// Decides what it means that a run of `key`, called `what`, could not be carried out. Where that is its own
-    /// failure, or its server's, the experiment goes on.
+    /// Decides what it means that a run of `key` could not be carried out. The run is called `what`. Where that is its
+    /// own failure, or its server's, the experiment goes on.
     pub(crate) fn failed(&mut self, key: K, what: &str, stop: Stop) -> Result<RunOutcome, Stop> {
         // Once connected, what is refused is this run alone: its prompts are too long for the server, say.
         let is_own = self.is_connected(key);
@@ -231,7 +232,7 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
     }
 }
 
-/// Refuses a run that ended without saying anything of its server's capacity, where `number` is its own.
+/// Refuses a run that ended without saying anything of its server's capacity. The run has this `number`.
 pub(crate) fn check_finished(number: u64, run: &StoredRun) -> Result<(), Stop> {
     let gone = Trial::server_gone(&run.run.summary);
     match gone {

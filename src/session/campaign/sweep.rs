@@ -56,7 +56,7 @@ pub(crate) struct SweepStart {
     pub(crate) within_s: Option<f64>,
     /// The time in which its runs were to fit, seconds.
     pub(crate) sized_for_s: Option<f64>,
-    /// How fast the fewest users were answered, requests per second; absent where no users were swept.
+    /// Rate at which the fewest users were answered, requests per second. Absent where no users were swept.
     pub(crate) fewest_users_per_s: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn at_load(spec: &WorkloadSpec, wanted: &TrialRequest) -> Result<Work
     with_seed(WorkloadSpec { arrival, ..spec.clone() }, wanted.seed)
 }
 
-/// Refuses rates of a workload that is a closed loop; `option` is the one that sweeps users.
+/// Refuses rates of a workload that is a closed loop. `option` is the one that sweeps users.
 pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> Result<(), Stop> {
     match (spec.arrival.users(), axis) {
         (None, _) | (Some(_), LoadAxis::Users { .. }) => Ok(()),
@@ -93,8 +93,8 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> 
     }
 }
 
-/// Measures how much the server completes, by bursts of a few seconds of at most so many users at once;
-/// `None` where the user stopped it.
+/// Measures how much the server completes. It sends bursts of a few seconds of at most so many users at once. `None`
+/// where the user stopped it.
 pub(crate) fn measure_capacity(
     context: &RunContext,
     spec: &WorkloadSpec,
@@ -130,8 +130,9 @@ fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Opt
     PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.clone() }).map(Some)
 }
 
-/// Requests per second of so many users, by a few answers to each, so that the first run is as long as its
-/// samples need; `None` where the user stopped it. Rounded, so that it is read again as it was written.
+/// Measures the requests per second of so many users. It takes a few answers to each, so that the first run is as long
+/// as its samples need. `None` where the user stopped it. The rate is rounded, so that it is read again as it was
+/// written.
 pub(crate) fn pace_of_users(
     users: u64,
     context: &RunContext,
@@ -261,7 +262,7 @@ pub(super) fn counted_or_not(found: String, invalid: &[String], counts: bool) ->
     }
 }
 
-/// The figure of a run for an objective, of a percentile with the share of its requests over the bound.
+/// Shows the figure of a run for an objective. Of a percentile it also shows the share of its requests over the bound.
 fn figure(judged: &JudgedObjective) -> String {
     let key = &judged.objective.key;
     let over = judged.over_share.zip(judged.objective.most_over());

@@ -20,7 +20,7 @@ use crate::workload::WorkloadSpec;
 
 /// Advice on how to give a run of a tuning more to measure.
 pub(crate) const MORE: &str = "give its runs more time (--seconds), or begin at a higher `rate_per_s`";
-/// A tuning that can be run, as far as can be known before a server is asked.
+/// A tuning that passes every check possible before a server is asked.
 pub(crate) struct TunePlan {
     pub(crate) spec: TuneSpec,
     pub(crate) runs: TuneRuns,

@@ -57,7 +57,8 @@ struct PipeWriter<W> {
     gone: bool,
 }
 
-/// Whether who read standard output has gone away: a pipe, or a terminal, which gives the error of a broken disk.
+/// Returns whether the reader of standard output has gone away. The reader is a pipe or a terminal. A terminal that is
+/// gone gives the error of a broken disk.
 fn is_gone(error: &io::Error) -> bool {
     #[cfg(unix)]
     let hung_up = || {
@@ -89,7 +90,7 @@ impl<W: Write> Write for PipeWriter<W> {
     }
 }
 
-/// Makes a file that may not grow any further (`ulimit -f`) fail as on a full disk: its signal ends no process.
+/// Makes a file at its size limit (`ulimit -f`) fail as on a full disk. The signal for it ends no process.
 pub(crate) fn outlive_file_limits() {
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
@@ -110,7 +111,7 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-/// Why a verb could not do its work: a message fit to be read, and the exit code.
+/// Reason why a verb could not do its work. It has a message fit to be read, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Stop {
     exit: Exit,
@@ -208,7 +209,7 @@ enum Signal {
 }
 
 impl Interrupts {
-    /// Begins to listen, on a thread of its own: the main thread may be busy with anything.
+    /// Begins to listen, on a thread of its own. The main thread may be busy with anything.
     pub(crate) fn listen(printer: Printer) -> Result<Self, Stop> {
         let interrupts = Self::default();
         let heard = interrupts.clone();
@@ -221,7 +222,7 @@ impl Interrupts {
         listening.map_err(Stop::impossible).map(|_| interrupts)
     }
 
-    /// From here on several runs are on, one after another, until the process ends: interrupts are wishes.
+    /// Notes that several runs are on, one after another, until the process ends. From here on interrupts are wishes.
     pub(crate) fn series_begins(&self) {
         self.series.store(true, Relaxed);
     }
@@ -231,7 +232,7 @@ impl Interrupts {
         *self.wish.borrow() != Interrupt::None
     }
 
-    /// Why there is no use in waiting for a server: the user wants no other run.
+    /// Returns why there is no use in waiting for a server. The user wants no other run.
     pub(crate) fn in_vain(&self) -> Option<Stop> {
         self.stop_is_wished().then(|| Stop::interrupted("stopped while the server was awaited"))
     }
@@ -264,9 +265,9 @@ impl Interrupts {
         self.running.store(false, Relaxed);
     }
 
-    /// Takes a signal, unless it repeats one that was taken: a lost terminal sends SIGHUP more than once (an
-    /// interactive shell does, and so does the kernel), and a supervisor may send SIGTERM to each process and
-    /// to the group.
+    /// Takes a signal, unless it repeats one that was taken. A lost terminal sends SIGHUP more than once (an
+    /// interactive shell does, and so does the kernel), and a supervisor may send SIGTERM to each process and to the
+    /// group.
     fn hear(&self, signal: Signal, now: Instant, printer: Printer) {
         let before = self.heard.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
         let at_once = before.is_some_and(|before| now.duration_since(before) < ECHO);
@@ -341,7 +342,8 @@ async fn each_stop(mut heed: impl FnMut(Signal)) -> io::Result<()> {
     }
 }
 
-/// Whether this process was started so that it ignores the signal of this number, as far as the system reports that.
+/// Returns whether this process was started so that it ignores the signal of this number. It says so as far as the
+/// system reports that.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

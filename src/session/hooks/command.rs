@@ -146,8 +146,8 @@ impl Output {
         Self { path, from: 0 }
     }
 
-    /// Notes that a command begins, with its line where that may be `shown`; gives the files for its standard
-    /// output and standard error.
+    /// Notes that a command begins, with its line where that may be `shown`. Returns the files for its standard output
+    /// and standard error.
     fn begin(&mut self, name: &str, shown: Option<&str>) -> Result<(File, File), Stop> {
         let moment = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
         let opened = (|| {
@@ -225,16 +225,17 @@ impl Variables {
     }
 }
 
-/// How long a server that is asked to end may take before it is killed: for one that frees a GPU, not too short.
+/// Time that a server which is asked to end has before it is killed. For one that frees a GPU it is not too short.
 const SERVER_GRACE: Duration = Duration::from_secs(15);
 
-/// A server that runs for as long as this value lives: when it goes, by whatever way, the server and all that
-/// it started are asked to end, and after a grace of 15 s killed.
+/// A server that runs for as long as this value lives. When the value goes, by whatever way, the server and all that it
+/// started are asked to end, and after a grace of 15 s killed.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     command: String,
     group: RefCell<ProcessGroup>,
-    /// Sees to its end where no code of this process can: dropped after the group has been ended.
+    /// Guard that sees to the server's end where no code of this process can. It is dropped after the group has been
+    /// ended.
     _guard: Guard,
     output: Output,
 }

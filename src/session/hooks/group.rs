@@ -38,7 +38,7 @@ impl ProcessGroup {
         self.ended
     }
 
-    /// Waits for the leader until `give_up` says that it has lasted long enough; how it ended, if it did.
+    /// Waits for the leader until `give_up` says that it has lasted long enough. Returns how it ended, if it did.
     pub(super) fn await_leader(&mut self, give_up: impl Fn() -> bool) -> Option<ExitStatus> {
         while self.leader_ended().is_none() && !give_up() {
             std::thread::sleep(LOOK_EVERY);
@@ -46,7 +46,7 @@ impl ProcessGroup {
         self.ended
     }
 
-    /// Asks all of it to end, and after `grace` ends what is still there; the leader is gone afterwards.
+    /// Asks all of the group to end, and after `grace` ends what is still there. The leader is gone afterwards.
     pub(super) fn end(&mut self, grace: Duration) {
         self.ask_to_end();
         let limit = Instant::now() + grace;
@@ -86,7 +86,7 @@ mod signals {
             self.pid().is_some_and(|pid| test_kill_process_group(pid).is_ok())
         }
 
-        /// Sends it to whatever is left of the group; a group that is gone needs none.
+        /// Sends the signal to whatever is left of the group. A group that is gone needs none.
         fn signal(&self, signal: Signal) {
             if let Some(pid) = self.pid() {
                 let _ = kill_process_group(pid, signal);
@@ -115,7 +115,8 @@ impl ProcessGroup {
     }
 }
 
-/// Waits until nobody holds the other end of its standard input, then ends the group `$1`, for good after `$2` seconds.
+/// Script that waits until nobody holds the other end of its standard input. It then ends the group `$1`, for good
+/// after `$2` seconds.
 const SCRIPT: &str = r#"cat >/dev/null; kill -TERM -"$1"; sleep "$2"; kill -KILL -"$1""#;
 
 /// A shell that sleeps for as long as this process lives.
@@ -139,7 +140,7 @@ impl Guard {
         Ok(Self { shell: with_users_limit(|| shell.spawn())? })
     }
 
-    /// Closes this process's end of the pipe, as the system does when the process is gone.
+    /// Closes this process's end of the pipe. The system does the same when the process is gone.
     #[cfg(test)]
     pub(super) fn let_go(&mut self) {
         self.shell.stdin = None;
@@ -147,7 +148,8 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// The group has been ended: nothing is left to guard, and its number may be given to others.
+    /// Ends the guard's shell after the group has been ended. Nothing is left to guard, and the group's number may be
+    /// given to others.
     fn drop(&mut self) {
         // Killed while the pipe is open, it has no moment in which to wake; the `cat` that it waits for ends
         // with the pipe.

@@ -21,7 +21,7 @@ pub(super) fn advise(settings: &RunSettings, printer: Printer) {
     }
 }
 
-/// Empties the cache if that is wished, and sends the prefixes that the workload wants warm.
+/// Empties the cache if that is wished. Sends the prefixes that the workload wants warm.
 pub(super) fn prepare(
     settings: &RunSettings,
     spec: &WorkloadSpec,

@@ -28,7 +28,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 /// How often it is asked whether waiting is in vain.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Says why to stop waiting for the server, once there is a reason: the process that was to serve has ended, say.
+/// Function that says why to stop waiting for the server, once there is a reason. The reason may be that the process
+/// that was to serve has ended.
 type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
 
 /// Needs of the requests of a run, one by one. The default asks for nothing but the one model.
@@ -54,7 +55,8 @@ pub(crate) struct ServerConnection {
 }
 
 impl ServerConnection {
-    /// Files that each connection takes of this process: its other end is here too where the mock is embedded.
+    /// Returns the files that each connection takes of this process. Its other end is here too where the mock is
+    /// embedded.
     pub(super) fn files_per_connection(&self) -> u64 {
         if self.mock.is_some() { 2 } else { 1 }
     }
@@ -141,7 +143,8 @@ impl ServerConnection {
     }
 }
 
-/// The wait for one server, in words: on a terminal a redrawn line, elsewhere one at the beginning and one at the end.
+/// The wait for one server, in words. On a terminal it is a redrawn line, elsewhere one at the beginning and one at the
+/// end.
 struct WaitNotice {
     url: String,
     printer: Printer,
@@ -153,7 +156,7 @@ struct WaitNotice {
 }
 
 impl WaitNotice {
-    /// Reports that the server is not ready for this reason, and is awaited up to `limit`.
+    /// Reports that the server is not ready for this reason. It is awaited up to `limit`.
     fn waiting(&mut self, reason: &str, elapsed: Duration, limit: Duration) {
         if elapsed < PATIENCE {
             return;
@@ -235,8 +238,8 @@ impl Sending {
     }
 }
 
-/// Warns of a run that may have more requests in flight than this machine has files or ports for; each connection takes
-/// `files_each` files.
+/// Warns of a run that may have too many requests in flight for this machine. They may need more files or ports than it
+/// has. Each connection takes `files_each` files.
 ///
 /// How many there will be is the server's doing, so no run is refused for it: a request that meets the limit fails with
 /// that reason.
@@ -263,15 +266,15 @@ pub(super) fn connection_warning(
     })
 }
 
-/// Requests that a server which answers nothing has in flight at the most: what is sent at the peak rate
-/// until the first of them meet their limit, or until the run stops waiting.
+/// Returns the most requests in flight at a server that answers nothing. They are what is sent at the peak rate until
+/// the first of them meet their limit, or until the run stops waiting.
 fn most_if_stalled(options: &RunOptions, plan: &PlanFacts, peak_rate_per_s: f64) -> u64 {
     let whole = Duration::from_nanos(plan.window_end.as_nanos()) + options.drain;
     let stay = options.timeouts.total.map_or(whole, |limit| limit.min(whole));
     (peak_rate_per_s * stay.as_secs_f64()).ceil() as u64
 }
 
-/// How long before its start a run opens its connections: not so early that a server closes them again.
+/// Time before its start at which a run opens its connections. It is not so early that a server closes them again.
 const BEFORE: Duration = Duration::from_secs(1);
 
 /// Refuses a moment that has passed.
@@ -284,7 +287,7 @@ pub(super) fn in_time(start_at: Option<jiff::Timestamp>) -> Result<(), Stop> {
     )))
 }
 
-/// Waits until shortly before the moment; on a terminal the time that is left is counted down.
+/// Waits until shortly before the moment. On a terminal the time that is left is counted down.
 pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, screen: Screen, printer: Printer) {
     let Some(moment) = start_at else { return };
     let rest = || left(moment).saturating_sub(BEFORE);

@@ -16,8 +16,8 @@ const FEW_REQUESTS: f64 = 1_000.0;
 const SLOW_PER_S: f64 = 10.0;
 const FEW_TOKENS: f64 = 1e6;
 
-/// Whether an address is this machine's or in a private network: RFC 1918, link-local, unique local, and that of
-/// carriers (RFC 6598).
+/// Returns whether an address is this machine's or in a private network. Private networks are those of RFC 1918,
+/// link-local, unique local, and that of carriers (RFC 6598).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -48,8 +48,9 @@ fn public_address(url: &BaseUrl, waits: bool) -> Result<Option<String>, Stop> {
     }
 }
 
-/// Says in one line what is planned, and asks the user before public servers get more than little; without a
-/// terminal, or `--yes`, that is refused. All servers of an experiment are asked for at once.
+/// Says in one line what is planned, and asks for consent where needed. The user is asked before public servers get
+/// more than little. Without a terminal, or `--yes`, that is refused. All servers of an experiment are asked for at
+/// once.
 pub(crate) fn announce_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,
@@ -80,8 +81,8 @@ pub(crate) fn announce_load<'a>(
     Ok(())
 }
 
-/// Refuses what a run refuses before it sends anything, but for the server; says where it asks first. A
-/// folder in which its own is created is left as it was.
+/// Refuses what a run refuses before it sends anything, but for the server. It says where a run asks first. A folder in
+/// which its own is created is left as it was.
 pub(crate) fn check_before_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,
@@ -95,7 +96,7 @@ pub(crate) fn check_before_load<'a>(
     out.map_or(Ok(()), folder::check_base)
 }
 
-/// The public servers that get more than little, and how much, in words; `None` without any.
+/// Returns the public servers that get more than little, and how much, in words. `None` without any.
 fn public_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,

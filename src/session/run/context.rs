@@ -32,7 +32,7 @@ use crate::telemetry::{FoundPage, ScrapeTimes, Scraper};
 use crate::units::counted;
 use crate::workload::WorkloadSpec;
 
-/// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
+/// Time between the reading of the clock and the run's zero. In it the log is opened, on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);
 
 /// A server, a machine and prompts that are ready for runs.
@@ -50,7 +50,7 @@ pub(crate) struct RunContext {
     pub(crate) printer: Printer,
 }
 
-/// Conditions that runs against two servers have in common, so that both are asked the same.
+/// Conditions that runs against two servers have in common. With them both are asked the same.
 #[derive(Clone)]
 pub(crate) struct Conditions {
     /// The capacity of this machine to measure.
@@ -116,13 +116,14 @@ impl RunContext {
         machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
     }
 
-    /// Whether what is known of this machine says that it can send `spec`, whether or not that is enforced.
+    /// Returns whether this machine can send `spec`, by what is known of it. It does so whether or not that is
+    /// enforced.
     pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
         let calibration = self.conditions.calibration.as_ref();
         calibration.is_none_or(|found| ClientCapacity(found).judge(machine::demand(&self.settings, spec)).is_ok())
     }
 
-    /// Refuses a page that was named and is an engine's, be it the server's own, because it would count for `all`.
+    /// Refuses a page that was named and is an engine's. It would count for `all`. The engine may be the server's own.
     pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
         let named: Vec<_> = self.settings.telemetry.urls.iter().map(ToString::to_string).collect();
         let of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
@@ -148,8 +149,8 @@ impl RunContext {
         self.summarise(log, folder, written)
     }
 
-    /// Draws the prompts, brings the server's cache into its declared state, sends the golden prompts and
-    /// reads what the server has counted so far.
+    /// Draws the prompts and prepares the server for the run. It brings the server's cache into its declared state,
+    /// sends the golden prompts and reads what the server has counted so far.
     fn prepare(&self, run: PlannedRun, texts: u64) -> Result<PreparedRun<'_>, Stop> {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
@@ -217,8 +218,8 @@ impl RunContext {
         })
     }
 
-    /// Waits for the common moment, opens connections, which servers close again soon, starts the clock and
-    /// opens the log.
+    /// Waits for the common moment, then starts the clock and opens the log. Before the clock starts it opens
+    /// connections, which servers close again soon.
     fn start(
         &self,
         prepared: &mut PreparedRun<'_>,

@@ -12,7 +12,7 @@ const MOST: f64 = 0.5;
 /// Requests of users by which the others are judged.
 const SAMPLE: usize = 1_000;
 
-/// Says what the test request showed of the length of answers, where that is not as requested.
+/// Says what the test request showed of the length of answers. It does so where that is not as requested.
 pub(super) fn report_length(smoke: &SmokeReport, printer: Printer) {
     if let Some(changed) = &smoke.changed {
         printer.words(changed);
@@ -33,8 +33,9 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Refuses a plan of which most requests are longer than this; a warning where some are. `requests`: how many are
-    /// sent, where a number is set. How many users send is only known afterwards: theirs are a sample.
+    /// Refuses a plan of which most requests are longer than the context. Returns a warning where some are. `requests`
+    /// is how many are sent, where a number is set. How many users send is only known afterwards, so theirs are a
+    /// sample.
     pub(super) fn check(
         &self,
         schedule: &Schedule,

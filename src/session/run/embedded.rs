@@ -7,13 +7,14 @@ use crate::session::settings::{RunSettings, ServerAddress};
 use crate::simulator::{Deployment, Hardware};
 use crate::workload::WorkloadSpec;
 
-/// Serves an 8B model at tens of requests per second, and so most workloads at their own rate.
+/// Hardware that is modelled by default. It serves an 8B model at tens of requests per second, and so most workloads at
+/// their own rate.
 const DEFAULT_HARDWARE: &str = "h100";
 /// The model that a team is likely to try first.
 const DEFAULT_MODEL: &str = "llama-3.1-8b";
 
-/// The hardware of a server that is modelled, where none is named: that which the workload recommends, else
-/// the default.
+/// Returns the hardware of a server that is modelled, where none is named. It is that which the workload recommends,
+/// else the default.
 pub(crate) fn hardware_for(spec: Option<&WorkloadSpec>) -> Result<Hardware, Stop> {
     match spec.and_then(|spec| Some((&spec.name, spec.mock_hardware.as_deref()?))) {
         Some((workload, name)) => known(&format!("`mock_hardware` of `{workload}`"), name),

@@ -17,7 +17,7 @@ const WRITTEN_OUT: u64 = 4;
 /// Time to start generators by hand.
 const TO_START: Duration = Duration::from_secs(2 * 60);
 
-/// Calibrations before a machine is called not fit: one stall of half a second does not make it so.
+/// Calibrations before a machine is called not fit. One stall of half a second does not make it so.
 const TRIES: usize = 3;
 
 /// Returns what this machine can measure, unless that is skipped or fails. A line on how fit it is for this load comes
@@ -38,7 +38,7 @@ pub(super) fn calibrated(
     Ok(Some(found))
 }
 
-/// Refuses a series on a machine that is not fit for it, before anything else is done for it.
+/// Refuses a series on a machine that is not fit for it. It does so before anything else is done for the series.
 pub(crate) fn check_series(settings: &RunSettings, printer: Printer) -> Result<(), Stop> {
     measured(settings, printer).map_or(Ok(()), |found| check_fitness(settings.machine.of_series(), &found))
 }
@@ -93,8 +93,8 @@ pub(super) fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDeman
 /// leaves a core 40 µs for a request.
 const MOST_PER_S: f64 = 25_000.0;
 
-/// Refuses a plan that asks for more than this machine, where it was calibrated, can be trusted with, and
-/// elsewhere more than any machine can.
+/// Refuses a plan that asks for more than this machine can be trusted with. Where it was not calibrated, it refuses one
+/// that asks for more than any machine can.
 pub(super) fn check_load(
     settings: &RunSettings,
     calibration: Option<&Calibration>,
@@ -150,7 +150,7 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
     ))
 }
 
-/// The command lines of the generators: all of them, or the first two and the last.
+/// Returns the command lines of the generators. They are all of them, or the first two and the last.
 fn commands(of: u64) -> Vec<String> {
     let start = jiff::Timestamp::now() + TO_START;
     let start = start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -167,7 +167,8 @@ fn commands(of: u64) -> Vec<String> {
     vec![command(1), command(2), "  …".to_owned(), command(of)]
 }
 
-/// The operating system, the processor, the cores; and the priority of the threads that measure, where there are any.
+/// Returns the operating system, the processor, the cores and the priority. The priority is that of the threads that
+/// measure, where there are any.
 pub(crate) fn host_facts(priority: Option<String>) -> HostFacts {
     HostFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),

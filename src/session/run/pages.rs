@@ -59,7 +59,8 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// The GPUs of this machine: where they are named, or where they may serve and no page is about devices.
+/// Returns the GPUs of this machine, if they are to be read. They are where they are named, or where they may serve and
+/// no page is about devices.
 fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Result<Option<FoundPage>, Stop> {
     let is_about_devices = |page: &FoundPage| page.source.kind.is_none_or(PageKind::is_of_devices);
     let facts = server.engine.facts();

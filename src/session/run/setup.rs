@@ -16,7 +16,7 @@ use crate::session::datasets;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::workload::WorkloadSpec;
 
-/// A workload that can be executed, as far as can be known before the server is asked.
+/// A workload that passes every check possible before the server is asked.
 #[derive(Clone)]
 pub(crate) struct CheckedWorkload {
     pub(crate) settings: RunSettings,
@@ -30,7 +30,7 @@ pub(crate) struct CheckedWorkload {
 }
 
 impl RunSettings {
-    /// Finds all that is wrong with executing `spec`, whose datasets are these, before anything is sent.
+    /// Finds all that is wrong with executing `spec`, before anything is sent. `datasets` are those of `spec`.
     pub(crate) fn check(self, spec: &WorkloadSpec, datasets: &Arc<Datasets>) -> Result<CheckedWorkload, Stop> {
         let Self { server, requests, .. } = &self;
         let salt = requests.salt.unwrap_or_else(rand::random);
@@ -64,8 +64,8 @@ impl RunSettings {
         Ok(CheckedWorkload { settings, spec, datasets, needs, exact, salt })
     }
 
-    /// Refuses figures that need what is not given of the deployment, such as the price of a GPU hour; `noun`
-    /// says what they are for.
+    /// Refuses figures that need what is not given of the deployment. An example is the price of a GPU hour. `noun`
+    /// says what the figures are for.
     pub(crate) fn check_figures<'k>(
         &self,
         noun: &str,
@@ -80,7 +80,8 @@ impl RunSettings {
         })
     }
 
-    /// Several generators are one run only against one server, and with one salt where prompts share prefixes.
+    /// Refuses a share of what would not be one run. Several generators are one run only against one server, and with
+    /// one salt where prompts share prefixes.
     fn check_shard(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         let Some(shard) = self.share.shard else { return Ok(()) };
         if matches!(self.server.address, ServerAddress::EmbeddedMock(_)) {
@@ -167,7 +168,7 @@ impl CheckedWorkload {
         Ok(RunContext { conditions, ..context })
     }
 
-    /// Refuses what neither time nor any machine allows, before this one and the server are looked at.
+    /// Refuses what neither time nor any machine allows. It does so before this machine and the server are looked at.
     pub(crate) fn check_begin(&self) -> Result<(), Stop> {
         connect::in_time(self.settings.share.start_at)?;
         machine::check_load(&self.settings, None, &self.spec)

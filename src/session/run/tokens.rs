@@ -24,7 +24,7 @@ pub(super) fn exact(
     PromptBuilder::with_tokenizer(&spec.classes, salt, source).map(Some).map_err(Stop::usage)
 }
 
-/// A builder that goes by the server's own counts, or by common words where the server cannot count.
+/// Returns a builder that goes by the server's own counts. It goes by common words where the server cannot count.
 pub(super) fn counted(
     spec: &WorkloadSpec,
     salt: u64,
@@ -53,8 +53,8 @@ pub(super) fn counted(
     Ok(PromptBuilder::with_word_list(&spec.classes, salt))
 }
 
-/// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text
-/// itself. `None` where one of the two is not known.
+/// Returns the tokens that the server adds to a text. They are what it counted of the test request's prompt beyond the
+/// text itself. `None` where one of the two is not known.
 pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder, printer: Printer) -> Option<u64> {
     let reported = server.smoke.usage?.prompt()?;
     let text = server.smoke.prompt?;
@@ -77,8 +77,8 @@ pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder
     reported.checked_sub(own)
 }
 
-/// Returns what is to be kept of answers, by how the server answered the test request. It is their words, where the
-/// server counts nothing and something here can.
+/// Returns what is kept of answers, by how the server answered the test request. It is their words, where the server
+/// counts nothing and something here can.
 pub(super) fn capture(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
     let is_counted_here = smoke.token_source == TokenSource::Chunks && counter.is_some();
     if is_counted_here { CaptureText::Yes } else { CaptureText::No }

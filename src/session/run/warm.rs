@@ -14,7 +14,7 @@ use crate::session::planned::PlannedRun;
 use crate::units::{counted, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
-/// Answers after which a burst may end, or one to each user where there are fewer.
+/// Answers after which a burst may end. It may end after one to each user where there are fewer users.
 const ANSWERS_OF_BURST: u64 = 8;
 /// Requests sent at a time to warm a server.
 const FEW: usize = 8;
@@ -38,8 +38,8 @@ fn warming(run: &PlannedRun, requests: u64) -> Schedule {
 }
 
 impl RunContext {
-    /// Sends as many requests as those of `run`, a few at a time, and counts none. A failure is a warning:
-    /// the runs will show it. An interrupt ends it.
+    /// Sends as many requests as those of `run`, and counts none. They are sent a few at a time. A failure is a
+    /// warning: the runs will show it. An interrupt ends it.
     pub(crate) fn warm_server(&self, run: &PlannedRun, requests: u64) {
         if requests == 0 {
             return;
@@ -51,10 +51,10 @@ impl RunContext {
         }
     }
 
-    /// Requests per second that the server completes for so many users, each of whom asks again at once, by the first
-    /// requests of `schedule`, until `length` is over and some are answered; `None` where it is interrupted.
-    /// The time until the last answer counts, so that a server that answers in waves is not seen between two
-    /// of them.
+    /// Measures the requests per second that the server completes for so many users. Each of them asks again at once,
+    /// by the first requests of `schedule`, until `length` is over and some are answered. `None` where it is
+    /// interrupted. The time until the last answer counts, so that a server that answers in waves is not seen between
+    /// two of them.
     pub(crate) fn burst(&self, schedule: &Schedule, users: u64, length: Duration) -> Result<Option<f64>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let name = format!("looking at how much the server completes for {}", counted(users, "user"));
@@ -76,8 +76,8 @@ impl RunContext {
         Ok(answered.map(|()| asked.get() as f64 / clock.now().as_secs_f64().max(1e-3)))
     }
 
-    /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of
-    /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
+    /// Measures how long so many users wait for an answer on average. Each of them asks again at once, by the first
+    /// requests of `schedule`, of which it takes [`Self::asked_by`] many. `None` where it is interrupted.
     pub(crate) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
         let name = "measuring how fast the users are answered";
         let line = StepLine::counting(self.settings.screen, name, Self::asked_by(users));
@@ -110,7 +110,7 @@ impl RunContext {
         users * OF_EACH as u64
     }
 
-    /// Refuses a server that is not the one that was connected to, as far as it reports that.
+    /// Refuses a server that is not the one that was connected to. It does so as far as the server reports that.
     pub(crate) fn ask_who_it_is(&self) -> Result<(), Stop> {
         let Self { server, .. } = self;
         server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
@@ -121,8 +121,8 @@ impl RunContext {
         })
     }
 
-    /// Waits for `pause`, and then until the server has nothing left to do, where it reports that; an
-    /// interrupt ends it.
+    /// Waits for `pause`, and then until the server has nothing left to do. It waits for the latter where the server
+    /// reports that. An interrupt ends it.
     pub(crate) fn let_rest(&self, pause: Duration) {
         let Self { server, printer, settings, .. } = self;
         let waiting = "waiting until the server is idle";

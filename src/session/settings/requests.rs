@@ -145,7 +145,8 @@ impl RequestSettings {
         typed.into_iter().chain(usual).collect()
     }
 
-    /// The limits on an attempt: as typed, else those of the workload's clients, else [`LONGEST_ANSWER`] in total.
+    /// Returns the limits on an attempt. They are as typed, else those of the workload's clients, else
+    /// [`LONGEST_ANSWER`] in total.
     fn timeouts_of(&self, clients: Option<&ClientBehaviour>) -> Timeouts {
         let filed = |limit: fn(&ClientBehaviour) -> Option<f64>| clients.and_then(limit).map(Duration::from_secs_f64);
         Timeouts {

@@ -52,7 +52,7 @@ fn foreign(name: &str, runs: &[ForeignRun]) -> Vec<Audit> {
     runs.iter().map(audit).collect()
 }
 
-/// Runs that repeat one another: the first one that counts, with the figures of all that do.
+/// Reads runs that repeat one another. Returns the first one that counts, with the figures of all that do.
 fn repeats(folders: &[PathBuf]) -> Result<Evidence, Stop> {
     let mut runs: Vec<(Evidence, Summary)> = Vec::new();
     let joined = repeats_again(folders, &[], |_, run| {
@@ -68,7 +68,8 @@ fn repeats(folders: &[PathBuf]) -> Result<Evidence, Stop> {
     Ok(Evidence { outcome: Some(joined.verdict.outcome), reason, ..first.clone().across(&counted) })
 }
 
-/// A sweep: the run at the highest load that passed, else at the highest that the server kept up with, else the first.
+/// Returns the run of a sweep at the highest load that passed. Else it is that at the highest load that the server kept
+/// up with, else the first.
 fn swept(sweep: &Sweep, path: &Path) -> Result<Evidence, Stop> {
     let passed = sweep.answer.as_ref().and_then(|answer| answer.passed);
     let is_good = |trial: &&Trial| trial.invalid.is_empty() && trial.saturated.is_none();

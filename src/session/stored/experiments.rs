@@ -58,9 +58,9 @@ pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Re
     }
 }
 
-/// How much the ratio of B to A may vary from round to round, by metric, by the newest result in `base` that
-/// tells it, and in words from what: an A/B test of `workload`, whatever its seed, else a run of the plan
-/// with this hash.
+/// Returns how much the ratio of B to A may vary between rounds, by metric. It is from the newest result in `base` that
+/// tells it, and words say from what: an A/B test of `workload`, whatever its seed, else a run of the plan with this
+/// hash.
 pub(crate) fn variation_before(
     base: &Path,
     design: &AbDesign,
@@ -129,7 +129,7 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
     Ok(Matrix { unstopped: ended.unstopped, ..matrix })
 }
 
-/// The runs of a row that came to their end against a server that was there.
+/// Returns the runs of a row that came to their end. Their server was there.
 fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Result<Vec<RowRun>, Stop> {
     let row = &experiments.rows[slot.row];
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
@@ -168,7 +168,7 @@ pub(crate) fn sweep(path: &Path) -> Result<Sweep, Stop> {
 /// Most characters of a value that is shown.
 const SHOWN: usize = 60;
 
-/// The first place at which what is stored differs from what is computed again, with both.
+/// Returns the first place at which stored and computed values differ, with both.
 fn difference(stored: &Value, again: &Value) -> Option<String> {
     let inside =
         |name: &dyn Display, one: &Value, other: &Value| difference(one, other).map(|rest| format!("/{name}{rest}"));
@@ -188,7 +188,7 @@ fn difference(stored: &Value, again: &Value) -> Option<String> {
     }
 }
 
-/// The sweep stored at `path` as it would be with these objectives and the same runs.
+/// Returns the sweep stored at `path` with the same runs, judged by these objectives.
 pub(crate) fn sweep_judged_by(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     Objective::check_all(objectives, &stored.workload).map_err(Stop::usage)?;
     let sweep = from_runs(stored, path, objectives)?;
@@ -202,8 +202,8 @@ pub(crate) fn sweep_judged_by(stored: &Sweep, path: &Path, objectives: &[Objecti
     Ok(Sweep { stopped_sentence, sustained: None, ..sweep })
 }
 
-/// The sweep of the runs in its folder, judged by these objectives, or by those of its runs where there are
-/// none. How it ended is what its file says.
+/// Returns the sweep of the runs in its folder, judged by these objectives. Where there are none, it is judged by those
+/// of its runs. How it ended is what its file says.
 fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     let folder = folder::of(path);
     let mut known: Vec<_> = stored.points.iter().flat_map(|point| &point.trials).collect();
@@ -249,7 +249,8 @@ fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
     Ok(Sweep { stopped_sentence, sustained: held.transpose()?, ..again })
 }
 
-/// The request for a run of this number, under the load of its log; the load that was `said`, where it is the same.
+/// Returns the request for a run of this number, under its log's load. It is under the load that was `said`, where that
+/// is the same.
 fn request(number: u64, log: &RunLog, said: Option<Load>, run: String) -> TrialRequest {
     let arrival = &log.header.workload.arrival;
     let (per_s, of_trace) = (arrival.mean_rate_per_s(), arrival.trace().is_some());

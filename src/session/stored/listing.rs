@@ -96,7 +96,7 @@ fn result(path: &Path) -> ListedResult {
     ListedResult { name, started_at: found.started_at.or(started_at), ..found }
 }
 
-/// A run by its summary; where it has none, by the first line of its log.
+/// Lists a run by its summary. Where it has none, it goes by the first line of its log.
 fn run(path: &Path) -> ListedResult {
     if let Some(summary) = json(&path.join(SUMMARY)) {
         let of = Fields(&summary);
@@ -115,7 +115,7 @@ fn run(path: &Path) -> ListedResult {
     ListedResult { kind: "run", workload: of.text("/header/workload/name"), ..of.common("/header") }
 }
 
-/// The first line of a run's log, with its first server as the one before schema 8; null where there is none.
+/// Returns the first line of a run's log. Its first server is as the one before schema 8. Null where there is none.
 fn header(path: &Path) -> Value {
     let mut line = String::new();
     let read = File::open(path.join(RunLog::FILE_NAME))
@@ -127,7 +127,7 @@ fn header(path: &Path) -> Value {
     header
 }
 
-/// Warns of a typed salt that an earlier run inside `folder` sent to the same server.
+/// Warns of a typed salt that an earlier run sent to the same server. The run is inside `folder`.
 pub(crate) fn warn_of_salt(folder: &Path, salt: Option<u64>, engine: &EngineFacts, printer: Printer) {
     let Some(salt) = salt else { return };
     if let Some(earlier) = with_salt(folder, salt, &engine.url) {

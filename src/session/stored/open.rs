@@ -47,7 +47,7 @@ pub(crate) enum Stored {
     Run,
 }
 
-/// Finds out what is stored at `path`; with `tool` it has to be a result of that tool.
+/// Finds out what is stored at `path`. With `tool` it has to be a result of that tool.
 pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Stop> {
     if !is_there(path) {
         return Err(Stop::usage(format!(
@@ -162,8 +162,7 @@ pub(crate) fn is_there(typed: &Path) -> bool {
     Named::new(typed).path.exists()
 }
 
-/// The runs of another tool that are kept there, all or the one that is named; `None` where it is nothing of another
-/// tool's.
+/// Returns the runs of another tool kept there, all or the one named. `None` where it is nothing of another tool's.
 pub(crate) fn foreign_runs(typed: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
     let Named { path, number } = Named::new(typed);
     let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {

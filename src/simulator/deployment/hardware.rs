@@ -17,8 +17,8 @@ pub struct Hardware {
     pub bf16_flops: f64,
     /// Dense 8-bit floating-point matrix FLOP/s; absent where the chip has no such unit.
     pub fp8_flops: Option<f64>,
-    /// Bandwidth to the other accelerators of the node, bytes per second and direction (datasheets print the
-    /// sum of both directions).
+    /// Bandwidth to the node's other accelerators, bytes per second and direction. Datasheets print the sum of both
+    /// directions.
     pub link_bandwidth: f64,
     /// Fixed time of a small all-reduce, seconds.
     pub link_latency: f64,

@@ -21,8 +21,8 @@ pub struct ServingModel {
     pub layers: u32,
     /// Width of the residual stream, elements: what an all-reduce moves for one token.
     pub hidden: u32,
-    /// Query heads × head size, elements: an attended pair of tokens costs 4 × this FLOPs in one layer
-    /// (2 for the score, 2 for the weighted sum).
+    /// Query heads × head size, elements. An attended pair of tokens costs 4 × this FLOPs in one layer (2 for the
+    /// score, 2 for the weighted sum).
     pub attention_width: u32,
     /// KV cache of a token and layer.
     pub kv: KvLayout,
@@ -70,8 +70,8 @@ impl ServingModel {
         f64::from(self.layers) * f64::from(per_layer)
     }
 
-    /// Whether `ranks` tensor-parallel ranks divide the query heads evenly, and the KV heads divide the ranks or the
-    /// ranks the KV heads; vLLM refuses to start otherwise.
+    /// Returns whether the model divides evenly over `ranks` tensor-parallel ranks. They divide the query heads, and
+    /// the KV heads divide the ranks or the ranks the KV heads; vLLM refuses to start otherwise.
     pub const fn divides_over(&self, ranks: u32) -> bool {
         match self.kv {
             _ if ranks == 0 => false,
@@ -114,7 +114,7 @@ mod tests {
         small: f64,
     }
 
-    /// The parameters of a transformer whose keys and values have heads: (all, used by one token).
+    /// Counts the parameters of a transformer whose keys and values have heads. They are (all, used by one token).
     fn counted(model: &ServingModel, rest: &Rest) -> (f64, f64) {
         let KvLayout::Heads { count, size } = model.kv else { panic!("{} has no KV heads", model.name) };
         let (hidden, layers) = (f64::from(model.hidden), f64::from(model.layers));

@@ -17,7 +17,7 @@ pub struct Deployment {
     pub kv_cache: Precision,
     /// Accelerators that share each layer.
     pub tensor_parallel: u32,
-    /// Share of the memory that the server may fill; 0.92 is vLLM's default (0.32; older ones 0.9).
+    /// Share of the memory that the server may fill. 0.92 is vLLM's default (0.32; older ones 0.9).
     pub gpu_memory_utilization: f64,
     /// Bytes of each accelerator reserved for CUDA graphs, activations, logits and communication buffers. vLLM
     /// measures it at start-up. Default 1.5 GB (an estimate): for Llama-3-8B vLLM found 1.26 GiB of activations
@@ -72,7 +72,8 @@ impl Deployment {
         self.model.kv_elements_per_token(self.tensor_parallel) * self.kv_cache.bytes()
     }
 
-    /// Tokens whose KV fits: (memory × utilization − reserve − weights) / bytes per token, on each accelerator.
+    /// Returns the tokens whose KV fits. They are (memory × utilization − reserve − weights) / bytes per token, on each
+    /// accelerator.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ pub(crate) fn find<T: Copy>(
     })
 }
 
-/// `, did you mean …?` when a known name is near: at most half of its letters differ.
+/// Returns `, did you mean …?` when a known name is near. At most half of its letters differ.
 fn nearest(asked: &str, known: &[&'static str]) -> String {
     let asked = asked.trim().to_ascii_lowercase();
     known

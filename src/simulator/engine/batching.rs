@@ -183,7 +183,7 @@ impl<S: StepScheduler> BatchingEngine<S> {
         self.step
     }
 
-    /// Refuses jobs that can never be served, with vLLM's checks, including its start-up check on the KV cache.
+    /// Refuses jobs that can never be served. It has vLLM's checks, including its start-up check on the KV cache.
     pub(crate) fn check(&self, job: &Job) -> Result<(), Reject> {
         if job.input_tokens == 0 || job.output_tokens == 0 {
             return Err(Reject::Empty);

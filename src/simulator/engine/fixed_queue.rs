@@ -40,7 +40,7 @@ struct Running {
 }
 
 impl FixedQueue {
-    /// A server with `slots` slots (at least one) that draws from its own streams of `seed`.
+    /// Makes a server with `slots` slots (at least one). It draws from its own streams of `seed`.
     pub fn new(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
             free_slots: slots.max(1),
@@ -155,7 +155,7 @@ pub enum Delay {
     Normal(f64, f64),
     /// Log-normal: its median, seconds, and the standard deviation of its logarithm.
     LogNormal(f64, f64),
-    /// Gamma with this mean, seconds, and shape (1 is exponential; its coefficient of variation is 1/√shape).
+    /// Gamma with this mean, seconds, and shape. A shape of 1 is exponential; its coefficient of variation is 1/√shape.
     Gamma(f64, f64),
 }
 

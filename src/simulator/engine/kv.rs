@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-/// The memory of keys and values: a fixed number of blocks, and which of them a later prompt finds again.
+/// The memory of keys and values. It has a fixed number of blocks, and knows which of them a later prompt finds again.
 ///
 /// What each cache must do is count blocks; one that finds no prefix leaves the rest as it is here.
 pub trait PrefixCache {
@@ -16,8 +16,8 @@ pub trait PrefixCache {
     /// Takes `count` blocks; takes none and returns false if there are too few.
     fn take(&mut self, count: u64) -> bool;
 
-    /// Returns a sequence's blocks: `hashes` are those of its shared ones, `full` and `begun` its private full and
-    /// partial ones.
+    /// Returns a sequence's blocks to the pool. `hashes` are those of its shared ones, `full` and `begun` its private
+    /// full and partial ones.
     fn release(&mut self, hashes: &[u64], full: u32, begun: u32);
 
     /// The number of leading `hashes` that are in the cache.

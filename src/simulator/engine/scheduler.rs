@@ -229,7 +229,7 @@ impl<C: PrefixCache> VllmScheduler<C> {
         undisturbed
     }
 
-    /// The victim when blocks run out: the last admitted, or the least urgent, then the latest.
+    /// Returns the victim when blocks run out. It is the last admitted, or the least urgent, then the latest.
     fn victim(&self) -> usize {
         let last = self.running.len() - 1;
         match self.limits.policy {
@@ -330,8 +330,8 @@ fn release(sequence: &Sequence, block_size: u32, pool: &mut impl PrefixCache) {
     pool.release(sequence.shared_hashes(), full, sequence.own - full);
 }
 
-/// Makes the hashed blocks that this step fills findable, at once for the next in line, as in vLLM: within a pass
-/// each layer writes all KV before any is read.
+/// Makes the hashed blocks that this step fills findable. The next in line finds them at once, as in vLLM: within a
+/// pass each layer writes all KV before any is read.
 fn name_full_blocks(sequence: &mut Sequence, block_size: u32, pool: &mut impl PrefixCache) {
     let full = full_blocks(sequence, block_size) as usize;
     let hashes = sequence.job.prefix.hashes();

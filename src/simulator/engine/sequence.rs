@@ -12,7 +12,8 @@ pub struct Sequence {
     pub turn: (i32, u64),
     /// First time in a step.
     pub scheduled: Option<Timestamp>,
-    /// Tokens whose keys and values are in its blocks, or will be after the steps that are planned.
+    /// Tokens whose keys and values are in its blocks. Those that will be there after the steps that are planned count
+    /// too.
     pub computed: u32,
     /// Tokens of the answer so far.
     pub emitted: u32,
@@ -22,11 +23,12 @@ pub struct Sequence {
     pub shared: u32,
     /// Blocks that no other sequence can find.
     pub own: u32,
-    /// While a step is planned: tokens it computes there, drafts included; 0 when it is not in the step.
+    /// Tokens it computes in the step that is planned, drafts included. It is 0 when it is not in the step.
     pub new: u32,
     /// Draft tokens among them.
     pub drafts: u32,
-    /// Tokens that each of the two steps that can be planned at a time may bring: 0, or 1 and the drafts.
+    /// Tokens that each of the two plannable steps may bring. They are 0, or 1 and the drafts; two steps can be planned
+    /// at a time.
     pub due: [u32; 2],
 }
 

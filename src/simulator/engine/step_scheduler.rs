@@ -22,9 +22,8 @@ pub trait StepScheduler {
     /// Plans the next step; `None` where it would have no work. At most one step runs while another is planned.
     fn plan(&mut self, now: Timestamp) -> Option<PlannedStep>;
 
-    /// Ends the step at `place` for every sequence that it brings a token to: `emit` gets the sequence and
-    /// the number of drafts, and returns how many of these are accepted. Then removes every sequence whose
-    /// answer is complete.
+    /// Ends the step at `place` for every sequence that it brings a token to. `emit` gets the sequence and the number
+    /// of drafts, and returns how many of these are accepted. Then removes every sequence whose answer is complete.
     fn end_step(&mut self, place: usize, emit: impl FnMut(&mut Sequence, u32) -> u32);
 
     /// Tokens whose keys and values fit the memory.
@@ -48,7 +47,7 @@ pub trait StepScheduler {
 pub struct PlannedStep {
     /// Its work.
     pub work: StepWork,
-    /// Its place among the two steps that can be planned at a time, as in [`Sequence::due`].
+    /// Place among the two steps that can be planned at a time. It is as in [`Sequence::due`].
     pub place: usize,
     /// Share of the KV blocks held by a sequence.
     pub kv_usage: f64,
@@ -68,7 +67,7 @@ mod tests {
     use crate::simulator::server::SimulatedServer;
     use crate::simulator::{BatchingConfig, SchedulerLimits, StepTable, StepTime};
 
-    /// A scheduler that serves one job at a time, and computes a prompt in one step.
+    /// A scheduler that serves one job at a time. It computes a prompt in one step.
     #[derive(Default)]
     struct OneAtATime(VecDeque<Sequence>);
 

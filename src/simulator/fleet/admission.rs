@@ -21,8 +21,8 @@ pub struct Admission {
     /// Most requests that wait for their first step (SGLang's `--max-queued-requests`); absent: no limit. One that
     /// arrives waits, if only for the next step.
     pub max_queued: Option<u32>,
-    /// Time after which a refused client may come again, as the refusal says it (`Retry-After`); absent: it says
-    /// nothing.
+    /// Time after which a refused client may come again, as the refusal says. The refusal says it in `Retry-After`;
+    /// absent: it says nothing.
     pub retry_after: Option<Duration>,
     /// Work of a client that has gone.
     pub abandoned: AbandonedWork,

@@ -21,7 +21,7 @@ pub struct Cluster<S> {
     rule: RoutingRule,
     /// Jobs that were routed so far.
     turn: usize,
-    /// Moments when each replica must be advanced next: a large cluster must not be searched at every step of one.
+    /// Moments when each replica must be advanced next. A large cluster must not be searched at every step of one.
     due: BTreeSet<(Timestamp, usize)>,
 }
 
@@ -126,11 +126,11 @@ pub enum RoutingRule {
     RoundRobin,
     /// The one with the fewest jobs, waiting and running; the first among equals.
     LeastLoaded,
-    /// The one whose cache holds the longest prefix of the prompt, unless it has over [`Self::IMBALANCE`] jobs more
-    /// than the least loaded; the least loaded among equals.
+    /// The server whose cache holds the longest prefix of the prompt. If it has over [`Self::IMBALANCE`] jobs more than
+    /// the least loaded, that one serves; the least loaded among equals.
     PrefixAware,
-    /// The least loaded of a third of the servers, at least one, for prompts of up to [`Self::SHORT`] tokens that are
-    /// not of low priority; the least loaded of the others for the rest.
+    /// The least loaded server of the prompt's lane. Prompts of up to [`Self::SHORT`] tokens that are not of low
+    /// priority have a third of the servers, at least one; the rest have the others.
     ByPriority,
 }
 
@@ -144,13 +144,13 @@ impl FromStr for RoutingRule {
 }
 
 impl RoutingRule {
-    /// Requests more than the least loaded that a server with a warm cache may have (a choice; routers make it a
-    /// setting).
+    /// Requests more than the least loaded that a warm server may have. It is a server with a warm cache. The number is
+    /// a choice; routers make it a setting.
     pub const IMBALANCE: u64 = 32;
     /// Longest prompt of the priority lane, tokens.
     pub const SHORT: u32 = 1024;
 
-    /// The index of the server for `job`, the `turn`-th one; 0 when there is no server.
+    /// Returns the index of the server for `job`, the `turn`-th one. It is 0 when there is no server.
     fn choose<S: SimulatedServer>(self, servers: &[S], job: &Job, turn: usize) -> usize {
         let all = 0..servers.len();
         let least_loaded = |places: Range<usize>| places.min_by_key(|&place| servers[place].jobs()).unwrap_or(0);

@@ -7,7 +7,7 @@ use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent, as_inner};
 use crate::simulator::work_totals::WorkTotals;
 
-/// A server behind a front end (HTTP, tokenising, the network) that adds a fixed time on the way out.
+/// A server behind a front end that adds a fixed time on the way out. The front end is HTTP, tokenising, the network.
 ///
 /// If the time is spent on the way in instead, a client of a server that is not full sees the same: answers begin
 /// that much later. The work itself is not delayed.

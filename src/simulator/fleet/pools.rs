@@ -60,8 +60,8 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// Two pools (at least one engine in each), the rule for new jobs, and the link between. Decode engines are
-    /// chosen by load.
+    /// Makes two pools, with the rule for new jobs and the link between. Each has at least one engine. Decode engines
+    /// are chosen by load.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use crate::units::{count, three_digits};
 pub struct BandwidthMath {
     /// Context that the figures assume for each sequence, tokens.
     pub context: u32,
-    /// Time per output token of one sequence alone, seconds: the time of a step that decodes one token.
+    /// Time per output token of one sequence alone, seconds. It is the time of a step that decodes one token.
     #[serde(rename = "single_stream_tpot_s")]
     pub single_stream_tpot: f64,
     /// Prompt tokens per second when prompts of `context` tokens fill every step.
@@ -56,8 +56,8 @@ impl BandwidthMath {
     }
 }
 
-/// Tokens per second for back-to-back prompts of `context` tokens in steps of `budget` tokens: over as many steps as
-/// four prompts need, at least four, so that a prompt cut by a step boundary weighs little.
+/// Returns the tokens per second for back-to-back prompts. They have `context` tokens in steps of `budget` tokens: over
+/// as many steps as four prompts need, at least four, so that a prompt cut by a step boundary weighs little.
 fn prefill_rate(roofline: &Roofline, budget: u32, context: u32) -> f64 {
     let (mut tokens, mut seconds, mut computed) = (0, 0.0, 0);
     for _ in 0..4 * context.div_ceil(budget) {
@@ -75,7 +75,8 @@ fn prefill_rate(roofline: &Roofline, budget: u32, context: u32) -> f64 {
     tokens as f64 / seconds
 }
 
-/// The smallest number from `low` to `high` for which `holds`, if it holds for `high` and is monotonic.
+/// Returns the smallest number from `low` to `high` for which `holds`. It is right if `holds` does for `high` and is
+/// monotonic.
 fn bisect(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     while low < high {
         let middle = low + (high - low) / 2;

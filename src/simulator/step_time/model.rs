@@ -42,7 +42,8 @@ impl StepTime {
     }
 }
 
-/// A fixed time per step, and a time per sequence, prompt token, context token and attended pair.
+/// A fixed time per step, and times per unit of its work. They are per sequence, prompt token, context token and
+/// attended pair.
 ///
 /// It describes a server of unknown hardware and model: the costs are fitted to runs, not derived from physics, and
 /// hold for the mix of work of those runs.

@@ -139,7 +139,7 @@ impl StepParts {
     }
 }
 
-/// The work of a forward pass: the sums over its sequences that every step-time model uses.
+/// The work of a forward pass. It is the sums over its sequences that every step-time model uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepWork {
     /// Sequences in the batch.

@@ -15,8 +15,8 @@ use crate::workload::reading::value::{Allowed, SpecValue};
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
 
 spec_table! {
-    /// What must hold of an answer: every field that is given. Reasoning is not part of the answer. Matching is
-    /// case-sensitive.
+    /// Conditions that must hold of an answer. Every field that is given must hold. Reasoning is not part of the
+    /// answer. Matching is case-sensitive.
     #[derive(Default)]
     pub struct Expectation = "an expectation" {
         /// The answer contains every one of these texts.
@@ -139,7 +139,7 @@ spec_table! {
     pub struct GoldenCheck = "a check" {
         /// Name shown in reports, unique in its workload.
         name: String = required(|value| value.name()),
-        /// What it is a question of, such as `safety` or `arithmetic`: checks of one slice have a pass rate of their
+        /// Subject of its question, such as `safety` or `arithmetic`. Checks of one slice have a pass rate of their
         /// own.
         slice: Option<String> = option(|value| value.name()),
         /// The prompt; in a chat, the one user message. Either this or `messages` is given.
@@ -148,7 +148,7 @@ spec_table! {
         messages: Option<Value> = option(messages_of_chat),
         /// The longest answer, tokens; 64 when the file does not say.
         max_tokens: u32 = optional(DEFAULT_TOKENS, |value| value.whole(TOKENS)),
-        /// What must hold of the answer.
+        /// Conditions that the answer must meet.
         expect: Expectation = required(Expectation::read),
     }
     check(fields) {

@@ -21,7 +21,7 @@ pub struct JsonSchema {
 }
 
 impl JsonSchema {
-    /// The schema that this value is; the draft is the one that `$schema` names, else 2020-12.
+    /// Makes the schema that this value is. The draft is the one that `$schema` names, else 2020-12.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl JsonSchema {
         &self.schema
     }
 
-    /// Returns the schema with the hash of its JSON in place of it, as it is stored. It is of no use to check an
+    /// Returns the schema with the hash of its JSON in place of it. It is stored so, and is of no use to check an
     /// answer.
     pub(crate) fn without_text(&self) -> Self {
         let comment = self.schema.get("$comment").and_then(Value::as_str);
@@ -61,7 +61,7 @@ impl JsonSchema {
         })
     }
 
-    /// Reads a schema: a table, a text that holds JSON, or the path of a file.
+    /// Reads a schema. It is a table, a text that holds JSON, or the path of a file.
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         let schema = match value.text_or_none() {
             Some(text) if text.trim_start().starts_with('{') => exact_json(text),

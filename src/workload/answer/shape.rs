@@ -21,8 +21,8 @@ spec_kinds! {
         "json_schema" JsonSchema {
             /// The schema.
             schema: JsonSchema = required(JsonSchema::read),
-            /// Sent as `strict`: `OpenAI` then enforces the schema, and refuses a schema that does not follow its
-            /// strict subset.
+            /// Field that is sent as `strict`. `OpenAI` then enforces the schema, and refuses a schema that does not
+            /// follow its strict subset.
             strict: bool = optional(false, |value| value.flag()),
             /// Whether an answer in another format misses its SLO.
             in_slo: bool = optional(false, |value| value.flag()),
@@ -120,7 +120,7 @@ impl AnswerShape {
         matches!(self, Self::Tools { tools, .. } if tools.iter().any(|tool| !tool.strict))
     }
 
-    /// Checks an answer with this `content` and these tool calls, each a name with its arguments.
+    /// Checks an answer with this `content` and these tool calls. Each call is a name with its arguments.
     pub fn judge<'a>(&self, content: &str, calls: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), ShapeFault> {
         match self {
             Self::Json { .. } => match serde_json::from_str(content) {

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::units::hexadecimal;
 
-/// Stands before the hash of a text, in hexadecimal, where that is in place of the text.
+/// Prefix of a text's hash, in hexadecimal. The hash is in place of the text.
 const HASH: &str = "sha256:";
 
 /// The hash of `text`; that of a hash is the hash itself.

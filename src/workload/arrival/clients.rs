@@ -21,7 +21,7 @@ spec_table! {
     pub struct Client = "a client" {
         /// Requests per second.
         rate_per_s: f64 = required(|value| value.number(RATE)),
-        /// Coefficient of variation of the gaps: 1 is Poisson, above 1 burstier; 1 when the file gives none.
+        /// Coefficient of variation of the gaps. 1 is Poisson, above 1 burstier; 1 when the file gives none.
         cv: f64 = optional(1.0, |value| value.number(CV)),
         /// Family of the gaps; gamma when the file gives none.
         gaps: GapFamily = optional(GapFamily::Gamma, |value| value.variant()),
@@ -38,7 +38,7 @@ spec_kinds! {
         "equal" Equal,
         /// The i-th client's rate is proportional to 1/i^exponent.
         "zipf" Zipf {
-            /// 0 makes all alike; at 1 the first ten of 100 clients send 56 % of the requests.
+            /// Exponent of the law. 0 makes all alike; at 1 the first ten of 100 clients send 56 % of the requests.
             exponent: f64 = required(|value| value.number(SKEW)),
         },
         /// Log-normal: the i-th of n rates is proportional to exp(sigma·Φ⁻¹(1 − (i − ½)/n)).
@@ -103,11 +103,12 @@ pub enum GapForm {
     Weibull(f64),
 }
 
-/// Range of Weibull shapes searched for a coefficient of variation: CVs from 8.3 down to 0.013.
+/// Range of Weibull shapes searched for a coefficient of variation. CVs go from 8.3 down to 0.013.
 const SHAPES: (f64, f64) = (0.25, 100.0);
 
 impl GapFamily {
-    /// The member of the family whose gaps have this coefficient of variation (standard deviation ÷ mean).
+    /// Returns the member of the family with this coefficient of variation. It is that of its gaps (standard deviation
+    /// ÷ mean).
     ///
     /// Gamma: shape 1/cv². Weibull: by bisection, since its CV has no closed-form inverse.
     pub fn with_cv(self, cv: f64) -> GapForm {

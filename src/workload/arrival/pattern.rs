@@ -9,7 +9,7 @@ use crate::workload::reading::value::{Allowed, RATE, SECONDS, SpecValue, USERS};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
-/// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
+/// Range of the burstiness. Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
 pub(in crate::workload) const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
 /// Coefficients of variation from 8.3 down to 0.013.
 const WEIBULL_SHAPE: Allowed = Allowed::from(0.25, 100.0);
@@ -19,8 +19,8 @@ const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
 const MOST_CLIENTS: u32 = 10_000;
 const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 
-/// How many processes at the end of the kinds no class may have; of those, how many only run logs contain, where files
-/// have `[trace]` or arrivals of their classes.
+/// Number of processes at the end of the kinds that no class may have. Of those, the second number says how many only
+/// run logs contain, where files have `[trace]` or arrivals of their classes.
 const OF_A_WORKLOAD: (usize, usize) = (3, 2);
 
 spec_kinds! {
@@ -37,7 +37,7 @@ spec_kinds! {
             /// Requests per second.
             rate_per_s: f64 = required(|value| value.number(RATE)),
         },
-        /// Gamma gaps with mean 1/rate; `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson,
+        /// Gamma gaps with mean 1/rate. `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson,
         /// below 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness; a file may
         /// give it as `cv` instead of `burstiness`.
         "gamma" Gamma {
@@ -54,7 +54,7 @@ spec_kinds! {
             /// variation is √(Γ(1 + 2/shape) ÷ Γ(1 + 1/shape)² − 1).
             shape: f64 = shape_or_cv(WEIBULL_SHAPE, GapFamily::Weibull),
         },
-        /// A Poisson process whose rate alternates between two values: each period has `base_s` seconds at the base
+        /// A Poisson process whose rate alternates between two values. Each period has `base_s` seconds at the base
         /// rate, then `burst_s` seconds at the burst rate.
         "bursts" Bursts {
             /// Requests per second between bursts; may be 0.
@@ -66,7 +66,7 @@ spec_kinds! {
             /// Seconds at the burst rate in each period.
             burst_s: f64 = required(|value| value.number(SECONDS)),
         },
-        /// A Poisson process whose rate follows stages in time; after the last stage its final rate continues.
+        /// A Poisson process whose rate follows stages in time. After the last stage its final rate continues.
         "stages" Stages {
             /// The stages, in order; at least one.
             stages: Vec<RateStage> = required(|value| value.list(RateStage::read)),
@@ -82,16 +82,16 @@ spec_kinds! {
                 return fields.reject_of("states", "has one state, between which nothing changes; give two or more");
             }
         } then(some_rate),
-        /// A Poisson process whose rate follows a sine, as over a day: rate(t) = `rate_per_s` · (1 + `amplitude` ·
-        /// sin(2π(t + `phase_s`) / `period_s`)).
+        /// A Poisson process whose rate follows a sine, as over a day. Its rate is rate(t) = `rate_per_s` · (1 +
+        /// `amplitude` · sin(2π(t + `phase_s`) / `period_s`)).
         "diurnal" Diurnal {
             /// Mean requests per second.
             rate_per_s: f64 = required(|value| value.number(RATE)),
-            /// The amplitude as a share of the mean, up to 1, where the rate touches 0.
+            /// Amplitude as a share of the mean, up to 1. At 1 the rate touches 0.
             amplitude: f64 = required(|value| value.number(AMPLITUDE)),
             /// Length of a period in seconds.
             period_s: f64 = required(|value| value.number(SECONDS)),
-            /// Offset into the period at the start of the run, seconds: at 0 the rate is at its mean and rising, at a
+            /// Offset into the period at the start of the run, seconds. At 0 the rate is at its mean and rising, at a
             /// quarter of the period it is at its maximum. 0 when the file gives none.
             phase_s: f64 = optional(0.0, |value| value.number(SECONDS_OR_NONE)),
         },
@@ -108,27 +108,27 @@ spec_kinds! {
             /// The clients; at least one.
             clients: Vec<Client> = required(|value| value.list(Client::read)),
         } then(few_clients),
-        /// As [`ArrivalPattern::Clients`], with a total rate divided among many clients.
+        /// Arrivals as [`ArrivalPattern::Clients`], with a total rate divided among many clients.
         "population" Population {
             /// Requests per second of all clients together.
             rate_per_s: f64 = required(|value| value.number(RATE)),
             /// How many clients.
             clients: u64 = required(|value| value.whole(CLIENTS)),
-            /// How the rate is divided; a Zipf law with exponent 1 when the file gives none.
+            /// Division of the rate. It is a Zipf law with exponent 1 when the file gives none.
             rates: RateSpread = optional(RateSpread::default(), RateSpread::read),
             /// Coefficient of variation of every client's gaps; 1 when the file gives none.
             cv: f64 = optional(1.0, |value| value.number(CV)),
             /// Family of the gaps; gamma when the file gives none.
             gaps: GapFamily = optional(GapFamily::Gamma, |value| value.variant()),
         },
-        /// Closed loop: each user sends a request, waits for the answer, thinks and sends the next, from the start of
+        /// Closed loop. Each user sends a request, waits for the answer, thinks and sends the next, from the start of
         /// the run to its end. The server decides how many requests that makes: a slower server receives fewer. After a
         /// failure a user waits at least [`ArrivalPattern::AFTER_FAILURE_S`]. In a class with conversations a user
         /// holds one after another.
         "users" Users {
             /// How many.
             users: u64 = required(|value| value.whole(USERS)),
-            /// Time from the end of an answer to the user's next request or conversation; 0 when the file gives none.
+            /// Time from an answer's end to the user's next request or conversation. It is 0 when the file gives none.
             think_time_s: ThinkTime = optional(ThinkTime::default(), ThinkTime::read_or_constant),
             /// Users start evenly spread over this many seconds, the first at once. When the file gives none: a
             /// twentieth of a second per user, at most 5 s, so that they do not start together.
@@ -139,14 +139,14 @@ spec_kinds! {
         "trace" Trace(Box<Trace> = boxed_trace),
         /// One process per class, superposed. In a file each class has its own `arrival`.
         "by_class" ByClass {
-            /// One process for each class of the workload, in the same order, never of this kind itself.
+            /// One process for each class of the workload. They are in the same order, never of this kind itself.
             classes: Vec<ArrivalPattern> = required(|value| value.list(ArrivalPattern::read_of_class)),
         },
     }
 }
 
 impl ArrivalPattern {
-    /// Shortest wait of a closed-loop user after a failed request, seconds: without it a server that refuses at once
+    /// Shortest wait of a closed-loop user after a failed request, seconds. Without it a server that refuses at once
     /// would get requests without end.
     pub const AFTER_FAILURE_S: f64 = 1.0;
 
@@ -189,7 +189,7 @@ impl ArrivalPattern {
         }
     }
 
-    /// Whether both declare the same arrivals, ignoring what was found in a trace under each seed.
+    /// Returns whether both declare the same arrivals. It ignores what was found in a trace under each seed.
     pub fn declares(&self, other: &Self) -> bool {
         let unread = |trace: &Trace| Trace { found: None, ..trace.clone() };
         match (self.trace(), other.trace()) {
@@ -263,7 +263,7 @@ fn spikes_in_order(value: SpecValue<'_>) -> Option<Vec<Spike>> {
     })
 }
 
-/// Refuses more clients, or a higher rate of all of them, than a run can have.
+/// Refuses more clients, or a higher total rate, than a run can have. The rate is that of all clients.
 fn few_clients(fields: &Fields<'_>, pattern: &ArrivalPattern) -> Option<()> {
     let ArrivalPattern::Clients { clients } = pattern else { return Some(()) };
     let total = pattern.mean_rate_per_s();

@@ -19,10 +19,10 @@ pub enum RateProfile {
 }
 
 impl ArrivalPattern {
-    /// Mean rate, requests per second: of bursts and of a diurnal rate over one period, of stages over all of them,
-    /// of states in the long run, of a trace over its slice (0 before the file is read), of classes their sum. The
-    /// mean of spikes is the base rate, to which they return. 0 for closed-loop users, whose rate the server decides.
-    /// The expectation within a window may differ: see [`Self::expected_between`].
+    /// Returns the mean rate, requests per second. It is that of bursts and of a diurnal rate over one period, of
+    /// stages over all of them, of states in the long run, of a trace over its slice (0 before the file is read), of
+    /// classes their sum. The mean of spikes is the base rate, to which they return. 0 for closed-loop users, whose
+    /// rate the server decides. The expectation within a window may differ: see [`Self::expected_between`].
     pub fn mean_rate_per_s(&self) -> f64 {
         match self {
             Self::Poisson { rate_per_s }
@@ -51,8 +51,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// The rate over time of a Poisson process that follows a fixed course of stages: from the first again after the
-    /// last, unless that never ends. Empty for processes of other kinds.
+    /// Returns the course of stages that the rate of a Poisson process follows. It begins with the first again after
+    /// the last, unless that never ends. Empty for processes of other kinds.
     pub fn course(&self) -> Vec<RateStage> {
         match self {
             Self::Poisson { rate_per_s } => vec![RateStage::endless(*rate_per_s)],
@@ -112,7 +112,7 @@ impl ArrivalPattern {
         self.expected_arrivals(until_s) - self.expected_arrivals(from_s)
     }
 
-    /// How the rate develops over a run; for several classes, what all of them have in common.
+    /// Returns how the rate develops over a run. For several classes it is what all of them have in common.
     pub fn rate_profile(&self) -> RateProfile {
         match self {
             Self::Diurnal { period_s, .. } => RateProfile::Periodic(*period_s),
@@ -133,7 +133,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// Requests per second and gap distribution of a process with independent, identical gaps; `None` for others.
+    /// Returns the rate and gap distribution of independent, identical gaps. The rate is requests per second; `None`
+    /// for other processes.
     pub fn gaps(&self) -> Option<(f64, GapForm)> {
         match *self {
             Self::Gamma { rate_per_s, burstiness } => Some((rate_per_s, GapForm::Gamma(burstiness))),
@@ -142,7 +143,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// The clients of a process of clients, each with its rate and its gap distribution; `None` for others.
+    /// Returns the clients of a process of clients. Each has its rate and its gap distribution; `None` for other
+    /// processes.
     pub fn clients(&self) -> Option<Vec<(f64, GapForm)>> {
         match self {
             Self::Clients { clients } => {

@@ -74,7 +74,7 @@ spec_table! {
         duration_s: f64 = required(|value| value.number(SECONDS)),
         /// Requests per second at its start.
         from_rate_per_s: f64 = required(|value| value.number(RATE_OR_NONE)),
-        /// Requests per second at its end; as at its start, if the file does not say.
+        /// Requests per second at its end. They are as at its start, if the file does not say.
         to_rate_per_s: f64 = optional(from_rate_per_s.unwrap_or_default(), |value| value.number(RATE_OR_NONE)),
     }
 }
@@ -92,7 +92,7 @@ impl RateStage {
 }
 
 impl Spike {
-    /// Returns when the rate is back at the base rate, in seconds since the start of the run.
+    /// Returns when the rate is back at the base rate. It is in seconds since the start of the run.
     pub fn end_s(&self) -> f64 {
         self.at_s + self.rise_s + self.hold_s + self.fall_s
     }

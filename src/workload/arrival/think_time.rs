@@ -12,7 +12,7 @@ const CENTRE: Allowed = Allowed::above(0.0, LONGEST_S);
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
 spec_kinds! {
-    /// A distribution of think times in seconds, from the end of an answer to the next request.
+    /// A distribution of think times in seconds. They go from the end of an answer to the next request.
     #[derive(Copy)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     pub enum ThinkTime = "think time" {
@@ -72,8 +72,8 @@ impl ThinkTime {
         }
     }
 
-    /// Mean of a think time limited to `limit_s`, E[min(X, limit)]: the limited expected value (Klugman, Panjer and
-    /// Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
+    /// Returns the mean of a think time limited to `limit_s`, E[min(X, limit)]. It is the limited expected value
+    /// (Klugman, Panjer and Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
     pub fn mean_within_s(&self, limit_s: f64) -> f64 {
         let limit = limit_s.max(0.0);
         match *self {

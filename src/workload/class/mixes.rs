@@ -14,10 +14,10 @@ spec_table! {
     pub struct Tenant = "a tenant" with(known: Option<&[RequestClass]>) {
         /// Name shown in reports, unique in its workload.
         name: String = required(|value| value.name()),
-        /// Share of the requests of each class that it sends, relative to the other tenants' weights; 1 when the file
-        /// gives none.
+        /// Share of each class's requests, relative to the other tenants' weights. It is 1 when the file gives none.
         weight: f64 = optional(1.0, read_weight),
-        /// SLO of its requests, as a whole in place of the SLO of their class and priority; absent: that one applies.
+        /// SLO of its requests, in place of their class's and priority's. It replaces that one as a whole; absent: that
+        /// one applies.
         slo: Option<Slo> = option(Slo::read),
         /// Names of the classes that it sends; empty: all. A class that only one tenant sends has its own rate, lengths
         /// and prompts.
@@ -104,7 +104,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Reads one weight for each of so many `names`, given as such or by the exponent of [`zipf`].
+    /// Reads one weight for each of so many `names`. They are given as such or by the exponent of [`zipf`].
     fn weights_or_zipf(&mut self, name: &'static str, names: Option<usize>) -> Option<Vec<f64>> {
         let weights = self.option(name, |value| value.list(read_weight));
         let skew = self.option("zipf", |value| value.number(SKEW));

@@ -14,12 +14,12 @@ use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
 spec_table! {
-    /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
+    /// A kind of request. It says how long its prompt and answer are, what it says, how urgent it is.
     pub struct RequestClass = "a class" with(trace: Option<&Trace>, own: &mut Vec<Option<ArrivalPattern>>) {
         /// Name shown in reports, unique in its workload.
         name: String = required(|value| value.name()),
-        /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and when classes
-        /// have their own arrival processes.
+        /// Share of the requests, relative to the other classes' weights. It is 1 when the file gives none, and when
+        /// classes have their own arrival processes.
         weight: f64 = weight_and_arrival(trace, own),
         /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class
         /// with a dataset, whose prompts have their own lengths, and in a workload with a trace.
@@ -34,7 +34,7 @@ spec_table! {
             option(without(trace, "what prompts have in common", SharedPrefixes::read)),
         /// How its requests continue as conversations; absent: each request stands alone.
         conversation: Option<Conversation> = option(without(trace, "when every request leaves", Conversation::read)),
-        /// What the prompts say; a few everyday questions by default.
+        /// Source of the prompts. It is a few everyday questions by default.
         prompt: PromptSource = optional(PromptSource::default(), PromptSource::read),
         /// Images sent with the prompts; none when absent.
         images: Option<Images> = option(Images::read),
@@ -42,8 +42,8 @@ spec_table! {
         answer: Option<AnswerShape> = option(AnswerShape::read),
         /// Priorities with their shares; never empty (one `medium` share when the file gives none).
         priorities: Vec<PriorityShare> = slo_and_priorities(),
-        /// Tags of its requests, such as a team or a product: they say of which group a request is, and change
-        /// nothing of it.
+        /// Tags of its requests, such as a team or a product. They say of which group a request is, and change nothing
+        /// of it.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tags),
     }
@@ -86,9 +86,9 @@ spec_table! {
     pub struct PriorityShare = "a priority share" with(class_slo: Slo) {
         /// The priority.
         priority: Priority = required(|value| value.variant()),
-        /// Share of the class's requests, relative to the other shares' weights; 1 when the file gives none.
+        /// Share of the class's requests, relative to the other shares' weights. It is 1 when the file gives none.
         weight: f64 = optional(1.0, read_weight),
-        /// SLO of this share's requests: its own `slo` as a whole, else the SLO of its class.
+        /// SLO of this share's requests. It is its own `slo` as a whole, else the SLO of its class.
         slo: Slo = optional(class_slo, Slo::read),
     }
 }
@@ -114,7 +114,7 @@ impl RequestClass {
     }
 }
 
-/// A field, when it is out of place in a class, and a sentence that says so.
+/// Field that is out of place in a class. With it are when it is so, and a sentence that says so.
 type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
 
 /// Fields that do not go together in a class.
@@ -181,7 +181,8 @@ impl RequestClass {
         }
     }
 
-    /// The classes of a workload that gives none: one for each kind of request in its trace, else one for all.
+    /// Returns the classes of a workload that gives none. There is one for each kind of request in its trace, else one
+    /// for all.
     pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
         let class = |name: &str, weight| {
             let [input, output] = [trace.mean_input_tokens(), trace.mean_output_tokens()];
@@ -203,7 +204,7 @@ impl RequestClass {
     }
 }
 
-/// A reader of what a class may have only without a trace, which says `what` already.
+/// Returns a reader of what a class may have only without a trace. The trace says `what` already.
 fn without<T>(
     trace: Option<&Trace>,
     what: &str,
@@ -248,7 +249,7 @@ impl Fields<'_> {
         weight
     }
 
-    /// Reads the lengths of a class: its own, or those of the trace, whose mean is `traced`.
+    /// Reads the lengths of a class. They are its own, or those of the trace, whose mean is `traced`.
     fn lengths(&mut self, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
         let Some(mean) = traced else { return self.given(name, Distribution::read_or_constant) };
         let given = self
@@ -259,7 +260,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Reads the priority shares of a class, and the SLO of those that have none of their own.
+    /// Reads the priority shares of a class. It also reads the SLO of those that have none of their own.
     fn slo_and_priorities(&mut self, name: &'static str) -> Option<Vec<PriorityShare>> {
         let slo = self.optional("slo", Slo::default(), Slo::read);
         let class_slo = slo.unwrap_or_default();

@@ -46,7 +46,7 @@ spec_table! {
     #[derive(Copy, Default)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     pub struct Slo = "an SLO" {
-        /// Bound on time to first token, from the scheduled moment; in a closed loop from sending.
+        /// Bound on time to first token, from the scheduled moment. In a closed loop it counts from sending.
         ttft_ms: Option<f64> = option(|value| value.number(BOUND_MS)),
         /// Bound on time per output token after the first.
         tpot_ms: Option<f64> = option(|value| value.number(BOUND_MS)),

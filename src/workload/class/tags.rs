@@ -5,13 +5,14 @@ use crate::workload::prompt::source::PromptSource;
 use crate::workload::spec::WorkloadSpec;
 
 impl RequestClass {
-    /// The names of the tags that its requests can have: its own, then those of its dataset.
+    /// Returns the names of the tags that its requests can have. Its own come first, then those of its dataset.
     pub fn tag_keys(&self) -> impl Iterator<Item = &str> {
         let columns = self.prompt.dataset().into_iter().flat_map(|dataset| dataset.metadata.keys());
         self.metadata.keys().chain(columns).map(String::as_str)
     }
 
-    /// The tag `key` of a request of it, whose row has the tags of this number; `None` where it has no such tag.
+    /// Returns the tag `key` of a request of it. The request's row has the tags of this number; `None` where it has no
+    /// such tag.
     fn tag(&self, row: Option<u16>, key: &str) -> Option<&str> {
         if let Some(own) = self.metadata.get(key) {
             return Some(own);
@@ -22,7 +23,7 @@ impl RequestClass {
         Some(value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The values of the tag `key` that its requests can have, some of them more than once.
+    /// Returns the values of the tag `key` that its requests can have. Some come more than once.
     fn tag_values(&self, key: &str) -> impl Iterator<Item = &str> {
         let rows = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
         let rows = rows.map_or(0, |found| found.tags.len() as u16);
@@ -60,8 +61,8 @@ impl WorkloadSpec {
         keys
     }
 
-    /// The values of the tag `key` that its requests can have, each once, in alphabetical order. Those of a dataset are
-    /// known once it is read.
+    /// Returns the values of the tag `key` that its requests can have. Each comes once, in alphabetical order. Those of
+    /// a dataset are known once it is read.
     pub(crate) fn tag_values(&self, key: &str) -> Vec<&str> {
         let occurring = self.classes.iter().filter(|class| self.occurs(class));
         let mut values: Vec<_> = occurring.flat_map(|class| class.tag_values(key)).collect();
@@ -70,8 +71,8 @@ impl WorkloadSpec {
         values
     }
 
-    /// The tag `key` of a request of the class with this index, whose row has the tags of this number; `None`
-    /// where it has no such tag.
+    /// Returns the tag `key` of a request of the class with this index. The request's row has the tags of this number;
+    /// `None` where it has no such tag.
     pub fn tag_of(&self, class: u16, row: Option<u16>, key: &str) -> Option<&str> {
         self.classes.get(usize::from(class))?.tag(row, key)
     }

@@ -20,27 +20,28 @@ spec_table! {
     /// counts from its scheduled moment, and so includes each failed attempt and each wait between two.
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     pub struct ClientBehaviour = "the behaviour of clients" {
-        /// An attempt fails that takes longer than this in total, seconds; absent: no limit of the workload's.
+        /// Limit on an attempt in total, seconds. One that takes longer fails; absent: no limit of the workload's.
         timeout_s: Option<f64> = option(|value| value.number(SECONDS)),
-        /// An attempt fails without a first token after this long, seconds; absent: no limit of the workload's.
+        /// Limit on an attempt without a first token, seconds. One without a token after it fails; absent: no limit of
+        /// the workload's.
         first_token_timeout_s: Option<f64> = option(|value| value.number(SECONDS)),
         /// Most retries of a request; 0, the default, never sends one again.
         retries: u32 = optional(0, |value| value.whole(RETRIES)),
         /// The failures that are retried; 429 and 503 by default.
         #[cfg_attr(test, schemars(with = "Vec<String>"))]
         retry_on: Vec<RetryCause> = optional(RetryCause::DEFAULT.to_vec(), |value| value.list(RetryCause::read)),
-        /// The wait before the first retry, seconds, before jitter; 0.5 by default, as in OpenAI's SDK.
+        /// Wait before the first retry, seconds, before jitter. It is 0.5 by default, as in OpenAI's SDK.
         backoff_s: f64 = optional(0.5, |value| value.number(WAIT)),
         /// The wait grows by this factor from one retry to the next; 2 by default.
         backoff_factor: f64 = optional(2.0, |value| value.number(FACTOR)),
         /// The longest wait, seconds, before jitter; 8 by default, as in OpenAI's SDK. A server's `Retry-After`
         /// may be longer.
         backoff_max_s: f64 = optional(8.0, |value| value.number(WAIT)),
-        /// What part of a wait is drawn at random; `full` by default.
+        /// Part of a wait that is drawn at random. It is `full` by default.
         jitter: Jitter = optional(Jitter::Full, |value| value.variant()),
-        /// A second, identical request is sent after this many seconds without a first token; the first of the
-        /// two to give a token is kept, the other is cancelled (Dean and Barroso, *The Tail at Scale*, CACM 56:2,
-        /// 2013). Absent: none.
+        /// Seconds without a first token after which a second, identical request is sent. The first of the two to give
+        /// a token is kept, the other is cancelled (Dean and Barroso, *The Tail at Scale*, CACM 56:2, 2013). Absent:
+        /// none.
         hedge_after_s: Option<f64> = option(|value| value.number(SECONDS)),
     }
     then(consistent)
@@ -51,7 +52,7 @@ fn consistent(fields: &Fields<'_>, clients: &ClientBehaviour) -> Option<()> {
     clients.misfit().map_or(Some(()), |(field, sentence)| fields.reject_of(field, &sentence))
 }
 
-/// How the wait before a retry is drawn, so that clients which failed together do not come back together (Brooker,
+/// Randomness of the wait before a retry. With it clients which failed together do not come back together (Brooker,
 /// *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Display, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -70,7 +70,8 @@ impl ClientChange {
         Some(format!("`{flag}` is about retries, and there are none; give `--retries` too, such as --retries 2"))
     }
 
-    /// The behaviour after the change; `None` where neither the workload nor the command line says anything.
+    /// Returns the behaviour after the change. It is `None` where neither the workload nor the command line says
+    /// anything.
     pub(in crate::workload) fn applied(&self, before: Option<ClientBehaviour>) -> Option<ClientBehaviour> {
         if *self == Self::default() {
             return before;

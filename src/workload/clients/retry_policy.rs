@@ -6,7 +6,7 @@ use super::behaviour::{ClientBehaviour, Jitter};
 use super::retry_cause::RetryCause;
 use crate::random::RandomStream;
 
-/// Bits of a branch's number for the attempt; the others are those of the request's index.
+/// Bits of a branch's number for the attempt. The others are those of the request's index.
 const ATTEMPT_BITS: u32 = 16;
 
 /// The behaviour of clients with its random numbers. Real clients and those of the simulator take the same
@@ -28,15 +28,15 @@ impl RetryPolicy {
         &self.behaviour
     }
 
-    /// How long after the beginning of an attempt without a first token a second, identical request is sent;
-    /// `None`: never.
+    /// Returns how long after its beginning an attempt is hedged, or `None` for never. A second, identical request is
+    /// then sent if there was no first token.
     pub fn hedge_after(&self) -> Option<Duration> {
         self.behaviour.hedge_after_s.map(seconds)
     }
 
-    /// How long after the failure of attempt `failed` (from 1; a hedge is no attempt of its own here) of
-    /// request `index` it is sent again; `None`: it is not. `retry_after` is the server's wish, which the
-    /// wait never undercuts.
+    /// Returns how long after a failure request `index` is sent again. It was attempt `failed` (from 1; a hedge is no
+    /// attempt of its own here) that failed; `None`: it is not sent again. `retry_after` is the server's wish, which
+    /// the wait never undercuts.
     pub fn retry_in(
         &self,
         index: u64,
@@ -49,7 +49,7 @@ impl RetryPolicy {
             .then(|| self.backoff(index, failed).max(retry_after.unwrap_or_default()))
     }
 
-    /// The wait before retry k (from 1) of request `index`: w = min(`backoff_max_s`, `backoff_s` ·
+    /// Returns the wait before retry k (from 1) of request `index`. It is w = min(`backoff_max_s`, `backoff_s` ·
     /// `backoff_factor`^(k − 1)), of which [`Jitter`] draws a part.
     pub fn backoff(&self, index: u64, retry: u32) -> Duration {
         let ClientBehaviour { backoff_s, backoff_factor, backoff_max_s, jitter, .. } = self.behaviour;

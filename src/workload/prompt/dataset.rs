@@ -12,7 +12,7 @@ use crate::workload::reading::fields::Fields;
 use crate::workload::reading::spec_table;
 use crate::workload::reading::value::Allowed;
 
-/// Rows of a file: more than any public dataset has, and few enough for an index in memory.
+/// Rows that a file may have. The most are more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
 
 spec_table! {
@@ -21,8 +21,8 @@ spec_table! {
     pub struct Dataset = "a dataset prompt" {
         /// The file. In a workload file a relative path begins at the folder of that file.
         path: String = required(|value| value.path()),
-        /// Its format; by default from the file name: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are `jsonl`, `.csv`
-        /// is `csv`.
+        /// Format of the file. By default the file name decides: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are
+        /// `jsonl`, `.csv` is `csv`.
         format: DatasetFormat = format_of(path.as_deref()),
         /// Order in which rows are sent.
         order: RowOrder = optional(RowOrder::File, |value| value.variant()),
@@ -33,17 +33,17 @@ spec_table! {
         rows: Option<u64> = option(|value| value.whole(ROWS)),
         /// Whether an unusable row is skipped and counted, instead of ending everything.
         skip_bad: bool = optional(false, |value| value.flag()),
-        /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
+        /// Whether unique words precede each prompt, so that no prefix cache holds it. They cost about five tokens.
         salt: bool = optional(false, |value| value.flag()),
         /// Name of the prompt column of a CSV file.
         prompt_column: Option<String> = option(|value| value.nonblank()),
-        /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
+        /// Name of a CSV file's column with answer lengths. It is given if it is not `output_tokens`.
         output_tokens_column: Option<String> = option(|value| value.nonblank()),
-        /// The columns, or fields, of its rows that are tags of their requests: each tag with its column. In a file
-        /// also a list of columns, whose names are then the tags.
+        /// Columns, or fields, of its rows that are tags of their requests. Each tag has its column. In a file also a
+        /// list of columns, whose names are then the tags.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
-        /// What the file was found to hold; absent until it is read.
+        /// Findings about the file. They are absent until it is read.
         found: Option<DatasetFindings> = option(|value| value.stored(DatasetFindings::is_plausible)),
     }
     then(fitting)
@@ -67,7 +67,7 @@ pub enum DatasetFormat {
     /// `ShareGPT`'s JSON: a list of `{"conversations": [{"from": …, "value": …}, …]}`. The first turn is the prompt;
     /// the second is the answer whose length is requested.
     Sharegpt,
-    /// One JSON object per line, with `prompt` (a text) or `messages` (of a chat, sent unchanged), and optionally
+    /// One JSON object per line. It has `prompt` (a text) or `messages` (of a chat, sent unchanged), and optionally
     /// `output_tokens`.
     #[default]
     Jsonl,
@@ -119,18 +119,18 @@ pub struct DatasetFindings {
     /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_output_tokens: Option<f64>,
-    /// The tags that rows have, each combination once: the values in the order of [`Dataset::metadata`],
-    /// empty where a row has none. Records name them by their place here.
+    /// Tags that rows have, each combination once. The values are in the order of [`Dataset::metadata`], empty where a
+    /// row has none. Records name them by their place here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Vec<String>>,
 }
 
 impl DatasetFindings {
-    /// Most combinations of tags: they are stored with each run, and tell groups of requests apart, not requests.
+    /// Most combinations of tags. They are stored with each run, and tell groups of requests apart, not requests.
     pub const MOST_TAGS: usize = 4_096;
 
-    /// Whether the mean lengths are ones that prompts and answers can have, and there are no more tags than a
-    /// file may have.
+    /// Returns whether the findings are ones that a file can have. Its mean lengths are ones that prompts and answers
+    /// can have, and there are no more tags than a file may have.
     fn is_plausible(&self) -> bool {
         let lengths = 0.0..=f64::from(TOKEN_LIMIT);
         lengths.contains(&self.mean_input_tokens)
@@ -163,7 +163,7 @@ impl Dataset {
         Self { path, format, ..Self::default() }
     }
 
-    /// The fields that do not go with its format, each with a sentence that says so.
+    /// Returns the fields that do not go with its format. Each comes with a sentence that says so.
     pub(crate) fn misfits(&self) -> Vec<(&'static str, String)> {
         let name = self.format.name();
         let filter = (self.filter.is_some() && self.format != DatasetFormat::Sharegpt)
@@ -176,7 +176,7 @@ impl Dataset {
 }
 
 impl Fields<'_> {
-    /// Reads the format of the file at `path`, which its name implies where it is not given.
+    /// Reads the format of the file at `path`. The file's name implies it where it is not given.
     fn format_of(&mut self, name: &'static str, path: Option<&str>) -> Option<DatasetFormat> {
         let given = self.option(name, |value| value.variant())?;
         let path = path?;

@@ -27,10 +27,11 @@ spec_kinds! {
         },
         /// Prompts from a file, unchanged.
         "dataset" Dataset(Dataset = Dataset::read_fields),
-        /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and no
-        /// text.
+        /// Random token ids, sent as such (`prompt` of the completions endpoint). There are exactly as many as
+        /// requested, and no text.
         "random_tokens" RandomTokens {
-            /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
+            /// Number below which ids are drawn, from 0 to this number − 1. Where it is absent, they are the run's
+            /// tokenizer's ids without its special ones.
             #[serde(skip_serializing_if = "Option::is_none")]
             vocabulary: Option<u32> = option(|value| value.whole(VOCABULARY)),
         },
@@ -76,16 +77,16 @@ const PREFIXES: Allowed = Allowed::from(1.0, MOST);
 const SHARE: Allowed = Allowed::from(0.0, 1.0);
 
 spec_table! {
-    /// Texts of which each request of a class begins with one; its own text of `input_tokens` follows.
+    /// Texts of which each request of a class begins with one. Its own text of `input_tokens` follows.
     pub struct SharedPrefixes = "shared prefixes" {
         /// How many there are.
         count: u32 = required(|value| value.whole(PREFIXES)),
-        /// Tokens of each prefix, drawn once per prefix; a number in a file means a constant.
+        /// Tokens of each prefix, drawn once per prefix. A number in a file means a constant.
         tokens: Distribution = required(Distribution::read_or_constant),
         /// Popularity of the images (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the
         /// default, makes all equal.
         zipf: f64 = optional(0.0, |value| value.number(SKEW)),
-        /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache
+        /// Share of the prefixes that are sent once before the run. They are the most popular, and a prefix cache then
         /// holds them. 0 by default: all are new to the server, since other runs have other texts.
         warm: f64 = optional(0.0, |value| value.number(SHARE)),
     }
@@ -109,7 +110,7 @@ spec_table! {
         folder: String = required(|value| value.path()),
         /// Images per request; 1 when the file does not say, at most 64.
         per_request: Distribution = optional(Distribution::default(), Distribution::read_or_constant),
-        /// What the folder was found to hold; absent until it is read.
+        /// Findings about the folder. They are absent until it is read.
         found: Option<ImageFindings> = option(|value| value.stored(ImageFindings::is_plausible)),
     }
     check(fields) {
@@ -145,20 +146,20 @@ impl ImageFindings {
 const MOST_TURNS: u32 = 10_000;
 
 spec_table! {
-    /// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
+    /// Continuation of a class's requests as conversations. Each arrival is the first turn of one. Each later turn
     /// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
     /// answers included.
     pub struct Conversation = "a conversation" {
         /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a
         /// file means a constant.
         turns: Distribution = required(Distribution::read_or_constant),
-        /// Time from the end of an answer to the next turn; a number in a file means a constant.
+        /// Time from the end of an answer to the next turn. A number in a file means a constant.
         think_time_s: ThinkTime = required(ThinkTime::read_or_constant),
-        /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are
+        /// Tokens of the opening turn. Absent: drawn as every other turn's, from the class's `input_tokens`, which are
         /// the *new* tokens of a turn. Those of a shared prefix come on top.
         first_input_tokens: Option<Distribution> = option(Distribution::read_or_constant),
-        /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
-        /// the server decides. The opening turn is always sent.
+        /// Most tokens of a turn's prompt and answer together. A conversation ends before the turn that would exceed
+        /// them; absent: the server decides. The opening turn is always sent.
         max_context_tokens: Option<u32> = option(Distribution::tokens),
     }
     check(fields) {

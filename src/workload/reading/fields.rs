@@ -93,14 +93,14 @@ impl<'n> Fields<'n> {
         self.table.complain(sentence);
     }
 
-    /// Reports a mistake about several fields together; `sentence` follows the path of `name`, and the mistake has
-    /// its line.
+    /// Reports a mistake about several fields together. `sentence` follows the path of `name`, and the mistake has its
+    /// line.
     pub(crate) fn complain_of(&self, name: &str, sentence: &str) {
         let line = self.entry(name).map_or(self.table.node.line, |entry| entry.line);
         self.mistakes().add(line, format!("`{}` {sentence}", self.path_of(name)));
     }
 
-    /// Refusal of the table for a mistake in it as a whole; `sentence` follows its path.
+    /// Refuses the table for a mistake in it as a whole. `sentence` follows its path.
     pub(crate) fn reject<T>(&self, sentence: &str) -> Option<T> {
         self.table.reject(sentence)
     }
@@ -185,7 +185,8 @@ impl SpecValue<'_> {
         read
     }
 
-    /// Reads a table of any names that are safe in tables and metrics, each value by `read`; `wanted` describes it.
+    /// Reads a table of any names that are safe in tables and metrics. Each value is read by `read`; `wanted` describes
+    /// it.
     pub(crate) fn entries<T>(
         &self,
         wanted: &str,

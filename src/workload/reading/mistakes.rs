@@ -62,7 +62,7 @@ fn to_begin_with(example: &str, path: &Path, cause: &io::Error) -> String {
 /// One mistake in a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecMistake {
-    /// Line of the file, counted from 1; none when the spec does not come from a file.
+    /// Line of the file, counted from 1. There is none when the spec does not come from a file.
     pub line: Option<usize>,
     /// The field's path, what was found there and what may stand there.
     pub message: String,
@@ -89,7 +89,7 @@ fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
     lines.join("\n  ")
 }
 
-/// Mistakes found so far, shared by all readers of one tree, with the folder at which its relative paths begin.
+/// Mistakes found so far, shared by all readers of one tree. They have the folder at which its relative paths begin.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
     list: RefCell<Vec<SpecMistake>>,
@@ -128,7 +128,7 @@ impl Mistakes {
     }
 }
 
-/// The candidate closest to what was typed, if it is close enough to suggest: one continues the other, or at most a
+/// Returns the candidate closest to what was typed, if close enough to suggest. One continues the other, or at most a
 /// third of the letters differ (at least one), or the two begin alike.
 pub(crate) fn nearest<'c>(typed: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     /// Letters that two names must share at the start to begin alike.

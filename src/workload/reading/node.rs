@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A value and its line, counted from 1; no line when it comes from a stored run.
+/// A value and its line, counted from 1. It has no line when it comes from a stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) line: Option<usize>,

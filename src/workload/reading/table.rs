@@ -95,7 +95,7 @@ macro_rules! usual {
     };
 }
 
-/// Declares an enum as a table of a spec whose `kind` decides its other fields: behind each kind its variant, with
+/// Declares an enum as a table of a spec whose `kind` decides its fields. Behind each kind stands its variant, with
 /// fields as in [`spec_table`], or with a type of its own and what reads that. `check` sees every field as an `Option`,
 /// `then` the whole; both may end the reading. `also` are kinds that are only read, `never` those that no file gives.
 macro_rules! spec_kinds {

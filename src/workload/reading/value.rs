@@ -110,7 +110,7 @@ impl<'n> SpecValue<'n> {
             .or_else(|| self.refuse("a value of JSON, without dates, infinities or whole numbers of more than 64 bits"))
     }
 
-    /// Reads what a run stored of the files that it used; refuses what no file can hold.
+    /// Reads what a run stored of the files that it used. It refuses what no file can hold.
     pub(crate) fn stored<T: DeserializeOwned>(&self, plausible: impl Fn(&T) -> bool) -> Option<T> {
         let read = serde_json::from_value(self.json()?);
         let found = read.map_err(|error| self.complain(&format!("cannot be read: {error}"))).ok()?;
@@ -127,7 +127,7 @@ impl<'n> SpecValue<'n> {
         if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
     }
 
-    /// Reads a path; a relative one in a file begins at the folder of that file.
+    /// Reads a path. A relative one in a file begins at the folder of that file.
     pub(crate) fn path(&self) -> Option<String> {
         let path = self.nonblank()?;
         Some(self.folder().map_or(path.clone(), |folder| folder.join(path).display().to_string()))
@@ -150,7 +150,7 @@ impl<'n> SpecValue<'n> {
         self.refuse(&format!("1 to {LONGEST} letters a–z, digits, `_` and `-`"))
     }
 
-    /// Reads a list of tables of this noun, each with a `name` of its own, whatever else is wrong with it.
+    /// Reads a list of tables of this noun. Each has a `name` of its own, whatever else is wrong with it.
     pub(crate) fn named_list<T>(&self, noun: &str, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let mut seen = Vec::new();
         self.list(|value| {

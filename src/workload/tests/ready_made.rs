@@ -50,7 +50,7 @@ fn short_chat_is_as_promised() {
     assert_eq!(spec.arrival.expected_arrivals(spec.horizon_s), 600.0);
 }
 
-/// The longest prompt and the longest answer of each workload, plus the chat template, fit a common context.
+/// Checks that each workload's longest prompt and answer fit a common context. The chat template is added to them.
 #[test]
 fn every_workload_fits_the_context_that_it_names() {
     for (name, context) in [

@@ -342,7 +342,7 @@ proptest! {
         }
     }
 
-    /// Cuts and duplicates a part of a valid file: the result is a spec or a list of mistakes.
+    /// Cuts and duplicates a part of a valid file. The result is a spec or a list of mistakes.
     #[test]
     fn a_damaged_file_is_answered(from in 0usize..4000, length in 0usize..200, doubled in any::<bool>()) {
         for name in library::names() {

@@ -18,10 +18,10 @@ pub struct TraceFindings {
     pub format: TraceFormat,
     /// Requests in the slice.
     pub requests: u64,
-    /// End of the slice: `for_s`, or the end of the run that the trace was made from, or the millisecond after the
-    /// last request.
+    /// End of the slice. It is `for_s`, or the end of the run that the trace was made from, or the millisecond after
+    /// the last request.
     pub ends_s: f64,
-    /// Warm-up of the run that the trace was made from, where the slice is all of that run.
+    /// Warm-up of the run that the trace was made from. It is there where the slice is all of that run.
     pub warmup_s: Option<f64>,
     /// Width of each bin of `arrivals`, seconds.
     pub bin_s: f64,
@@ -35,8 +35,8 @@ pub struct TraceFindings {
     pub input_tokens: f64,
     /// Mean answer, tokens.
     pub output_tokens: f64,
-    /// Share of prompt tokens in leading blocks that an earlier request of the slice had too: the hit rate of a
-    /// prefix cache without limits. Absent where the trace has no blocks, or too many.
+    /// Share of prompt tokens in leading blocks that an earlier request had too. That request is of the slice: the
+    /// share is the hit rate of a prefix cache without limits. Absent where the trace has no blocks, or too many.
     pub reusable_share: Option<f64>,
     /// Whether the trace has more blocks than are remembered, so that the share is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -45,8 +45,8 @@ pub struct TraceFindings {
     pub kinds: Vec<TraceKind>,
     /// Unreadable lines that were left out.
     pub skipped_lines: u64,
-    /// Lines and tables of a client pool that were replaced by the nearest that can be drawn: gap shapes out of
-    /// range, and lengths of 0 tokens, where nothing is sent.
+    /// Lines and tables of a client pool replaced by the nearest that can be drawn. They had gap shapes out of range,
+    /// or lengths of 0 tokens, where nothing is sent.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub nearest_drawn: u64,
     /// Requests that the file lists after a later one, and that were put in order.
@@ -65,8 +65,8 @@ pub struct TraceKind {
     /// Its name in the trace; absent where that is `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
-    /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
-    /// count as one. 0 for a single kind.
+    /// Number of kinds combined here. Each is too rare for a class of its own; kinds after the first 4,096 count as
+    /// one. 0 for a single kind.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub rarer_kinds: u64,
 }
@@ -108,7 +108,8 @@ impl TraceFindings {
         self.requests as f64 / self.ends_s
     }
 
-    /// Requests in the first `until_s` seconds, to the resolution of a bin: inside one they count as evenly spread.
+    /// Returns the requests in the first `until_s` seconds, to a bin's resolution. Inside a bin they count as evenly
+    /// spread.
     pub fn arrivals_by(&self, until_s: f64) -> f64 {
         let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
         let whole = bins.floor() as usize;
@@ -133,22 +134,23 @@ impl TraceKind {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TraceFormat {
-    /// JSON lines of Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release/traces): `timestamp` in milliseconds,
-    /// `input_length`, `output_length`, `hash_ids` of 512 tokens each.
+    /// JSON lines of Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release/traces). They have `timestamp` in
+    /// milliseconds, `input_length`, `output_length`, `hash_ids` of 512 tokens each.
     Mooncake,
-    /// CSV of Azure's language-model traces (github.com/Azure/AzurePublicDataset: 2023, 2024, and the multimodal one
-    /// of 2025): `TIMESTAMP` as a date, `ContextTokens`, `GeneratedTokens`; `NumImages` is ignored.
+    /// CSV of Azure's language-model traces. The source is github.com/Azure/AzurePublicDataset: 2023, 2024, and the
+    /// multimodal one of 2025. It has `TIMESTAMP` as a date, `ContextTokens`, `GeneratedTokens`; `NumImages` is
+    /// ignored.
     Azure,
-    /// CSV of `BurstGPT` (github.com/HPMLL/BurstGPT): `Timestamp` in seconds, `Request tokens`, `Response tokens`,
-    /// and optionally `Model` and `Log Type`.
+    /// CSV of `BurstGPT` (github.com/HPMLL/BurstGPT). It has `Timestamp` in seconds, `Request tokens`,
+    /// `Response tokens`, and optionally `Model` and `Log Type`.
     BurstGpt,
-    /// JSON lines of Qwen on Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): like Mooncake's, with
-    /// `timestamp` in seconds, `hash_ids` of 16 tokens, and a `type`.
+    /// JSON lines of Qwen on Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon). They are like Mooncake's,
+    /// with `timestamp` in seconds, `hash_ids` of 16 tokens, and a `type`.
     Bailian,
     /// Skyline's own JSON lines, as `skyline trace` writes them.
     #[default]
     Skyline,
-    /// A client pool of `ServeGen` (github.com/alibaba/ServeGen, `data/`): a folder whose files give the rates of
+    /// A client pool of `ServeGen` (github.com/alibaba/ServeGen, `data/`). It is a folder whose files give the rates of
     /// clients and the lengths of their requests. The requests are drawn from the seed.
     #[serde(rename = "servegen")]
     #[strum(serialize = "servegen")]

@@ -46,7 +46,7 @@ fn name_of(path: &str) -> String {
     as_name(stem)
 }
 
-/// Turns a text into a name: other letters become `_`, and at most 64 are kept.
+/// Turns a text into a name. Other letters become `_`, and at most 64 are kept.
 pub fn as_name(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = text.trim().chars().take(64).map(letter).collect();

@@ -16,7 +16,7 @@ const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 
 spec_table! {
     default
-    /// Which trace is replayed, which slice of it, and how it is changed.
+    /// Trace that is replayed, which slice of it, and how it is changed.
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     pub struct Trace = "a trace" {
         /// The file, or the folder of a client pool. In a workload file a relative path begins at the folder of that
@@ -29,16 +29,16 @@ spec_table! {
         from_s: f64 = optional(0.0, |value| value.number(TRACE_SECONDS)),
         /// Length of the slice in seconds of the trace; to its end when absent.
         for_s: Option<f64> = option(|value| value.number(SOME_TRACE_SECONDS)),
-        /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
+        /// Seconds of the run per second of the trace. 0.5 replays it twice as fast, 2 half as fast.
         time_scale: f64 = optional(1.0, |value| value.number(SCALE)),
         /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the
         /// seed. Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each
         /// copy is rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no
         /// prefix with another. For a client pool it multiplies every client's rate instead.
         rate_scale: f64 = optional(1.0, |value| value.number(SCALE)),
-        /// What to do with unreadable lines.
+        /// Treatment of unreadable lines.
         bad_lines: BadLines = optional(BadLines::Refuse, |value| value.variant()),
-        /// What the file was found to hold; absent until it is read.
+        /// Findings about the file. They are absent until it is read.
         found: Option<TraceFindings> = option(TraceFindings::read),
     }
 }
@@ -56,8 +56,8 @@ pub enum BadLines {
     Skip,
 }
 
-/// Reads the trace's file and returns what is in it, or why it cannot be replayed. The seed is the workload's. Before
-/// reading it may change the slice and the scales.
+/// Reader of the trace's file. It returns what is in it, or why it cannot be replayed. The seed is the workload's.
+/// Before reading it may change the slice and the scales.
 pub type TraceSurvey<'a> = &'a dyn Fn(&mut Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {

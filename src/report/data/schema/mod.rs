@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-/// The JSON Schemas (draft 2020-12) of stored files, and of what is printed, under their names. The number in
-/// the name of a schema's file is that in the field `schema` of what it describes.
+/// JSON Schemas (draft 2020-12) of stored files and of what is printed, by name. The number in the name of a schema's
+/// file is that in the field `schema` of what it describes.
 pub(crate) const JSON_SCHEMAS: [(&str, &str); 9] = [
     ("summary", include_str!("summary-4.json")),
     ("repeats", include_str!("repeats-2.json")),

@@ -76,7 +76,7 @@ fn generated<T: JsonSchema>(name: &str, format: u32) -> String {
     text
 }
 
-/// Holds a schema file against its types, and names it where it differs; writes it anew where snapshots are.
+/// Holds a schema file against its types, and names it where it differs. It is written anew where snapshots are.
 fn hold<T: JsonSchema>(name: &str, format: u32) -> Option<String> {
     let generated = generated::<T>(name, format);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
@@ -105,7 +105,7 @@ fn schemas_are_those_of_the_types() {
     assert!(differ.is_empty(), "{differ:?} are not of the types; write them with INSTA_UPDATE=always");
 }
 
-/// Every schema, and nothing beside it, is of draft 2020-12 and says what its fields are.
+/// Every schema is of draft 2020-12, with nothing beside it. It says what its fields are.
 #[test]
 fn schemas_are_schemas() {
     for (name, text) in JSON_SCHEMAS {

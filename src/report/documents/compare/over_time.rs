@@ -45,7 +45,7 @@ fn table(trend: &RunTrend) -> TableOf<&TrendLine> {
     explain_levels(table, trend.lines.iter().flat_map(|line| &line.levels))
 }
 
-/// The course of a figure in bars between its least and its most; a gap where it is not known.
+/// Draws the course of a figure in bars between its least and its most. A gap is where it is not known.
 fn sparkline(levels: &[FigureLevel]) -> String {
     let known = || levels.iter().filter_map(|level| level.value);
     let (Some(low), Some(high)) = (known().reduce(f64::min), known().reduce(f64::max)) else {

@@ -31,7 +31,7 @@ static HEADLINE: [FigureKey; 16] = [
     FigureKey::from_metric(Metric::CostPerAcceptableAnswer),
 ];
 
-/// Whether a screen has the figure: a headline, or a percentile that the user asked for.
+/// Returns whether a screen has the figure. It has headlines, and percentiles that the user asked for.
 pub(super) fn is_headline(figure: &FigureKey) -> bool {
     HEADLINE.contains(figure) || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
 }
@@ -47,7 +47,8 @@ pub(super) fn others_that_changed(rows: &[ComparedRow]) -> Option<Note> {
     listed(moved.into_iter().filter_map(of), "; ").map(Note::info)
 }
 
-/// Every figure on both sides, with its change; of several runs a side with the interval and the test of the change.
+/// Returns every figure on both sides, with its change. Of several runs a side there are the interval and the test of
+/// the change too.
 pub(super) fn table<'a>(
     caption: &str,
     rows: impl Iterator<Item = (String, &'a ComparedRow)>,
@@ -117,7 +118,7 @@ pub(super) fn value(row: &ComparedRow, level: &FigureLevel) -> String {
     format!("{text}{}", mark(level.mark))
 }
 
-/// A share of the baseline with its sign; of a figure that is a share, points.
+/// Returns a share of the baseline with its sign. Of a figure that is a share it returns points.
 pub(super) fn signed(value: f64, unit: &str) -> String {
     let value = value * 100.0;
     let sign = if value < 0.0 { "−" } else { "+" };
@@ -144,7 +145,7 @@ fn row_change(row: &ComparedRow) -> Option<(Estimate, &'static str)> {
     }
 }
 
-/// The least that a figure changed, as a share of the baseline, where only that is known.
+/// Returns the least that a figure changed, as a share of the baseline. `None` unless only that is known.
 pub(super) fn least_change(row: &ComparedRow) -> Option<f64> {
     let least = row.other.at_least.filter(|_| row.change.is_none())? / row.baseline.value? - 1.0;
     (least > 0.0).then_some(least)
@@ -194,8 +195,8 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
 /// Characters of the longest value that names a side.
 const LONGEST_NAME: usize = 28;
 
-/// Names of sides whose folders have the names that Skyline gives, which only tell when: the first fact in
-/// which all differ.
+/// Names sides by the first fact in which all differ. Their folders have the names that Skyline gives, which only tell
+/// when.
 fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
     let stamp = |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
     if !folders.iter().all(stamp) {
@@ -230,8 +231,8 @@ pub(super) fn rename<'a>(
 /// Conditions that a screen has room for.
 const CONDITIONS: usize = 4;
 
-/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and
-/// what is said of the conditions that are not the same on all of them, or that not all report.
+/// Begins the document of a comparison, up to its figures. It has the verdict, the sides in words by their names, the
+/// baseline first, and what is said of the conditions that are not the same on all of them, or that not all report.
 pub(super) fn begun(
     title: String,
     verdict: VerdictLine,
@@ -268,8 +269,8 @@ pub(super) fn conditions(differences: &[Difference]) -> Vec<(&'static str, Strin
 /// Sides whose names stand in the verdict.
 const NAMED: usize = 3;
 
-/// Whether all demands are met, with what changed, in one line; where `invalid` sides are compared on
-/// request, that first.
+/// Says in one line whether all demands are met, with what changed. Where `invalid` sides are compared on request, it
+/// says that first.
 pub(super) fn verdict_line<'a>(
     gates: impl Iterator<Item = &'a GateJudgement>,
     changed: Vec<String>,
@@ -300,7 +301,7 @@ pub(super) fn verdict_line<'a>(
     VerdictLine::new(tone, word, parts.join("; "))
 }
 
-/// Demands that were not met by a side whose section a screen has no room for.
+/// Lists the demands that a side did not meet. A screen has no room for that side's section.
 pub(super) fn unmet(side: &str, gates: &[GateJudgement]) -> Section {
     let unmet = gates.iter().filter(|gate| !gate.passes);
     let note = |gate: &GateJudgement| Note::new(gate.status, format!("{side}: {}", gate.line));

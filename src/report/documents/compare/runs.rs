@@ -79,7 +79,8 @@ fn headline(compared: &Compared, against: &AgainstBaseline) -> Option<KeyFigure>
 /// The change from which on it is said as a multiple.
 const TIMES: f64 = 2.0;
 
-/// A side in a sentence: its name, its folder where that is another, when it ran, and how much of it there is.
+/// Describes a side in a sentence. It gives its name, its folder where that is another, when it ran, and how much of it
+/// there is.
 fn side_in_words(side: &SideDescription, folder: &str) -> String {
     let folder = if folder == side.name { String::new() } else { format!("in {folder}, ") };
     let runs = match side.counted_runs {
@@ -147,8 +148,7 @@ fn labelled(rows: &[ComparedRow]) -> impl Iterator<Item = (String, &ComparedRow)
     rows.iter().map(|row| (label(&row.figure), row))
 }
 
-/// The change up to which it is drawn where it stands: one figure that grew a hundredfold leaves no room for
-/// the others.
+/// Largest change that is drawn where it stands. One figure that grew a hundredfold leaves no room for the others.
 const FURTHEST: f64 = 3.0;
 
 /// The change of every figure, under one axis.

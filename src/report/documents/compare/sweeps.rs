@@ -68,8 +68,8 @@ fn highest(answer: &AnswerOfSide) -> Option<f64> {
     found.estimate.or(found.passed.map(Load::amount)).filter(|load| *load > 0.0)
 }
 
-/// `the best within the objectives: max_num_seqs 128, 71.2/s`, with what leaves room for chance; `None` where
-/// fewer than two sweeps have a highest load, or those are not of one kind.
+/// Names the best sweep, as in `the best within the objectives: max_num_seqs 128, 71.2/s`. It says what leaves room for
+/// chance. `None` where fewer than two sweeps have a highest load, or those are not of one kind.
 fn best(answers: &[AnswerOfSide]) -> Option<String> {
     let mut found: Vec<_> =
         answers.iter().filter_map(|answer| Some((answer, answer.answer.as_ref()?, highest(answer)?))).collect();
@@ -236,7 +236,7 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
     Some(Plot::new(description, Axis::fitting(&unit, loads), Axis::fitting(title, heights), series))
 }
 
-/// A series for each sweep that is drawn, each with a colour and line of its own.
+/// Returns a series for each sweep that is drawn. Each has a colour and line of its own.
 fn each_drawn(compared: &ComparedSweeps, points: impl Fn(&AnswerOfSide) -> Vec<Point>) -> Vec<Series> {
     let lines = [(LineStyle::Solid, ""), (LineStyle::Dashed, " (dashed)")].into_iter();
     let looks = lines.flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));

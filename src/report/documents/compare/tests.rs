@@ -80,7 +80,7 @@ fn a_comparison_with_demands() {
     insta::assert_snapshot!(render::text(&document, Style::PLAIN, Extent::Full));
 }
 
-/// Names that tell when a run was say nothing of what differs; names that a user gave stay.
+/// Names that tell when a run was say nothing of what differs. Names that a user gave stay.
 #[test]
 fn sides_have_names_that_tell_them_apart() {
     let (one, other) = ("chat-vllm-20261123T175843Z", "chat-vllm-20261123T175845Z");
@@ -168,7 +168,7 @@ fn a_demand_that_one_of_many_sides_missed_is_named() {
 /// The ends of an interval, where there is one.
 type Interval = Option<(f64, f64)>;
 
-/// Sweeps of servers with so many slots, which answer so many requests a second within the objective.
+/// Sweeps of servers with so many slots. The servers answer so many requests a second within the objective.
 fn sweeps(highest: &[(u64, f64, Interval)]) -> ComparedSweeps {
     let level = |value| FigureLevel { value: Some(value), ..FigureLevel::default() };
     let answers = highest.iter().map(|(slots, rate, interval)| AnswerOfSide {

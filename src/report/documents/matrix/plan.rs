@@ -16,7 +16,7 @@ pub struct PlannedRow {
     pub runs: u64,
     /// The load time of all of them.
     pub load: Duration,
-    /// Number of requests of these, all together; a closed loop sends as many as the server allows.
+    /// Number of requests of these runs, all together. A closed loop sends as many as the server allows.
     pub requests: u64,
 }
 

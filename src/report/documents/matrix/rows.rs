@@ -92,7 +92,7 @@ fn verdict(cell: &MatrixCell) -> &'static str {
     }
 }
 
-/// The figure of a row, if it is known, with its reservation; a share in percent.
+/// Returns the figure of a row with its reservation, if it is known. A share is in percent.
 fn shown(cell: &MatrixCell, key: &FigureKey) -> String {
     let figure = cell.figures.get(key);
     figure.map_or(NOTHING.to_owned(), |figure| mean(figure, key.kind().display_scale()))
@@ -150,7 +150,7 @@ pub(super) fn open_questions(matrix: &Matrix) -> Section {
     Section::continued(Level::Brief).notes(open.map(line))
 }
 
-/// Says why a comparison does not name a cause: its rows differ in more than one variable.
+/// Says why a comparison does not name a cause. Its rows differ in more than one variable.
 fn confounded(test: &Tested) -> Option<String> {
     let [first @ .., last] = test.differing.as_slice() else { return None };
     Some(format!("confounded: rows differ in {} and {last}", listed(first, ", ")?))

@@ -156,7 +156,7 @@ fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Sect
 const CURVES: &str = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; green: \
     loads that meet the objectives; red: loads that do not";
 
-/// The highest rate of an instance and the rate requested of each, as loads of the sweep.
+/// Returns the highest rate of an instance and the rate requested of each. They are loads of the sweep.
 fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String)> {
     let turns = sweep.workload.mean_turns();
     let highest = offer.per_instance.map(Basis::per_s);
@@ -222,8 +222,8 @@ fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable<'_>) -> Char
     Chart::new("At other rates", plot).hint("by rate, headroom included; marked: this plan")
 }
 
-/// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance
-/// carries `per_s`.
+/// Returns the amount of something for rates up to twice the target. An instance takes `each` of it, and carries
+/// `per_s`.
 fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> {
     let contract = &capacity.contract;
     let carried = per_s * (1.0 - contract.headroom);
@@ -304,7 +304,7 @@ mod tests {
         (CapacityPlan::new(contract, offers), sweeps)
     }
 
-    /// 400/s by instances of which 40 of 50/s may be used: ten of them, of two GPUs each, at 2.5 an hour.
+    /// Ten instances serve 400/s, for 40 of the 50/s of each may be used. An instance has two GPUs, at 2.5 an hour.
     #[test]
     fn the_answer_stands_first_and_what_it_rests_on_last() {
         let (capacity, sweeps) = capacity(&["measured"], None);

@@ -123,7 +123,7 @@ fn checked_run((run, how): (&RunCheck, Option<&str>)) -> String {
     [Some(load.as_str()), how, doubt].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A measured latency of a run, what is predicted of it, and how far that is off.
+/// Returns a run's latency as measured and as predicted, and how far off that is.
 fn off(run: &RunCheck, metric: Metric, quantile: Quantile) -> Option<String> {
     let figure = run.figure(metric, quantile)?;
     let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {

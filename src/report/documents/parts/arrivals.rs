@@ -80,7 +80,8 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
 /// Largest difference of the window's expected rate from the pattern's mean that goes unmentioned.
 const UNLIKE_THE_MEAN: f64 = 0.05;
 
-/// Says what the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
+/// Says what the planned window expects, where that is not the mean. An example is
+/// `; 49 requests/s expected in this window`.
 pub(crate) fn in_window(pattern: &ArrivalPattern, form: LoadForm, window: &Window) -> String {
     let unlike = unlike_the_mean(pattern, window);
     unlike.map_or(String::new(), |here| format!("; {} expected in this window", rate(here, form)))
@@ -93,8 +94,8 @@ fn unlike_the_mean(pattern: &ArrivalPattern, window: &Window) -> Option<f64> {
     (until > from && (here - mean).abs() > mean * UNLIKE_THE_MEAN).then_some(here)
 }
 
-/// The request rate of a run for formats that have one number for it, per second: as asked, where requests
-/// were asked for at a rate; as offered, where conversations were, or where the window had more or less than
+/// Returns the request rate of a run for formats that have one number for it. It is per second: as asked, where
+/// requests were asked for at a rate; as offered, where conversations were, or where the window had more or less than
 /// the pattern's mean. `None` of a closed loop, which asks for none.
 pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
     let run = &summary.run;

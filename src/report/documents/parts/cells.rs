@@ -11,7 +11,7 @@ use crate::workload::Slo;
 /// Meaning of the mark of an indicative percentile over several runs.
 pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten independent samples lie above it";
 
-/// A figure's name with the unit of its column or row: `p95 ttft, ms`, `goodput, /s`.
+/// Returns a figure's name with the unit of its column or row. Examples are `p95 ttft, ms` and `goodput, /s`.
 pub(crate) fn with_unit(name: &str, kind: FigureKind) -> String {
     match kind {
         FigureKind::Latency => format!("{name}, ms"),
@@ -28,14 +28,15 @@ pub(crate) fn bounds(slo: Slo) -> String {
     listed(given, ", ").unwrap_or_else(|| "nothing".to_owned())
 }
 
-/// Says which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
+/// Says which engine serves which model where, and on what. An example is
+/// `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
 pub(crate) fn served_by(facts: &EngineFacts, deployment: &DeploymentFacts) -> String {
     let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
     let labels: String = labels.collect();
     format!("{}, {}{}{labels}", server(facts), facts.model, on(deployment))
 }
 
-/// Names the hardware that serves, as the user gave it, for behind a name: ` on 2 × h200`.
+/// Names the hardware that serves, as the user gave it. It stands behind a name, as in ` on 2 × h200`.
 pub(crate) fn on(facts: &DeploymentFacts) -> String {
     match (facts.gpus, &facts.hardware) {
         (_, None) => String::new(),

@@ -32,7 +32,7 @@ pub(crate) fn names(checklist: &Checklist, standing: Status) -> Vec<&'static str
     items.map(|item| item.rule.name()).collect()
 }
 
-/// Says how many are met, and names as many others as a line has room for.
+/// Says how many items are met. It names as many others as a line has room for.
 pub(crate) fn in_brief(checklist: &Checklist) -> String {
     let head = format!("Checklist: {}", met(checklist));
     let open = [Status::Missed, Status::Undecided].map(|of| (of.choose(WORDS), names(checklist, of)));

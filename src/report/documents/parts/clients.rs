@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::units::{joined, listed, spoken};
 use crate::workload::{ClientBehaviour, Jitter};
 
+/// Describes the behaviour of clients. An example is
 /// `3 retries at most, of 429, 503, after 500 ms and up to 8 s (full jitter); a hedge after 2 s without a token`.
 pub(crate) fn in_words(clients: &ClientBehaviour) -> String {
     let seconds = |seconds: f64| spoken(Duration::from_secs_f64(seconds));

@@ -7,7 +7,7 @@ use crate::units::joined;
 /// A name with its meaning.
 type Term = (&'static str, &'static str);
 
-/// Latencies by their names in files and objectives, each with its formula and its names elsewhere.
+/// Returns the latencies by their names in files and objectives. Each has its formula and its names elsewhere.
 fn latencies() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     Metric::LATENCIES.into_iter().map(|metric| {
         let FigureInfo { formula, elsewhere, .. } = metric.info();

@@ -5,7 +5,7 @@ use crate::report::document::{KeyFigure, Level, Section, known};
 use crate::report::documents::parts::clients;
 use crate::units::{count, counted, joined, percent, seconds, three_digits};
 
-/// One line of the summary, where requests may have been sent more than once: no reader shall miss that.
+/// Returns one line of the summary, where requests may have been sent more than once. No reader shall miss that.
 pub(super) fn key_figure(summary: &Summary) -> Option<KeyFigure> {
     let found = summary.attempts.as_ref()?;
     Some(KeyFigure::new("attempts", known(found.amplification), "per request").below(said(found)))

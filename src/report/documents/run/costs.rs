@@ -5,7 +5,7 @@ use crate::experiment::matrix::in_currency;
 use crate::report::document::{Level, Section, Table};
 use crate::units::{counted, joined, three_digits};
 
-/// The cost of a million tokens, of an answer and of an acceptable one, in a line; nothing without a price.
+/// Says the cost of a million tokens, an answer and an acceptable answer. It is one line, and nothing without a price.
 pub(super) fn in_brief(summary: &Summary) -> Section {
     let facts = &summary.run.deployment;
     let cost = facts.gpu_hour.map(|_| {

@@ -66,7 +66,8 @@ pub(super) fn activity(devices: &[DeviceSummary]) -> TableOf<&DeviceSummary> {
         .column("clocks lowered", lowered)
 }
 
-/// `100 % hardware thermal slowdown`, every reason that there was; `no` of a device that reports none.
+/// Lists every reason why a device was throttled, such as `100 % hardware thermal slowdown`. It is `no` of a device
+/// that reports none.
 fn lowered(device: &DeviceSummary) -> Option<String> {
     let reasons = Gauge::THROTTLING.iter().filter_map(|(reason, _)| Some((*reason, *device.throttled.get(reason)?)));
     let reasons = reasons.filter(|(_, share)| *share > 0.0);

@@ -88,7 +88,8 @@ fn output(tokens: &TokenAccount) -> String {
     format!("{asked} requested, {got} received{error}; source: {sources}")
 }
 
-/// Prompt tokens: requested, added by the server, counted by it, and how many prompts have exactly their length.
+/// Accounts for the prompt tokens. It says how many were requested, added by the server and counted by it, and how many
+/// prompts have exactly their length.
 fn input(tokens: &TokenAccount) -> String {
     let (input, added) = (&tokens.input, tokens.added_tokens);
     let requested = match tokens.template_tokens {

@@ -113,7 +113,7 @@ fn latency(part: &Part, key: &FigureKey) -> TableCell {
     key.statistic.and_then(|statistic| part.latency.row(key.metric)?.at(statistic)).into()
 }
 
-/// The SLO of each part and how many met it; nothing for a part that has none.
+/// Returns the SLO of each part and how many met it. There is nothing for a part that has none.
 fn attainments<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
     let label = |part: &Part| match shared(part).filter(|slo| !slo.is_empty()) {
         Some(slo) => format!("{} ({})", shortened(name(part)), bounds(slo)),

@@ -69,8 +69,8 @@ pub(super) fn about(summary: &Summary) -> String {
     [engine, arrivals, length + &beside(summary)].join(" · ")
 }
 
-/// The load that was sent beside what counts: `, 547 of 603 requests: 30 warm-up, 26 to keep up the load
-/// until the last answer`.
+/// Says what load was sent beside what counts. An example is
+/// `, 547 of 603 requests: 30 warm-up, 26 to keep up the load until the last answer`.
 fn beside(summary: &Summary) -> String {
     let Window { warmup_requests: before, cooldown_requests: after, .. } = summary.window;
     let counted = summary.requests.executed();
@@ -185,7 +185,7 @@ fn errors(summary: &Summary) -> KeyFigure {
     KeyFigure::new("errors", share, "").below([joined(failed.into_iter().chain(numbers(others)), ", ")])
 }
 
-/// Causes that a screen has room for: first the reasons of the verdict, then what failed, then findings.
+/// Causes that a screen has room for. First come the reasons of the verdict, then what failed, then findings.
 const CAUSES: usize = 3;
 
 pub(super) fn failures(summary: &Summary) -> [Section; 3] {
@@ -226,7 +226,8 @@ fn table<'a>(caption: &str, kinds: &'a [FailureCount]) -> TableOf<&'a FailureCou
         .left("such as", example)
 }
 
-/// The findings: on a screen the first ones that no reason of the verdict has said, as far as there is room.
+/// Returns the findings. On a screen they are the first ones that no reason of the verdict has said, as far as there is
+/// room.
 pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     let said = summary.verdict.reasons.len() + failures_in_brief(summary).iter().len();
     let room = CAUSES.saturating_sub(said);

@@ -55,7 +55,7 @@ const USUAL: [(Quantile, Option<u8>); 5] = [
 /// Percentiles that a table has room for beside the names of its rows.
 const MOST: usize = 6;
 
-/// The latencies by their usual percentiles, or by those that the user asked for: where these are many, in
+/// Returns the latencies by their usual percentiles, or by those the user asked for. Where these are many, they are in
 /// several tables.
 fn tables<'a>(summary: &Summary, rows: &[Row<'a>]) -> Vec<TableOf<Row<'a>>> {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
@@ -117,7 +117,7 @@ fn tails(rows: &[Row<'_>]) -> Option<String> {
     listed(tails, ", ")
 }
 
-/// The latency that a run is first judged by: TTFT, of answers that are not streamed e2e.
+/// Returns the latency that a run is first judged by. It is TTFT, and of answers that are not streamed e2e.
 fn first(summary: &Summary) -> Option<Row<'_>> {
     [Metric::Ttft, Metric::E2e].into_iter().find_map(|metric| Some((metric, summary.latency.row(metric)?)))
 }
@@ -127,7 +127,8 @@ fn length(summary: &Summary, needed: u64) -> Option<String> {
     Some(seconds((needed as f64 / summary.rates.requests_per_s()?).ceil()))
 }
 
-/// The intervals of TTFT (of answers that are not streamed: of e2e) and of TPOT, and why one is missing.
+/// Returns the intervals of TTFT and of TPOT, and why one is missing. Of answers that are not streamed, e2e is in place
+/// of TTFT.
 fn intervals(summary: &Summary) -> Vec<String> {
     let tpot = summary.latency.row(Metric::Tpot).map(|row| (Metric::Tpot, row));
     let Some(first) = first(summary) else { return Vec::new() };
@@ -215,7 +216,7 @@ fn explain<R: Copy>(table: TableOf<R>, summary: &Summary, rows: &[Row<'_>]) -> T
         .explain(is_shown('>').then(|| (">", least())))
 }
 
-/// Samples that each percentile needs, and the length of this run for the first that it marks.
+/// Says how many samples each percentile needs. It gives the length of this run for the first that it marks.
 fn needs(summary: &Summary, rows: &[Row<'_>]) -> Option<String> {
     rows.iter().flat_map(|(_, row)| &row.percentiles).find(|percentile| percentile.mark.is_some())?;
     let all = Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.plenty())));

@@ -134,7 +134,8 @@ fn times(server: &ServerSide) -> Table {
         .into()
 }
 
-/// `≈ 297 in 200–300`, an estimate between the ends where it certainly lies, `0` where they are one, or `over 300`.
+/// Returns an estimate, and the ends between which it certainly lies. An example is `≈ 297 in 200–300`. It is such as
+/// `0` where the ends are one, and such as `over 300` without an upper one.
 fn in_bucket(quantile: BucketQuantile) -> String {
     let BucketQuantile { ms, from_ms, to_ms } = quantile;
     let [ms, from] = [ms, from_ms].map(three_digits);

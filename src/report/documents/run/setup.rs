@@ -118,7 +118,8 @@ fn client(client: &ClientLoad) -> String {
     format!("{} of a core{delay}; stamps taken {stamps}{late}{retransmits}", percent(client.loop_busy))
 }
 
-/// Returns what the user says of the deployment that is no fact by name: the model, how steps are planned, labels.
+/// Returns what the user says of the deployment that is no fact by name. This is the model, how steps are planned, and
+/// labels.
 fn deployment(facts: &DeploymentFacts) -> Option<Statement> {
     let DeploymentFacts { serving_model, async_scheduling, labels, .. } = facts.clone();
     let others = DeploymentFacts { serving_model, async_scheduling, labels, ..DeploymentFacts::default() };
@@ -195,7 +196,7 @@ fn requests(summary: &Summary) -> String {
     joined(always.into_iter().chain(unfinished).chain(numbers(others)), ", ")
 }
 
-/// Says how to run it again: the command, the facts that only the log holds, and copies of the specs.
+/// Says how to run it again. It gives the command, the facts that only the log holds, and copies of the specs.
 pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> [Section; 2] {
     let header = &log.header;
     let words = &header.command;

@@ -95,8 +95,8 @@ const OVER_BOUND: f64 = 2.5;
 const ZONES: &str =
     "green: loads that meet the objectives; red: loads that do not; band: the 95 % interval between them";
 
-/// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the
-/// others, for one of two runs may be a hundred times as long as the curve is high.
+/// Returns the heights that the axis is to hold. Those of whiskers are no more than half the least and twice the
+/// largest of the others, for one of two runs may be a hundred times as long as the curve is high.
 fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
     let (least, most) =
         heights.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
@@ -114,7 +114,7 @@ pub(super) fn load_unit(sweep: &Sweep) -> String {
     }
 }
 
-/// The axis of loads, from 0 to the last one or the last that is marked. It is from 0 so that their distances can be
+/// Returns the axis of loads, from 0 to the last or the last marked one. It is from 0 so that their distances can be
 /// compared.
 pub(super) fn loads(sweep: &Sweep, marked: &[Marked]) -> Axis {
     let amounts = sweep.points.iter().map(|point| point.load.amount());
@@ -133,7 +133,7 @@ fn place(point: &SweepPoint, name: Quantile, metric: Metric) -> Option<Point> {
     Some(Point { low, high, at_least, ..Point::at(point.load.amount(), y, words) })
 }
 
-/// Whether the figures of a load can be believed: those of one run of it at least.
+/// Returns whether the figures of at least one run of a load can be believed.
 pub(super) fn is_trusted(point: &SweepPoint) -> bool {
     point.trials.is_empty() || point.trials.iter().any(Trial::is_valid)
 }
@@ -152,7 +152,8 @@ pub(super) fn not_trusted(points: Vec<Point>) -> Option<Series> {
     (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, LineStyle::None, points))
 }
 
-/// The objectives on this latency: on that of all requests, and on that of some of them alone.
+/// Returns the objectives on this latency. First are those on that of all requests, then those on that of some of them
+/// alone.
 fn bounds(sweep: &Sweep, metric: Metric) -> (Vec<&Objective>, Vec<&Objective>) {
     let objectives = sweep.plan.objectives.iter().filter(|objective| objective.key.metric == metric);
     objectives.partition(|objective| objective.key.part.is_none())
@@ -163,7 +164,8 @@ pub(super) fn interval(answer: &HighestLoad) -> Option<(f64, f64)> {
     answer.interval_low.zip(answer.interval_high)
 }
 
-/// Loads that meet the objectives, loads that do not, and the interval of the highest that does.
+/// Returns the zones of loads that meet the objectives and of loads that fail. The interval of the highest that meets
+/// them is a zone too.
 pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
     let Some(answer) = &sweep.answer else { return Vec::new() };
     let zone = |from, to, kind, label: String| Zone { from, to, kind, label };
@@ -173,8 +175,8 @@ pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
     met.into_iter().chain(failed).chain(band).collect()
 }
 
-/// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's
-/// 99th percentile.
+/// Returns the chart with bars for a terminal. They are of the latency of the tightest objective that has one, else of
+/// TTFT's 99th percentile.
 pub(super) fn with_bars(sweep: &Sweep, chart: Chart) -> Chart {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
     let tightest = tightest.and_then(|text| text.parse::<Objective>().ok());

@@ -4,7 +4,8 @@ use crate::analysis::Metric;
 use crate::experiment::{HighestLoad, Load, ObjectiveLimit, Sweep};
 use crate::units::{listed, span, three_digits};
 
-/// `p95 TTFT allows 73.8/s (71.0 to 76.2), p95 TPOT 68.6/s`; `None` where there is one objective.
+/// Says which load each objective allows. An example is `p95 TTFT allows 73.8/s (71.0 to 76.2), p95 TPOT 68.6/s`.
+/// `None` where there is one objective.
 pub(super) fn by_objective(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
     let like = sweep.points.first()?.load;
     let highest = sweep.points.last()?.load;

@@ -75,7 +75,7 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> TableOf<&SweepPoint>
 /// Loads that a screen has room for.
 const MOST: usize = 10;
 
-/// The loads of a screen: all, or those around the first that did not pass, or else around the knee.
+/// Returns the loads of a screen. They are all, or those around the first that did not pass, or else around the knee.
 fn around_the_answer(sweep: &Sweep) -> Range<usize> {
     let loads = || sweep.points.iter();
     let knee = sweep.knee.as_ref().and_then(|knee| loads().position(|point| point.load == knee.load));
@@ -115,8 +115,8 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
     Section::detail("95 % intervals of the means, over the runs").table(table)
 }
 
-/// By how much each load meets or misses each objective, by all its runs together: of a percentile by the
-/// share of requests over the bound, which decides and is right however short the runs are.
+/// Shows by how much each load meets or misses each objective. All runs of a load count together. Of a percentile it
+/// goes by the share of requests over the bound, which decides and is right however short the runs are.
 pub(super) fn objectives(sweep: &Sweep) -> Section {
     let section = Section::detail("Each objective at each load, over all runs that count");
     let objectives = &sweep.plan.objectives;
@@ -153,7 +153,7 @@ fn counting(point: &SweepPoint) -> impl Iterator<Item = &Trial> {
     point.trials.iter().filter(move |trial| trial.is_valid() || !any)
 }
 
-/// The mean figure of an objective over the runs of a load; absent where it is not known of all.
+/// Returns the mean figure of an objective over the runs of a load. `None` where it is not known of all.
 fn figure(point: &SweepPoint, place: usize) -> Option<f64> {
     let figures = counting(point).map(|trial| trial.judged.get(place)?.value);
     crate::analysis::statistics::mean(&figures.collect::<Option<Vec<f64>>>()?)
@@ -189,9 +189,9 @@ fn recovered(point: &SweepPoint) -> Option<String> {
     }
 }
 
-/// Requests within their SLO per second; none beyond saturation, where answers of the time after the window,
-/// when nothing more comes, would count as if the server could give so many. Where clients send again it is
-/// what an overload is about.
+/// Returns the requests within their SLO per second. There is no figure beyond saturation, where answers of the time
+/// after the window, when nothing more comes, would count as if the server could give so many. Where clients send
+/// again, goodput is what an overload is about.
 fn goodput(point: &SweepPoint) -> Option<&AcrossRuns> {
     let sends_again = point.figures.metric(Metric::Amplification).is_some();
     point.figures.metric(Metric::Goodput).filter(|_| sends_again || point.class != LoadClass::Saturated)

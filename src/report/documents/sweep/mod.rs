@@ -31,7 +31,7 @@ pub fn document(sweep: &Sweep) -> Document {
         .with([diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)])
 }
 
-/// The answer, or what was found where no objective asks for one; nothing that an INVALID sweep says is good.
+/// Returns the answer, or what was found where no objective asks for one. Nothing that an INVALID sweep says is good.
 fn verdict(sweep: &Sweep) -> VerdictLine {
     let open = sweep.points.iter().any(|point| point.class == LoadClass::Undecided);
     let (tone, word, sentence) = match (&sweep.answer, &sweep.knee) {

@@ -5,7 +5,7 @@ use crate::report::document::{Note, Section, Table};
 use crate::report::documents::parts::cells::grouped;
 use crate::units::counted;
 
-/// Reasons that are listed as they are; of more each kind has one line, with an example.
+/// Most reasons that are listed as they are. Of more each kind has one line, with an example.
 const FEW: usize = 3;
 
 /// Says how many runs do not count, and why.
@@ -38,8 +38,8 @@ fn kinds(reasons: &[String]) -> Vec<(String, Vec<&str>)> {
     kinds
 }
 
-/// Returns what a reason says besides the run it is about, up to its first figure. Where it begins with one, it is all
-/// of that without its figures.
+/// Returns what a reason says besides its run, up to its first figure. Where it begins with a figure, it is all of that
+/// without its figures.
 fn about(reason: &str) -> String {
     let said = reason.split_once("): ").map_or(reason, |(_, said)| said);
     let is_word = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit());

@@ -26,7 +26,7 @@ pub(super) fn section(sweep: &Sweep) -> Section {
         .fact("runs", format!("{}, started {started}; each of {samples}{longest}", runs(sweep)))
 }
 
-/// Names in a line what was measured: the server, its model, the runs and the objectives.
+/// Names in a line what was measured. This is the server, its model, the runs and the objectives.
 pub(super) fn about(sweep: &Sweep) -> String {
     let parts = [engine(&sweep.engine), sweep.engine.model.clone(), runs(sweep)];
     joined(parts.into_iter().chain(objectives(sweep)), " · ")

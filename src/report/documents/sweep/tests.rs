@@ -84,7 +84,7 @@ fn an_answer_with_its_curve() {
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
 }
 
-/// A minute at 4 and at 8 a second has too few requests for a p99. It has 240 and 480; at 20 it has 1,200, worth fewer
+/// A minute at 4 or 8 a second has too few requests for a p99. It has 240 or 480. At 20 it has 1,200, worth fewer
 /// independent ones.
 #[test]
 fn marks_are_those_of_each_figure_in_every_form() {
@@ -121,7 +121,7 @@ fn no_objective_and_no_load_that_passes() {
     assert!(text.contains("no measured load meets") && text.contains("failed"), "{text}");
 }
 
-/// Four of a hundred requests are over a bound that allows five: a few hundred requests cannot tell.
+/// Four of a hundred requests are over a bound that allows five. A few hundred requests cannot tell.
 #[test]
 fn a_load_that_cannot_be_told_has_not_passed() {
     let objectives = ["p95 ttft < 292ms"];
@@ -155,7 +155,7 @@ fn runs_that_do_not_count_are_told() {
     assert!(text.contains("All reasons") || text.contains("unknown"), "{text}");
 }
 
-/// Answers of one token have no TPOT: that is no failure of any load, and no search for the load that meets it ends.
+/// Answers of one token have no TPOT. That is no failure of any load, and no search for the load that meets it ends.
 #[test]
 fn what_no_run_has_a_figure_for_is_unknown() {
     let whole = |_: u64, log: &mut RunLog| {
@@ -222,7 +222,7 @@ fn whether_it_held_is_not_known_where_the_run_does_not_count() {
     assert!(shown(&sweep).contains("? unknown whether 20.0/s can be sustained for 1 min"), "{}", shown(&sweep));
 }
 
-/// Beyond saturation answers of the drain count as well: no server gives so many a second.
+/// Answers of the drain count as well beyond saturation. No server gives so many a second.
 #[test]
 fn saturated_loads_show_no_goodput() {
     let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
@@ -281,7 +281,7 @@ const SESSIONS: &str = r#"
     think_time_s = 1
 "#;
 
-/// The line that an objective is about is the one that is drawn against its bound.
+/// The line that an objective is about is drawn against its bound.
 #[test]
 fn a_page_draws_the_percentile_that_decides() {
     let legend = |page: &str, chart: &str, name: &str| {
@@ -296,7 +296,7 @@ fn a_page_draws_the_percentile_that_decides() {
     assert!(!legend(&sweep_page(&sweep), "TTFT", "p95"));
 }
 
-/// The answer on an axis from 0, with what passes in green and what fails in red.
+/// The answer stands on an axis from 0. What passes is green and what fails is red.
 #[test]
 fn a_page_answers_at_a_glance() {
     let (mut sweep, _) = swept([300, 350, 9_000], &["p95 ttft < 500ms"], |_, _| {});
@@ -343,7 +343,7 @@ fn every_page_begins_with_what_was_found() {
     assert!(shown(&sweep).starts_with("MEASURED: 3 loads; the curve has no knee\n"));
 }
 
-/// Half a conversation a second of five turns each asks for two and a half requests.
+/// Half a conversation a second asks for two and a half requests. Each conversation has five turns.
 #[test]
 fn conversations_ask_for_all_their_turns() {
     let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});

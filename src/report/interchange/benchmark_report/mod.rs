@@ -12,7 +12,7 @@ use crate::report::data::json as indented_json;
 use crate::report::run_report::{Out, RunReport};
 use crate::units::hexadecimal;
 
-/// The report as indented JSON: what was run, what was asked of what, and the aggregates of the window.
+/// Writes the report as indented JSON. It has what was run, what was asked of what, and the aggregates of the window.
 ///
 /// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`).
 /// Latencies count from sending, as in the reports of the other load generators. The whole summary, with

@@ -50,8 +50,8 @@ pub(super) fn server(report: RunReport<'_>) -> Value {
     })
 }
 
-/// The accelerators, where it is known how they are used together: one alone, or as many as tensors are split over. The
-/// schema takes what is left out for 1.
+/// Returns the accelerators, where it is known how they are used together. They are one alone, or as many as tensors
+/// are split over. The schema takes what is left out for 1.
 fn accelerator(header: &RunHeader) -> Option<Value> {
     let (hardware, gpus) = (header.deployment.hardware.as_ref()?, header.deployment.gpus?);
     let tensor_parallel = crate::analysis::tensor_parallel(header).unwrap_or(1);
@@ -106,8 +106,8 @@ fn source(workload: &WorkloadSpec) -> &'static str {
     }
 }
 
-/// The lengths that were asked for: as the workload declares them where the schema has a name for that, else their mean
-/// and bounds over the requests of the window.
+/// Returns the lengths that were asked for. They are as the workload declares them where the schema has a name for
+/// that, else their mean and bounds over the requests of the window.
 fn asked(declared: Option<&Distribution>, lengths: impl Iterator<Item = u32>) -> Value {
     match declared {
         Some(Distribution::Constant { value }) => json!({ "distribution": "fixed", "value": value }),

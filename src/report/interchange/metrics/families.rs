@@ -19,7 +19,7 @@ pub(super) struct Family {
     pub(super) points: Vec<(Labels, f64)>,
 }
 
-/// Every figure that is known; one that is not has no point, and a family without a point is left out.
+/// Returns every figure that is known. One that is not has no point, and a family without a point is left out.
 pub(super) fn families(summary: &Summary) -> Vec<Family> {
     let mut families: Vec<Family> = Vec::new();
     for figure in run_figures(summary).iter().filter(|figure| has_series(summary, figure)) {
@@ -39,15 +39,16 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
     families
 }
 
-/// Whether a figure is a series: of parts those of which there are several, and not how many requests they have.
+/// Returns whether a figure is a series. The figures of parts are, where there are several parts, but not how many
+/// requests these have.
 fn has_series(summary: &Summary, figure: &RunFigure<'_>) -> bool {
     figure
         .part
         .is_none_or(|part| figure.of.is_none() && (part.kind == PartKind::Tag || summary.parts_of(part.kind).len() > 1))
 }
 
-/// The run's labels and the part's, which stands in place of one of the same name; then the percentile, or what is
-/// counted.
+/// Returns the labels of the run and of the part. A label of the part stands in place of one of the same name. The
+/// percentile follows, or what is counted.
 fn labels(summary: &Summary, figure: &RunFigure<'_>) -> Labels {
     let mut labels = own_labels(summary);
     if let Some(part) = figure.part {
@@ -67,8 +68,8 @@ struct SeriesValue {
     value: Option<f64>,
 }
 
-/// The series that a figure is a point of: of a percentile also those of what makes it true, of a largest value that of
-/// the samples. Where only bounds are known there is no point.
+/// Returns the series that a figure is a point of. Of a percentile there are also those of what makes it true, of a
+/// largest value that of the samples. Where only bounds are known there is no point.
 fn series(figure: &RunFigure<'_>) -> Vec<SeriesValue> {
     let known = Metric::ALL.iter().find(|known| known.name() == figure.metric);
     let title = known.filter(|known| known.kind() != FigureKind::Latency);
@@ -101,7 +102,8 @@ fn series(figure: &RunFigure<'_>) -> Vec<SeriesValue> {
     }
 }
 
-/// The name of a figure in series without its unit, which ends the series' name: `output_tokens_by_gpu`.
+/// Returns the name of a figure in series without its unit, such as `output_tokens_by_gpu`. The unit ends the series'
+/// name.
 pub(super) fn series_name(metric: &str) -> String {
     let field = match Metric::ALL.iter().find(|known| known.name() == metric) {
         Some(Metric::Goodput) => "goodput_requests",

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::families::{Family, families, run_labels};
 use crate::report::run_report::RunReport;
 
-/// The body of a request to a collector's `/v1/metrics`: an `ExportMetricsServiceRequest` in the JSON encoding of OTLP
-/// 1.0 (`OpenTelemetry` Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment at which the run
-/// ended.
+/// Returns the body of a request to a collector's `/v1/metrics`. It is an `ExportMetricsServiceRequest` in the JSON
+/// encoding of OTLP 1.0 (`OpenTelemetry` Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment
+/// at which the run ended.
 pub(crate) fn otlp_json(report: RunReport<'_>) -> Value {
     let summary = report.summary;
     let start = summary.run.started_at.as_nanosecond();

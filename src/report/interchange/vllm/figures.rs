@@ -67,7 +67,7 @@ fn statistics(map: &mut Map<String, Value>, name: &str, sample: &Sample, asked: 
     }
 }
 
-/// The most of two things in any one second, the seconds counted from the first sending.
+/// The most of two things in any one second. The seconds are counted from the first sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peaks {
     /// Chunks that came: vLLM takes each for a token.

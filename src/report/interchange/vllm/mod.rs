@@ -17,8 +17,8 @@ use crate::record::Phase;
 use crate::report::data::write_line;
 use crate::report::run_report::{Out, RunReport};
 
-/// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
-/// window, in the order of the plan.
+/// Writes vLLM's result file. It has what was asked, totals and statistics, then one list a detail with an entry for
+/// each request of the window, in the order of the plan.
 ///
 /// Every key has vLLM's meaning (`vllm/benchmarks/serve.py`, `benchmark` and `calculate_metrics`): times are
 /// seconds, the statistics milliseconds; latencies count from sending, over the requests that succeeded;
@@ -40,7 +40,7 @@ pub(crate) fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     Ok(write_line(out, &File { head, outputs })?)
 }
 
-/// The lists, by their keys, and what they hold of a request; no label of a person takes their place.
+/// The lists, by their keys, and what they hold of a request. No label of a person takes their place.
 const DETAILS: [(&str, fn(RequestOutput<'_>) -> Value); 9] = [
     ("input_lens", |output| output.prompt_len().into()),
     ("output_lens", |output| output.output_len().into()),
@@ -71,7 +71,7 @@ impl Serialize for File<'_> {
     }
 }
 
-/// A list with an entry for each request, made while it is written: a long run has many chunks.
+/// A list with an entry for each request. It is made while it is written, for a long run has many chunks.
 struct List<'l>(&'l [RequestOutput<'l>], fn(RequestOutput<'_>) -> Value);
 
 impl Serialize for List<'_> {

@@ -34,19 +34,19 @@ impl<'a> RequestOutput<'a> {
         if self.success() { self.record.output_tokens } else { 0 }
     }
 
-    /// Returns the seconds from sending to the first token; `None` where none came, or the answer was not streamed.
+    /// Returns the seconds from sending to the first token. `None` where none came, or the answer was not streamed.
     pub(super) fn ttft_s(self) -> Option<f64> {
         Some(self.since_start_s(self.record.chunks.first_at()?))
     }
 
-    /// Returns the seconds from sending to the last token; 0 where none came or the answer broke off, as there.
+    /// Returns the seconds from sending to the last token. It is 0 where none came or the answer broke off, as in vLLM.
     pub(super) fn latency_s(self) -> f64 {
         let last = self.record.chunks.last_at().or(self.record.whole_answer);
         last.filter(|_| self.success()).map_or(0.0, |last| self.since_start_s(last))
     }
 
-    /// (latency − TTFT) / (tokens − 1), seconds, as the screen has it: of choices each its own, and by the tokens whose
-    /// text came. `None` under two tokens, or without a first.
+    /// Returns (latency − TTFT) / (tokens − 1), seconds, as the screen has it. Of choices each has its own, and it is
+    /// by the tokens whose text came. `None` under two tokens, or without a first.
     pub(super) fn tpot_s(self) -> Option<f64> {
         Some(self.record.ms_per_token(self.record.choices())? / 1e3)
     }

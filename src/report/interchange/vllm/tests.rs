@@ -67,7 +67,7 @@ fn all_at_once() -> RunLog {
     log
 }
 
-/// vLLM's `calculate_metrics`, as we read it, on the log; and the report has the same figures.
+/// vLLM's `calculate_metrics`, as we read it, gives these figures of the log. The report has the same.
 #[test]
 fn a_run_of_so_many_requests_has_the_figures_of_vllm_and_of_the_screen() {
     let log = all_at_once();
@@ -117,7 +117,7 @@ fn goodput_is_that_of_the_report() {
     assert!(file["ttfts"][3].as_f64().unwrap() > 0.0);
 }
 
-/// A rate is a request rate where requests were asked for at one rate; else it is what was offered.
+/// A rate is a request rate where requests were asked for at one rate. Else it is what was offered.
 #[test]
 fn one_number_for_a_rate_is_of_requests() {
     let mut log = three();

@@ -48,7 +48,7 @@ pub(super) const fn class(tone: Tone) -> &'static str {
     tone.choose(["strong", "good", "bad"])
 }
 
-/// The figure that answers, with what it is of and how sure it is; pale where it is not to be trusted.
+/// Shows the figure that answers, with what it is of and how sure it is. It is pale where it is not to be trusted.
 pub(super) fn headline(figure: &KeyFigure, doubtful: bool) -> Markup {
     html! {
         div class={ "headline" @if doubtful { " muted" } } {
@@ -141,7 +141,7 @@ fn notes(notes: &[Note]) -> Markup {
     }
 }
 
-/// A picture with its title, what to look for in it, and the figures behind it.
+/// Draws a picture with its title, what to look for, and the figures behind it.
 fn chart(chart: &Chart) -> Markup {
     html! {
         figure {

@@ -109,8 +109,8 @@ fn page(title: &str, body: &Markup) -> String {
 /// Sections from which a page has a list of them.
 const MANY: usize = 6;
 
-/// The folded list of a page's sections, and the page with an id at each heading. Foreign text is escaped, so
-/// every `<h2>` is one of the page's own.
+/// Returns the folded list of a page's sections, and the page itself. The page has an id at each heading. Foreign text
+/// is escaped, so every `<h2>` is one of the page's own.
 fn with_contents(body: &Markup) -> (Markup, Markup) {
     let mut parts = body.0.split("<h2>");
     let mut marked = parts.next().unwrap_or_default().to_owned();

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::report::render::printable::printable;
 
-/// A text in a line, at its start too, or in a cell of a table: none of its signs means anything to Markdown, HTML or
-/// `GitHub`, where `@name` calls a person, `#1` points to an issue, and a bare address is a link.
+/// Returns a text for a line, at its start too, or for a table's cell. None of its signs means anything to Markdown,
+/// HTML or `GitHub`, where `@name` calls a person, `#1` points to an issue, and a bare address is a link.
 pub(crate) fn text(text: &str) -> String {
     let text = printable(text);
     let text = text.trim_start();
@@ -36,8 +36,8 @@ pub(crate) fn text(text: &str) -> String {
     out
 }
 
-/// Returns where the sign is by which the text would begin a block, if it would. That is a list, a rule or the
-/// underline of a heading.
+/// Returns where the sign is that makes the text begin a block, if any. The block is a list, a rule or the underline of
+/// a heading.
 fn starts_a_block(text: &str) -> Option<usize> {
     let ends = |after: Option<char>| after.is_none_or(char::is_whitespace);
     let first = text.chars().next()?;

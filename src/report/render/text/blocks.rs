@@ -59,7 +59,7 @@ pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     lines.out
 }
 
-/// A text, on a screen in no more than so many lines where it has such a form.
+/// Cuts a text to at most so many lines on a screen. It stays longer where it has no such form.
 fn cut_to(text: &str, most: usize, width: usize, extent: Extent) -> String {
     match extent {
         Extent::Summary => brief(&printable(text), most, width),
@@ -218,7 +218,7 @@ fn note(lines: &mut TextLines, note: &Note) {
     }
 }
 
-/// Notes as a screen has room for them: each in its shortest form, demands first and of these the worst.
+/// Shows the notes that a screen has room for, each in its shortest form. Demands come first, and of these the worst.
 fn notes_in_brief(lines: &mut TextLines, notes: &[Note]) {
     let (mut demands, others): (Vec<&Note>, Vec<&Note>) = notes.iter().partition(|note| note.kind.is_demand());
     demands.sort_by_key(|note| match note.kind {
@@ -255,7 +255,7 @@ const INDENT: usize = 2;
 /// Fewest characters of a last column of sentences, which wraps.
 const SENTENCE: usize = 30;
 
-/// The texts of a table, with what becomes of its columns where there is too little room.
+/// The texts of a table. With them is what becomes of its columns where there is too little room.
 struct Grid {
     columns: Vec<(Align, u8)>,
     /// The titles and the rows.

@@ -12,13 +12,13 @@ const SEPARATORS: [&str; 9] =
 /// A clause that holds one of these stays: a figure without its limit says nothing.
 const LIMITS: [&str; 2] = ["limit:", "limits:"];
 
-/// Returns the longest form of a text with at most so many lines of this width. It is the shortest one where none has.
+/// Returns a text's longest form with at most so many lines of this width. It is the shortest one where none has.
 pub(super) fn brief(text: &str, lines: usize, width: usize) -> String {
     fitting(forms(text), lines, width)
 }
 
-/// Returns the longest form of a fact with so many lines of this width at most. It is the shortest one where none has;
-/// a fact stays whole up to its colon and behind it.
+/// Returns a fact's longest form with at most so many lines of this width. It is the shortest one where none has. A
+/// fact stays whole up to its colon and behind it.
 pub(super) fn fact_in_brief(text: &str, lines: usize, width: usize) -> String {
     fitting(shorter(clauses(text, |separator| separator != ": ")), lines, width)
 }
@@ -36,7 +36,7 @@ fn fitting(mut forms: Vec<String>, lines: usize, width: usize) -> String {
     forms.swap_remove(found.unwrap_or(forms.len() - 1))
 }
 
-/// Splits off the brackets at the end of a text: what stands before them, and what in them.
+/// Splits off the brackets at the end of a text. Returns what stands before them, and what in them.
 fn last_bracket(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_suffix(')')?;
     let mut depth = 1;
@@ -51,7 +51,7 @@ fn last_bracket(text: &str) -> Option<(&str, &str)> {
     Some((inside[..begin].strip_suffix(' ')?, &inside[begin + 1..]))
 }
 
-/// A note in two lines, and an error in three: the last begins with the cure, or both run on. What caused it
+/// Returns a note in two lines, and an error in three. The last begins with the cure, or both run on. What caused it
 /// and what would confirm it have no room.
 pub(super) fn note_in_brief(note: &Note, width: usize) -> (String, Option<String>) {
     let sentence = printable(&note.sentence);

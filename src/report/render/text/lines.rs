@@ -88,7 +88,7 @@ impl TextLines {
         };
     }
 
-    /// A text behind a label, wrapped to the width; later lines stand under the first one's text.
+    /// Writes a text behind a label, wrapped to the width. Later lines stand under the first one's text.
     pub(super) fn wrapped(&mut self, weight: Weight, label: &str, text: &str) {
         let indent = label.chars().count();
         let mut start = label.to_owned();

@@ -24,7 +24,7 @@ fn colour_changes_nothing_but_colour() {
     assert_eq!(plain, text(&everything(), Style::PLAIN, Extent::Full));
 }
 
-/// A mark that only a column of details has is explained where that column is drawn.
+/// A mark that only a column of details has is explained where it is drawn.
 #[test]
 fn marks_are_explained_where_they_stand() {
     let table = Table::over("Latencies", ["TTFT"])

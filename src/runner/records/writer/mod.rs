@@ -18,9 +18,8 @@ use crate::record::{
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;
 
-/// How long records gather before they are written together: waking a thread costs more than writing a
-/// record, so nothing that ends wakes the one that writes. What ended 20 ms before a crash is written, with
-/// some time to write it.
+/// Time for which records gather before they are written together. Waking a thread costs more than writing a record, so
+/// nothing that ends wakes the one that writes. What ended 20 ms before a crash is written, with some time to write it.
 const GATHERING: Duration = Duration::from_millis(15);
 /// Most that is written before it is flushed.
 const MOST_GATHERED: usize = 256;
@@ -191,7 +190,7 @@ pub struct CollectedRun {
     log: RunLogWriter,
     /// The first error in writing it.
     error: Option<RunLogError>,
-    /// Answers whose tokens the server did not count, and how many they are; absent without any.
+    /// Answers whose tokens the server did not count, and their number. It is absent without any.
     answers: Option<(LineFile, usize)>,
 }
 
@@ -223,7 +222,8 @@ impl CollectedRun {
         }
     }
 
-    /// Keeps what was `said` in the answer to a request, for each choice (`n`), until its tokens can be counted.
+    /// Keeps what was `said` in an answer until its tokens can be counted. It is kept for each choice (`n`) of the
+    /// request's answer.
     fn set_aside(&mut self, index: u64, said: impl IntoIterator<Item = AnswerText>) {
         let texts = said.into_iter().flat_map(|said| {
             let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
@@ -247,9 +247,9 @@ impl CollectedRun {
         self.answers.as_ref().map_or(0, |(_, number)| *number)
     }
 
-    /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and
-    /// arguments of tool calls), without special tokens. `go_on` gets the number counted so far and may stop
-    /// the count; what is left stays as it was.
+    /// Counts their tokens on all cores, without special tokens. An answer's count is the sum over its texts
+    /// (reasoning, content, names and arguments of tool calls). `go_on` gets the number counted so far and may stop the
+    /// count; what is left stays as it was.
     pub fn count(&mut self, counter: &TokenCounter, mut go_on: impl FnMut(usize) -> ControlFlow<()>) {
         let Some((answers, _)) = self.answers.take() else { return };
         let mut answers = match answers.read_back() {

@@ -43,7 +43,7 @@ pub(crate) struct PlannedLoad {
     of_users_per_s: f64,
     /// Infinite where a load ends with its requests.
     seconds: f64,
-    /// Mean tokens of a prompt and of an answer; not a number where a file decides.
+    /// Mean tokens of a prompt and of an answer. Each is not a number where a file decides.
     tokens: [f64; 2],
     /// Tokens beyond that, on average: later turns of a conversation repeat the earlier ones.
     history: f64,
@@ -177,8 +177,8 @@ impl PlannedLoad {
         Self { requests: f64::INFINITY, per_s: f64::INFINITY, ..self }
     }
 
-    /// Requests per second of all generators at the peak, each as often as it may be sent, as if a user sent
-    /// one a second; infinite where a search finds it.
+    /// Returns the requests per second of all generators at the peak. Each counts as often as it may be sent, as if a
+    /// user sent one a second. Infinite where a search finds it.
     pub(super) fn all_per_s(&self) -> f64 {
         self.per_s.max(self.of_users_per_s) * self.times_sent()
     }
@@ -233,12 +233,14 @@ impl PlannedLoad {
         self.requests.round() as u64
     }
 
-    /// All requests of all generators, each as often as it may be sent, as if a user sent one a second.
+    /// Returns the number of all requests of all generators. Each counts as often as it may be sent, as if a user sent
+    /// one a second.
     pub(super) fn all_requests(&self) -> f64 {
         (self.requests + self.of_users) * self.times_sent()
     }
 
-    /// Tokens of all of them, with `of_answers` where so many are planned; not a number where a file decides how many.
+    /// Returns the tokens of all requests of all generators. An answer has `of_answers` where so many are planned. Not
+    /// a number where a file decides how many.
     pub(super) fn all_tokens(&self, of_answers: impl Fn(f64) -> f64) -> f64 {
         let [prompt, answer] = self.tokens;
         self.all_requests() * (prompt + self.history + of_answers(answer))

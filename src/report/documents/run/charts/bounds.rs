@@ -9,7 +9,7 @@ use crate::units::joined;
 /// Bounds that have room in one picture.
 const MOST: usize = 5;
 
-/// Bounds on a latency, milliseconds, each with its label: what objectives demand, then the SLO targets.
+/// Bounds on a latency, milliseconds, each with its label. They are what objectives demand, then the SLO targets.
 pub(super) struct Bounds {
     pub(super) drawn: Vec<(f64, String)>,
     /// Number of further bounds.

@@ -78,7 +78,7 @@ pub(super) fn pauses(log: &RunLog) -> Vec<(f64, f64)> {
     pauses.map(|pause| (pause.from.as_secs_f64(), pause.until().as_secs_f64())).collect()
 }
 
-/// A moment of a run, seconds: figures of three digits would make 100.5 and 101.4 the same.
+/// Returns a moment of a run, seconds. Figures of three digits would make 100.5 and 101.4 the same.
 pub(super) fn moment(seconds: f64, decimals: usize) -> String {
     format!("{seconds:.decimals$}")
 }

@@ -30,7 +30,7 @@ const PHASES: [(Palette, &str); 4] = [
 enum Origin {
     /// The run's zero: which requests shared the server is seen.
     Run,
-    /// Scheduled moment of each request: of a long run, in which bars would be too short to see.
+    /// Scheduled moment of each request. It is for a long run, in which bars would be too short to see.
     Scheduled,
 }
 

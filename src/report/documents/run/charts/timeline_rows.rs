@@ -17,7 +17,7 @@ pub(super) struct TimelineRow {
     pub(super) name: String,
     pub(super) palette: Palette,
     pub(super) form: LevelStyle,
-    /// Bins without a value that a line goes across, because it is not read in every bin.
+    /// Bins without a value that a line goes across. There are such where the figure is not read in every bin.
     pub(super) across: usize,
     /// Whether its values are known only to be at least so much.
     pub(super) at_least: bool,
@@ -112,7 +112,7 @@ pub(super) fn rows(summary: &Summary, timeline: &Timeline) -> Vec<TimelineRow> {
     rows
 }
 
-/// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
+/// The gauges that are drawn. Each has its panel, name, colour, gauge, and what a value is multiplied by.
 const GAUGES: [(&str, &str, Palette, Gauge, f64); 9] = [
     ("server: requests", "running", Palette::First, Gauge::Running, 1.0),
     ("server: requests", "waiting", Palette::Second, Gauge::Waiting, 1.0),
@@ -153,7 +153,8 @@ fn read_at_times(row: TimelineRow) -> Option<TimelineRow> {
     row.values.iter().any(Option::is_some).then_some(TimelineRow { across, ..row })
 }
 
-/// Bins that usually lie between two with a value, and half as many again: where more do, readings are missing.
+/// Returns the most bins that may lie between two with a value. They are as many as usually do, and half as many again.
+/// Where more do, readings are missing.
 fn between(values: &[Option<f64>]) -> usize {
     let known: Vec<usize> = (0..values.len()).filter(|place| values[*place].is_some()).collect();
     let mut steps: Vec<usize> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();

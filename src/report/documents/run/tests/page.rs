@@ -11,7 +11,7 @@ use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord,
 use crate::report::render::html_tests::{HOSTILE, assert_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
 
-/// Forty requests of two classes, every tenth of which fails with `message`; the last is cut off.
+/// Forty requests of two classes, the last of which is cut off. Every tenth fails with `message`.
 fn failing_run(message: &str) -> RunLog {
     let records: Vec<RequestRecord> = (0..40)
         .map(|i| {
@@ -164,7 +164,7 @@ fn a_percentile_that_is_open_is_told_as_open() {
     assert!(drawn.contains("0.00 to 0.01 s") && drawn.contains("0.09 to 0.10 s"));
 }
 
-/// Requests that are cut off at the end of a run waited for less and less: that is no fall of the latency.
+/// Requests that are cut off at the end of a run waited less and less. That is no fall of the latency.
 #[test]
 fn what_is_cut_off_is_drawn_at_the_top() {
     let records = (0..60).map(|i| {

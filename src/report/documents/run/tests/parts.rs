@@ -12,7 +12,8 @@ fn full(log: &RunLog) -> String {
     run_text(&summarise(log, &[]), None, Style::PLAIN, Extent::Full)
 }
 
-/// Base 10/s for 10 s, a burst of 50/s for 2 s, and the base again. They are served one after the other in 50 ms each.
+/// A base rate, a burst, and the base again. The base is 10/s for 10 s, the burst 50/s for 2 s. The requests are served
+/// one after the other in 50 ms each.
 fn bursty() -> RunLog {
     let base = |from: u64| (0..140).map(move |i| from + i * 100);
     let moments = base(0).chain((0..100).map(|i| 14_000 + i * 20)).chain(base(16_000));
