@@ -226,8 +226,8 @@ fn lines_are_narrow_and_functions_have_names_to_search_for() {
 }
 
 #[test]
-fn first_sentences_of_docs_name_their_subject() {
-    let mut fragments = Vec::new();
+fn first_sentences_of_docs_are_short_and_name_their_subject() {
+    let (mut fragments, mut long) = (Vec::new(), Vec::new());
     for file in &SOURCES.files {
         let mut before = "";
         for (number, line) in file.text.lines().map(str::trim).enumerate() {
@@ -237,9 +237,18 @@ fn first_sentences_of_docs_name_their_subject() {
             if OF_NOTHING.into_iter().any(begins) {
                 fragments.push(format!("{}:{}", file.path.display(), number + 1));
             }
+            let docs = file.text.lines().skip(number).map_while(|line| line.trim().strip_prefix("///"));
+            let docs = docs.take_while(|line| !line.trim().is_empty()).flat_map(str::split_whitespace);
+            let words: Vec<&str> = docs.collect();
+            let end = words.iter().position(|word| word.ends_with(['.', '!', '?'])).map_or(words.len(), |end| end + 1);
+            if first.is_some() && end > ceiling::DOC_WORDS {
+                long.push(format!("{}:{}", file.path.display(), number + 1));
+            }
             before = line;
         }
     }
+    let name = format!("docs whose first sentence has more than {} words", ceiling::DOC_WORDS);
+    hold(&name, long.len(), ceiling::LONG_DOCS, &long);
     hold("docs that begin without their subject", fragments.len(), ceiling::FRAGMENTS, &fragments);
 }
 

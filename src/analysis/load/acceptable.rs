@@ -208,8 +208,7 @@ mod tests {
         assert!(near(figure(&barred, "cost_per_answer"), 0.1 / 7.0));
     }
 
-    /// TTFT of an answer that is not streamed cannot be measured. Whether the answer is acceptable cannot be told
-    /// either.
+    /// TTFT of an answer that is not streamed cannot be measured. Whether the answer is acceptable stays unknown.
     #[test]
     fn what_cannot_be_measured_leaves_it_open() {
         let mut log = run_of_eight();

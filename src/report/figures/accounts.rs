@@ -9,7 +9,7 @@ use super::figure::RunFigure;
 use super::run::has_rows;
 use crate::analysis::{Attainment, Figure, Metric, Part, Summary, Unit};
 
-/// Numbers of the sections of a summary that no row of the catalogue has, then the figure of each objective.
+/// Numbers of a summary that no row of the catalogue has. The figure of each objective comes last.
 pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure<'_>>> {
     let uncached = summary.rates.uncached_input_tokens_per_s.map(Figure::Exact);
     let uncached = RunFigure::new("uncached_input_tokens", "", Unit::TOKENS_PER_SECOND, uncached);

@@ -258,8 +258,7 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_nothing_follows() {
     assert_eq!(measured, 2, "the turns of 30 s and of 35 s");
 }
 
-/// In real time, by the precise pacer: bounds are loose, and one of three runs must keep them, for the machine may be
-/// busy.
+/// Real time, by the precise pacer. Bounds are loose, and one of three runs must keep them, for the machine may be busy.
 #[tokio::test]
 async fn precise_pacing_lets_later_turns_go_at_their_moments() {
     let quick = USERS.replace("horizon_s = 20", "horizon_s = 1").replace("warmup_s = 2", "warmup_s = 0");

@@ -7,7 +7,7 @@ use super::behaviour::{ClientBehaviour, Jitter};
 use super::retry_cause::RetryCause;
 use crate::workload::reading::{one_of, seconds, since, whole};
 
-/// Retries and hedges, in place of the workload's `[clients]`; an absent field leaves them as they are.
+/// Retries and hedges in place of the workload's `[clients]`. An absent field leaves them as they are.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Clients")]
 pub struct ClientChange {
