@@ -1,7 +1,8 @@
 //! How token counts vary from request to request.
 
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::PI;
 
+use crate::random::normal_cdf;
 use crate::units::count;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::spec_kinds;
@@ -158,16 +159,18 @@ impl Distribution {
         Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
     }
 
-    /// The largest count that can be drawn.
-    pub(crate) fn most(&self) -> u32 {
+    /// The smallest and the largest count that can be drawn.
+    pub(crate) fn bounds(&self) -> (u32, u32) {
         match self {
-            Self::Constant { value } => *value,
-            Self::Uniform { max, .. }
-            | Self::Normal { max, .. }
-            | Self::LogNormal { max, .. }
-            | Self::Exponential { max, .. } => *max,
-            Self::Empirical { values, .. } => values.iter().copied().max().unwrap_or(1),
-            Self::Dataset { .. } | Self::Trace { .. } => TOKEN_LIMIT,
+            Self::Constant { value } => (*value, *value),
+            Self::Uniform { min, max }
+            | Self::Normal { min, max, .. }
+            | Self::LogNormal { min, max, .. }
+            | Self::Exponential { min, max, .. } => (*min, *max),
+            Self::Empirical { values, .. } => {
+                (values.iter().copied().min().unwrap_or(1), values.iter().copied().max().unwrap_or(1))
+            }
+            Self::Dataset { .. } | Self::Trace { .. } => (1, TOKEN_LIMIT),
         }
     }
 
@@ -210,12 +213,12 @@ impl Distribution {
             // μ + σ (φ(α) − φ(β)) / (Φ(β) − Φ(α))
             Self::Normal { mean, std, min, max } => {
                 let (low, high) = ((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std);
-                mean + std * (bell(low) - bell(high)) / mass(low, high)
+                mean + std * (bell(low) - bell(high)) / self.share_kept()
             }
             // e^(μ + σ²/2) (Φ(β − σ) − Φ(α − σ)) / (Φ(β) − Φ(α))
             Self::LogNormal { median, sigma, min, max } => {
-                let (low, high) = log_bounds(*median, *sigma, *min, *max);
-                median * libm::exp(sigma * sigma / 2.0) * mass(low - sigma, high - sigma) / mass(low, high)
+                let score = |tokens: u32| libm::log(f64::from(tokens) / median) / sigma - sigma;
+                median * libm::exp(sigma * sigma / 2.0) * mass(score(*min), score(*max)) / self.share_kept()
             }
             // m + (a e^(−a/m) − b e^(−b/m)) / (e^(−a/m) − e^(−b/m))
             Self::Exponential { mean, min, max } => {
@@ -234,29 +237,21 @@ impl Distribution {
 
     /// Share of draws before truncation that lie within the bounds: 1 without truncation.
     pub fn share_kept(&self) -> f64 {
+        let (min, max) = self.bounds();
+        self.share_between(f64::from(min), f64::from(max))
+    }
+
+    /// Share of draws before truncation that lie between two numbers of tokens. It is 1 of a kind without truncation.
+    pub(crate) fn share_between(&self, from: f64, to: f64) -> f64 {
         match self {
-            Self::Constant { .. }
-            | Self::Uniform { .. }
-            | Self::Empirical { .. }
-            | Self::Dataset { .. }
-            | Self::Trace { .. } => 1.0,
-            Self::Normal { mean, std, min, max } => {
-                mass((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std)
+            Self::Normal { mean, std, .. } => mass((from - mean) / std, (to - mean) / std),
+            Self::LogNormal { median, sigma, .. } => {
+                mass(libm::log(from / median) / sigma, libm::log(to / median) / sigma)
             }
-            Self::LogNormal { median, sigma, min, max } => {
-                let (low, high) = log_bounds(*median, *sigma, *min, *max);
-                mass(low, high)
-            }
-            Self::Exponential { mean, min, max } => {
-                libm::exp(-f64::from(*min) / mean) - libm::exp(-f64::from(*max) / mean)
-            }
+            Self::Exponential { mean, .. } => libm::exp(-from / mean) * -libm::expm1(-(to - from) / mean),
+            _ => 1.0,
         }
     }
-}
-
-/// The bounds in standard deviations of the logarithm from its mean.
-fn log_bounds(median: f64, sigma: f64, min: u32, max: u32) -> (f64, f64) {
-    (libm::log(f64::from(min) / median) / sigma, libm::log(f64::from(max) / median) / sigma)
 }
 
 /// Density of the standard normal, φ.
@@ -267,68 +262,5 @@ fn bell(x: f64) -> f64 {
 /// Returns the probability of a standard normal between two points, Φ(high) − Φ(low). It has no cancellation in either
 /// tail.
 fn mass(low: f64, high: f64) -> f64 {
-    if low > 0.0 {
-        (libm::erfc(low / SQRT_2) - libm::erfc(high / SQRT_2)) / 2.0
-    } else {
-        (libm::erfc(-high / SQRT_2) - libm::erfc(-low / SQRT_2)) / 2.0
-    }
-}
-
-/// Exponents of Zipf's law, from equal shares up. At 5 the second item is chosen once for every 32 times of the first.
-pub(super) const SKEW: Allowed = Allowed::from(0.0, 5.0);
-
-/// Returns weights by Zipf's law. The k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
-///
-/// Computed by `libm`, so that they are the same on every machine.
-pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
-    (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
-}
-
-/// Large enough for counts used as weights; 0 switches a share off.
-const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
-
-/// Reads one weight.
-pub(super) fn read_weight(value: SpecValue<'_>) -> Option<f64> {
-    value.number(WEIGHT)
-}
-
-impl Fields<'_> {
-    /// Reads one weight for each of the items of the field `of`. They are equal where none are given.
-    fn weights(&mut self, name: &'static str, of: &str, items: Option<usize>) -> Option<Vec<f64>> {
-        let given = self.option(name, |value| value.list(read_weight));
-        let items = items?;
-        one_each(self, given?, of, items)
-    }
-}
-
-/// Returns one weight for each of the items of the field `of`. They are those that are given, else equal ones.
-pub(super) fn one_each(fields: &Fields<'_>, given: Option<Vec<f64>>, of: &str, items: usize) -> Option<Vec<f64>> {
-    let weights = given.unwrap_or_else(|| vec![1.0; items]);
-    if weights.len() != items {
-        let length = weights.len();
-        let sentence = format!("has length {length} and `{of}` {items}; give one weight for each, or none");
-        return fields.reject_of("weights", &sentence);
-    }
-    positive_total(fields, "weights", &weights)?;
-    Some(weights)
-}
-
-/// Requires at least one weight above 0. Otherwise it is a mistake of the field `name`.
-pub(super) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &[f64]) -> Option<()> {
-    if weights.iter().any(|weight| *weight > 0.0) {
-        return Some(());
-    }
-    fields.reject_of(name, "has no weight above 0; give at least one a share")
-}
-
-#[cfg(test)]
-mod weight_tests {
-    use super::*;
-
-    #[test]
-    fn weights_are_powers_of_the_rank() {
-        assert_eq!(zipf(4, 0.0).collect::<Vec<_>>(), [1.0; 4]);
-        assert_eq!(zipf(4, 1.0).collect::<Vec<_>>(), [1.0, 0.5, 1.0 / 3.0, 0.25]);
-        assert_eq!(zipf(2, 5.0).last(), Some(1.0 / 32.0));
-    }
+    if low > 0.0 { normal_cdf(-low) - normal_cdf(-high) } else { normal_cdf(high) - normal_cdf(low) }
 }

@@ -28,7 +28,7 @@ pub use class::{DatasetChange, ModelMix, Priority, PriorityShare, RequestClass, 
 pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};
-pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
+pub use lengths::{Distribution, TOKEN_LIMIT};
 pub(crate) use metadata::tag_value;
 pub use overrides::Overrides;
 pub use prompt::{
@@ -36,6 +36,7 @@ pub use prompt::{
     SharedPrefixes,
 };
 pub(crate) use reading::nearest;
+pub use reading::weights::zipf;
 pub use reading::{SpecError, SpecMistake};
 pub use spec::{Purpose, WorkloadSpec};
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};

@@ -97,12 +97,8 @@ impl WorkloadSpec {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
         overrides.check(&mistakes);
-        if let Some(mistake) = overrides.dataset.mistake(&self) {
-            mistakes.add(None, mistake);
-        }
-        if let Some(mistake) = overrides.clients.mistake(self.clients.as_ref()) {
-            mistakes.add(None, mistake);
-        }
+        let own = [overrides.dataset.mistake(&self), overrides.clients.mistake(self.clients.as_ref())];
+        own.into_iter().flatten().for_each(|mistake| mistakes.add(None, mistake));
         if mistakes.is_empty()
             && let Some(mistake) = self.refusal(overrides)
         {
@@ -284,13 +280,8 @@ impl WorkloadSpec {
         spec.clients = overrides.clients.applied(spec.clients);
         overrides.dataset.apply(&mut spec.classes);
         for class in &mut spec.classes {
-            let replace = |lengths: &mut Distribution, typed: &Option<Distribution>| {
-                if let Some(typed) = typed {
-                    lengths.clone_from(typed);
-                }
-            };
-            replace(&mut class.input_tokens, &overrides.input_tokens);
-            replace(&mut class.output_tokens, &overrides.output_tokens);
+            overrides.input_tokens.iter().for_each(|typed| class.input_tokens.clone_from(typed));
+            overrides.output_tokens.iter().for_each(|typed| class.output_tokens.clone_from(typed));
             if let Some(slo) = overrides.slo {
                 class.priorities.iter_mut().for_each(|share| share.slo = slo);
             }

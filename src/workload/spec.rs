@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
 use super::reading::value::{REQUESTS, SECONDS, WAIT};
-use super::window::RunLength;
+use super::window::{RunLength, run_bounds};
 use crate::workload::answer::golden::GoldenCheck;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::RequestClass;
 use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::clients::behaviour::ClientBehaviour;
-use crate::workload::lengths::positive_total;
+use crate::workload::reading::weights::positive_total;
 use crate::workload::reading::{
     Fields, Given, Mistakes, Node, SpecError, SpecValue, parse_json, parse_toml, spec_table,
 };
@@ -87,28 +87,8 @@ spec_table! {
             fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
         }
         let (requests, arrival) = (Some(requests?), Some(arrival?));
-        let (horizon_s, warmup_s) = window(fields, horizon_s?, requests?, warmup_s?, arrival.as_ref()?).unzip();
+        let (horizon_s, warmup_s) = run_bounds(fields, horizon_s?, requests?, warmup_s?, arrival.as_ref()?).unzip();
     }
-}
-
-/// Horizon and warm-up of a run, with the usual ones where they are not given.
-fn window(
-    fields: &Fields<'_>,
-    horizon_s: Option<f64>,
-    requests: Option<u64>,
-    warmup_s: Option<f64>,
-    arrival: &ArrivalPattern,
-) -> Option<(f64, f64)> {
-    let whole = horizon_s.is_none() && requests.is_none();
-    let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
-    let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
-    let window = RunLength { horizon_s, requests, arrival };
-    let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
-    let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
-    if let Some((field, sentence)) = window.mistake(warmup_s).filter(|_| known) {
-        fields.complain_of(field, &sentence);
-    }
-    Some((horizon_s, warmup_s))
 }
 
 /// The purpose of a run: what its verdict judges.
@@ -179,6 +159,29 @@ impl WorkloadSpec {
 
     pub(super) fn window(&self) -> RunLength<'_> {
         RunLength { horizon_s: self.horizon_s, requests: self.requests, arrival: &self.arrival }
+    }
+
+    /// Returns the seconds for which uncounted load may go on after the window. They are no longer than its answers are
+    /// awaited.
+    pub fn load_after_s(&self) -> f64 {
+        let usual = if self.requests.is_some() { 0.0 } else { self.drain_s };
+        self.cooldown_s.unwrap_or(usual).min(self.drain_s)
+    }
+
+    /// Returns whether users of a closed loop send so many requests together. The server then says when the window
+    /// ends.
+    pub fn ends_by_count(&self) -> bool {
+        self.window().is_counted_loop()
+    }
+
+    /// Returns whether requests of this class can occur. It has a share, or a trace may name it.
+    pub fn occurs(&self, class: &RequestClass) -> bool {
+        class.weight > 0.0 || self.arrival.trace().is_some()
+    }
+
+    /// The tenants that send requests of this class; none where there are no tenants.
+    pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
+        self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }
 }
 
@@ -293,30 +296,5 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         Self::from_value(value, "the stored workload", &unread).map_err(serde::de::Error::custom)
-    }
-}
-
-impl WorkloadSpec {
-    /// Returns the seconds for which uncounted load may go on after the window. They are no longer than its answers are
-    /// awaited.
-    pub fn load_after_s(&self) -> f64 {
-        let usual = if self.requests.is_some() { 0.0 } else { self.drain_s };
-        self.cooldown_s.unwrap_or(usual).min(self.drain_s)
-    }
-
-    /// Returns whether users of a closed loop send so many requests together. The server then says when the window
-    /// ends.
-    pub fn ends_by_count(&self) -> bool {
-        self.window().is_counted_loop()
-    }
-
-    /// Returns whether requests of this class can occur. It has a share, or a trace may name it.
-    pub fn occurs(&self, class: &RequestClass) -> bool {
-        class.weight > 0.0 || self.arrival.trace().is_some()
-    }
-
-    /// The tenants that send requests of this class; none where there are no tenants.
-    pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
-        self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }
 }

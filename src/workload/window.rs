@@ -3,6 +3,7 @@
 use super::reading::value::{LONGEST_S, MOST_REQUESTS};
 use crate::units::three_digits;
 use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::reading::Fields;
 use crate::workload::trace::source::beyond;
 
 /// The bounds of a run.
@@ -137,6 +138,26 @@ impl RunLength<'_> {
 
 /// The field that is wrong with a run's length, with a sentence that says why.
 type LengthMistake = (&'static str, String);
+
+/// Reads horizon and warm-up of a run, or the usual ones where none are given.
+pub(super) fn run_bounds(
+    fields: &Fields<'_>,
+    horizon_s: Option<f64>,
+    requests: Option<u64>,
+    warmup_s: Option<f64>,
+    arrival: &ArrivalPattern,
+) -> Option<(f64, f64)> {
+    let whole = horizon_s.is_none() && requests.is_none();
+    let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
+    let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
+    let window = RunLength { horizon_s, requests, arrival };
+    let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
+    let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
+    if let Some((field, sentence)) = window.mistake(warmup_s).filter(|_| known) {
+        fields.complain_of(field, &sentence);
+    }
+    Some((horizon_s, warmup_s))
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,12 +4,12 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 13_935),
+    ("analysis", 13_899),
     ("arrivals", 356),
     ("calibration", 609),
     ("cli", 6_635),
     ("clock", 469),
-    ("engine", 8_948),
+    ("engine", 8_943),
     ("experiment", 13_241),
     ("foreign", 1_821),
     ("generator", 5_238),
@@ -19,13 +19,13 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 2_909),
     ("random", 190),
     ("record", 3_555),
-    ("report", 11_368),
+    ("report", 11_366),
     ("runner", 2_687),
     ("session", 5_698),
     ("simulator", 2_392),
     ("telemetry", 601),
     ("units", 144),
-    ("workload", 4_505),
+    ("workload", 4_482),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
@@ -49,7 +49,7 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 46;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 35;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.

@@ -6,26 +6,7 @@ use serde::Serialize;
 
 use super::distance_bar;
 use super::simplex::least;
-use crate::random::normal_cdf;
 use crate::workload::{Distribution, TOKEN_LIMIT};
-
-/// Probability, before truncation, of lying between two numbers of tokens.
-fn mass(distribution: &Distribution, from: f64, to: f64) -> f64 {
-    match distribution {
-        Distribution::Normal { mean, std, .. } => normal_mass((from - mean) / std, (to - mean) / std),
-        Distribution::LogNormal { median, sigma, .. } => {
-            let score = |x: f64| libm::log(x / median) / sigma;
-            normal_mass(score(from), score(to))
-        }
-        Distribution::Exponential { mean, .. } => libm::exp(-from / mean) * -libm::expm1(-(to - from) / mean),
-        _ => f64::NAN,
-    }
-}
-
-/// Computes a normal probability without cancellation in the upper tail.
-fn normal_mass(low: f64, high: f64) -> f64 {
-    if low > 0.0 { normal_cdf(-low) - normal_cdf(-high) } else { normal_cdf(high) - normal_cdf(low) }
-}
 
 /// Probability of a count from `first` to `last`. A count stands for what is rounded to it inside the bounds.
 pub(super) fn probability(distribution: &Distribution, first: u32, last: u32) -> f64 {
@@ -41,7 +22,7 @@ pub(super) fn probability(distribution: &Distribution, first: u32, last: u32) ->
             let (low, high) = (f64::from(*min), f64::from(*max));
             let from = (f64::from(first) - 0.5).max(low);
             let to = (f64::from(last) + 0.5).min(high);
-            if from >= to { 0.0 } else { mass(distribution, from, to) / mass(distribution, low, high) }
+            if from >= to { 0.0 } else { distribution.share_between(from, to) / distribution.share_between(low, high) }
         }
         Distribution::Empirical { values, weights } => {
             let inside = values.iter().zip(weights).filter(|(value, _)| (first..=last).contains(value));
@@ -53,32 +34,18 @@ pub(super) fn probability(distribution: &Distribution, first: u32, last: u32) ->
 
 /// Probability of a count of at most `count`.
 pub(super) fn below(distribution: &Distribution, count: u32) -> f64 {
-    let (_, max) = bounds(distribution);
+    let (_, max) = distribution.bounds();
     if count >= max { 1.0 } else { probability(distribution, 0, count) }
 }
 
 /// The smallest count that at least a share `p` does not exceed.
 pub(super) fn quantile(distribution: &Distribution, p: f64) -> u32 {
-    let (mut low, mut high) = bounds(distribution);
+    let (mut low, mut high) = distribution.bounds();
     while low < high {
         let middle = low + (high - low) / 2;
         if below(distribution, middle) >= p { high = middle } else { low = middle + 1 }
     }
     high
-}
-
-fn bounds(distribution: &Distribution) -> (u32, u32) {
-    match distribution {
-        Distribution::Constant { value } => (*value, *value),
-        Distribution::Uniform { min, max }
-        | Distribution::Normal { min, max, .. }
-        | Distribution::LogNormal { min, max, .. }
-        | Distribution::Exponential { min, max, .. } => (*min, *max),
-        Distribution::Empirical { values, .. } => {
-            (values.iter().copied().min().unwrap_or(1), values.iter().copied().max().unwrap_or(1))
-        }
-        Distribution::Dataset { .. } | Distribution::Trace { .. } => (1, 1),
-    }
 }
 
 /// Most values that are tried as a table by itself. `TABLE` is the number of entries of the table that stands for more.
@@ -138,40 +105,26 @@ pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
     let observed = ObservedLengths::from_counts(counts)?;
     let cells = observed.cells();
     let few = (2..=FEW_VALUES).contains(&observed.times.len());
-    let exact = few.then(|| table(&observed)).map(|table| (table, observed.times.len() - 1));
+    let exact = few.then(|| observed.table(TABLE)).map(|table| (table, observed.times.len() - 1));
     let candidates = laws(&observed, &cells).into_iter().chain(exact);
     let scored = candidates.map(|(law, parameters)| (bic(&law, parameters, &cells, observed.n), law));
     let best = scored.min_by(|one, other| one.0.total_cmp(&other.0));
-    let best = best.map_or_else(|| table(&observed), |(_, law)| law);
+    let best = best.map_or_else(|| observed.table(TABLE), |(_, law)| law);
     let distance = observed.distance(|count| below(&best, count));
     let (distribution, refused) = if distance <= distance_bar(counts.len()) {
         (best, None)
     } else {
-        (table(&observed), Some(RefusedLaw { distribution: best, distance }))
+        (observed.table(TABLE), Some(RefusedLaw { distribution: best, distance }))
     };
+    let figures = |mean, at: &dyn Fn(f64) -> u32| LengthFigures { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99) };
     Some(LengthFit {
         n: observed.n,
         distance: observed.distance(|count| below(&distribution, count)),
-        observed: LengthFigures {
-            mean: observed.mean(),
-            p50: observed.quantile(0.5),
-            p90: observed.quantile(0.9),
-            p99: observed.quantile(0.99),
-        },
-        fitted: LengthFigures {
-            mean: distribution.mean(),
-            p50: quantile(&distribution, 0.5),
-            p90: quantile(&distribution, 0.9),
-            p99: quantile(&distribution, 0.99),
-        },
+        observed: figures(moments(&observed, f64::from).0, &|p| observed.quantile(p)),
+        fitted: figures(distribution.mean(), &|p| quantile(&distribution, p)),
         distribution,
         refused,
     })
-}
-
-fn table(observed: &ObservedLengths) -> Distribution {
-    let (values, weights) = observed.table(TABLE);
-    Distribution::Empirical { values, weights }
 }
 
 /// The likeliest of each family, with its number of parameters.
@@ -244,21 +197,21 @@ const MOST_CELLS: usize = 2_000;
 #[derive(Clone, Debug)]
 struct ObservedLengths {
     /// Count and times.
-    pub(super) times: Vec<(u32, u64)>,
-    pub(super) n: u64,
+    times: Vec<(u32, u64)>,
+    n: u64,
 }
 
 /// Neighbouring counts, from `first` to `last`, and how often one of them came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) first: u32,
-    pub(super) last: u32,
-    pub(super) times: u64,
+struct Cell {
+    first: u32,
+    last: u32,
+    times: u64,
 }
 
 impl ObservedLengths {
     /// Counts how often each length occurs. None where there is nothing.
-    pub(super) fn from_counts(counts: &[u32]) -> Option<Self> {
+    fn from_counts(counts: &[u32]) -> Option<Self> {
         let mut times = BTreeMap::new();
         for count in counts {
             *times.entry(*count).or_insert(0) += 1;
@@ -266,20 +219,16 @@ impl ObservedLengths {
         (!counts.is_empty()).then(|| Self { times: times.into_iter().collect(), n: counts.len() as u64 })
     }
 
-    pub(super) fn min(&self) -> u32 {
+    fn min(&self) -> u32 {
         self.times.first().map_or(1, |(count, _)| *count)
     }
 
-    pub(super) fn max(&self) -> u32 {
+    fn max(&self) -> u32 {
         self.times.last().map_or(1, |(count, _)| *count)
     }
 
-    pub(super) fn mean(&self) -> f64 {
-        self.times.iter().map(|(count, times)| f64::from(*count) * *times as f64).sum::<f64>() / self.n as f64
-    }
-
     /// The smallest count that at least a share `p` does not exceed.
-    pub(super) fn quantile(&self, p: f64) -> u32 {
+    fn quantile(&self, p: f64) -> u32 {
         let mut met = 0;
         let wanted = p * self.n as f64;
         let reached = self.times.iter().find(|(_, times)| {
@@ -290,7 +239,7 @@ impl ObservedLengths {
     }
 
     /// The counts in cells of about as many values each.
-    pub(super) fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<Cell> {
         let each = self.times.len().div_ceil(MOST_CELLS).max(1);
         let cell = |group: &[(u32, u64)]| {
             let (first, last) = (group.first()?.0, group.last()?.0);
@@ -302,7 +251,7 @@ impl ObservedLengths {
     /// Returns the largest distance of the distribution function from that of a law. `below(k)` is P(X ≤ k) by the law.
     /// This is the Kolmogorov distance of two distributions on whole numbers, which is reached at a count that came or
     /// just before.
-    pub(super) fn distance(&self, below: impl Fn(u32) -> f64) -> f64 {
+    fn distance(&self, below: impl Fn(u32) -> f64) -> f64 {
         let (mut met, mut largest) = (0, 0.0_f64);
         for (count, times) in &self.times {
             let before = met as f64 / self.n as f64;
@@ -316,9 +265,10 @@ impl ObservedLengths {
 
     /// Returns about `slices` values with weights that stand for all. Every count stands by itself where there are no
     /// more. Else the values are the means of slices of equally many values, which keep the mean of all.
-    pub(super) fn table(&self, slices: usize) -> (Vec<u32>, Vec<f64>) {
+    fn table(&self, slices: usize) -> Distribution {
         if self.times.len() <= slices {
-            return self.times.iter().map(|(count, times)| (*count, *times as f64)).unzip();
+            let (values, weights) = self.times.iter().map(|(count, times)| (*count, *times as f64)).unzip();
+            return Distribution::Empirical { values, weights };
         }
         let slice = self.n as f64 / slices as f64;
         let mut sums = vec![0.0; slices];
@@ -340,6 +290,7 @@ impl ObservedLengths {
         for sum in sums {
             *table.entry((sum / slice).round() as u32).or_insert(0.0) += 1.0;
         }
-        table.into_iter().unzip()
+        let (values, weights) = table.into_iter().unzip();
+        Distribution::Empirical { values, weights }
     }
 }

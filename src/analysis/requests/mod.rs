@@ -1,5 +1,6 @@
 //! The requests of the window: which they are, how each ended, their tokens, answers and conversations.
 
+mod account;
 mod answers;
 mod delivery;
 mod form;

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
 use super::answer::ServerAnswer;
-use super::control::ControlError;
+use super::control_error::ControlError;
 use super::engine::OpenAiEngine;
 use crate::engine::answer::{Answer, Engine};
 use crate::generator::RequestSpec;

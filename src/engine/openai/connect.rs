@@ -10,7 +10,8 @@ use http::uri::PathAndQuery;
 
 use super::body::BodyTemplates;
 use super::connect_error::{ConnectError, ConnectProgress};
-use super::control::{Control, ControlError, ListedModel};
+use super::control::{Control, ListedModel};
+use super::control_error::ControlError;
 use super::engine::{OpenAiEngine, new_request_id_prefix};
 use super::hints::{of_redirect, of_refused_key};
 use super::preflight::in_brackets;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::control_error::ControlError;
 use super::http_client::{MetricsPage, answer_to, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::bounded_json::bounded_value;
@@ -20,7 +21,7 @@ use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{location, words_of};
 use crate::engine::target::Target;
-use crate::record::{EngineKind, Failure, FailureKind};
+use crate::record::EngineKind;
 
 /// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -62,46 +63,6 @@ pub(crate) struct Control {
     proxy: Option<Proxy>,
     secrets: Secrets,
     recognised: Arc<Recognised>,
-}
-
-/// Why such a request failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ControlError {
-    /// There was no answer.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The server answered with an error.
-    #[error("{path} answers {status}: {words}")]
-    Status {
-        /// The path.
-        path: String,
-        /// The status.
-        status: u16,
-        /// The server's message.
-        words: String,
-        /// The place where a redirect leads.
-        location: Option<String>,
-    },
-    /// The answer cannot be read.
-    #[error("{path} does not answer with the expected JSON: {words}")]
-    Unreadable {
-        /// The path.
-        path: String,
-        /// The words on what came.
-        words: String,
-    },
-}
-
-impl ControlError {
-    /// Returns the error as a request's failure.
-    pub(crate) fn into_failure(self) -> Failure {
-        let kind = match self {
-            Self::Unreachable(_) => FailureKind::Connect,
-            Self::Status { status, .. } => FailureKind::HttpStatus(status),
-            Self::Unreadable { .. } => FailureKind::Malformed,
-        };
-        Failure::new(kind, self.to_string())
-    }
 }
 
 /// A model of `/v1/models`.
@@ -160,8 +121,7 @@ impl Control {
 
     /// The listed models.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
-        let path = self.url.models_path();
-        let list = self.json_of(&path, self.fetch(&path).await?).await?;
+        let list = self.json(&self.url.models_path()).await?;
         let models = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(models
             .iter()
@@ -181,7 +141,7 @@ impl Control {
     /// The server's version, where it is reported.
     pub(crate) async fn version(&self) -> Option<String> {
         let path = self.dialect.traits().version_path?;
-        let answer = self.json_of(path, self.fetch(path).await.ok()?).await.ok()?;
+        let answer = self.json(path).await.ok()?;
         ["version", "sglang_version", "build_info"]
             .iter()
             .find_map(|name| answer[*name].as_str())
@@ -205,12 +165,12 @@ impl Control {
             return Ok(None);
         }
         let body = self.whole(call.path, self.accepted(call.path, response).await?).await?;
-        let list = || Some(serde_json::from_slice::<Vec<IgnoredAny>>(&body).ok()?.len());
         let count = match serde_json::from_slice(&body) {
             Ok(TokenCount { count, tokens }) => count.or(tokens.map(|tokens| tokens.len())),
-            Err(_) => list(),
+            Err(_) => serde_json::from_slice::<Vec<IgnoredAny>>(&body).ok().map(|list| list.len()),
         };
-        let unreadable = || ControlError::Unreadable { path: call.path.to_owned(), words: self.words(&body) };
+        let unreadable =
+            || ControlError::Unreadable { path: call.path.to_owned(), words: words_of(&body, &self.secrets) };
         count.map(Some).ok_or_else(unreadable)
     }
 
@@ -233,9 +193,7 @@ impl Control {
     /// The JSON of the first of these paths that answers.
     async fn first_of(&self, paths: &[&str]) -> Option<Value> {
         for &path in paths {
-            if let Ok(response) = self.fetch(path).await
-                && let Ok(answer) = self.json_of(path, response).await
-            {
+            if let Ok(answer) = self.json(path).await {
                 return Some(answer);
             }
         }
@@ -291,17 +249,17 @@ impl Control {
         let (path, reason, status) = (path.to_owned(), status.canonical_reason(), status.as_u16());
         let words = match &location {
             Some(location) => format!("it redirects to {location}"),
-            None => Some(self.words(&body))
+            None => Some(words_of(&body, &self.secrets))
                 .filter(|words| !words.is_empty())
                 .unwrap_or_else(|| reason.unwrap_or("no explanation").to_owned()),
         };
         Err(ControlError::Status { path, status, words, location })
     }
 
-    async fn json_of(&self, path: &str, response: Response) -> Result<Value, ControlError> {
-        let body = self.whole(path, response).await?;
+    async fn json(&self, path: &str) -> Result<Value, ControlError> {
+        let body = self.whole(path, self.fetch(path).await?).await?;
         bounded_value(&body).map_err(|error| {
-            let words = if error.is_data() { error.to_string() } else { self.words(&body) };
+            let words = if error.is_data() { error.to_string() } else { words_of(&body, &self.secrets) };
             ControlError::Unreadable { path: path.to_owned(), words }
         })
     }
@@ -314,11 +272,6 @@ impl Control {
             return Err(ControlError::Unreadable { path: path.to_owned(), words });
         }
         Ok(body)
-    }
-
-    /// The message in a body, without secrets, shortened.
-    fn words(&self, body: &[u8]) -> String {
-        words_of(body, &self.secrets)
     }
 }
 

@@ -9,7 +9,8 @@ use http::header::HeaderMap;
 
 use super::answer::ServerAnswer;
 use super::body::{BodyTemplates, golden_body};
-use super::control::{Control, ControlError};
+use super::control::Control;
+use super::control_error::ControlError;
 use super::http_client::MetricsPage;
 use crate::clock::RunClock;
 use crate::engine::answer::{Engine, PreparedRequest};

@@ -7,6 +7,7 @@ mod cache;
 mod connect;
 mod connect_error;
 mod control;
+mod control_error;
 mod counters;
 mod engine;
 mod hints;

@@ -85,10 +85,6 @@ impl ReuseHistory {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
     }
 
-    fn lost_one(&self) {
-        self.lost().add(Instant::now());
-    }
-
     fn lost(&self) -> MutexGuard<'_, Losses> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +132,7 @@ impl Pool {
 
     /// Notes that the server closed a connection, announced or not.
     pub(super) fn lost_one(&self) {
-        self.history.lost_one();
+        self.history.lost().add(Instant::now());
     }
 
     /// Returns whether a request would have a ready connection but for the server's close.
@@ -244,7 +240,7 @@ fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, history: &ReuseHist
             Readiness::Closing => {}
             Readiness::Dead => {
                 let dead = idle.remove(index);
-                history.lost_one();
+                history.lost().add(Instant::now());
                 if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
                     history.closes.store(true, Ordering::Relaxed);
                 }

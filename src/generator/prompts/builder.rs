@@ -65,10 +65,7 @@ impl PromptBuilder {
     pub fn with_tokenizer(classes: &[RequestClass], salt: u64, source: &str) -> Result<Self, PromptError> {
         let tokenizer = tokenizer::open(source)?;
         let texts = Self::texts_to_measure(classes);
-        let counts = texts.into_iter().map(|text| {
-            let tokens = count_tokens(&tokenizer, &text).unwrap_or(0);
-            (text, tokens)
-        });
+        let counts = texts.iter().map(|text| (text.clone(), count_tokens(&tokenizer, text).unwrap_or(0)));
         let costs = TokenCosts::Counted { counts: counts.collect() };
         let method = PromptMethod::Tokenizer { source: source.to_owned() };
         let builder = Self::new(classes, salt, &costs, method);
@@ -83,16 +80,15 @@ impl PromptBuilder {
     /// Prompts by a server's counts of [`PromptBuilder::texts_to_measure`], in that order. Special tokens that the
     /// server counts in every text cancel out.
     pub fn with_server_counts(classes: &[RequestClass], salt: u64, counts: &[usize]) -> Result<Self, PromptError> {
+        let unusable = |cause| Err(PromptError::UnusableCounts { cause });
         let texts = Self::texts_to_measure(classes);
         if texts.len() != counts.len() {
-            let cause = format!("{} texts were sent, {} counts came back", texts.len(), counts.len());
-            return Err(PromptError::UnusableCounts { cause });
+            return unusable(format!("{} texts were sent, {} counts came back", texts.len(), counts.len()));
         }
         let counts: HashMap<_, _> = texts.into_iter().zip(counts.iter().map(|&count| count as u32)).collect();
         let builder = Self::new(classes, salt, &TokenCosts::Counted { counts }, PromptMethod::Server);
         if builder.vocabulary.words.is_empty() || builder.vocabulary.starts.is_empty() {
-            let cause = "a longer text does not count more tokens than a shorter one".to_owned();
-            return Err(PromptError::UnusableCounts { cause });
+            return unusable("a longer text does not count more tokens than a shorter one".to_owned());
         }
         Ok(builder)
     }
@@ -222,18 +218,14 @@ impl PromptBuilder {
             let Some(counted) = count_tokens(tokenizer, &text) else { return text };
             budget = (budget + whole).saturating_sub(counted);
             let error = counted.abs_diff(whole);
+            if error == 0 {
+                return text;
+            }
             if closest.as_ref().is_none_or(|(least, _)| error < *least) {
                 closest = Some((error, text));
             }
-            if error == 0 {
-                break;
-            }
         }
-        match closest {
-            Some((0, text)) => text,
-            Some((_, text)) => self.correct(tokenizer, text, before.len(), whole, number),
-            None => before,
-        }
+        closest.map_or(before.clone(), |(_, text)| self.correct(tokenizer, text, before.len(), whole, number))
     }
 
     /// Cuts the text until it is short enough, then adds words that fit. Words are removed from the end, but none of

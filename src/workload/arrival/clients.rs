@@ -4,8 +4,8 @@ use serde::Serialize;
 use strum::{EnumString, VariantNames};
 
 use crate::random::normal_quantile;
-use crate::workload::lengths::{SKEW, zipf};
 use crate::workload::reading::value::{Allowed, RATE};
+use crate::workload::reading::weights::{SKEW, zipf};
 use crate::workload::reading::{spec_kinds, spec_table};
 
 /// At 5 the largest of 100 clients sends nearly everything.

@@ -2,7 +2,7 @@
 
 use super::request_class::RequestClass;
 use super::slo::Slo;
-use crate::workload::lengths::{SKEW, one_each, read_weight, zipf};
+use crate::workload::reading::weights::{SKEW, one_each, read_weight, zipf};
 use crate::workload::reading::{Fields, SpecValue, spec_table};
 use crate::workload::trace::source::Trace;
 

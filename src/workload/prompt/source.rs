@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::dataset::Dataset;
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
-use crate::workload::lengths::{Distribution, SKEW, TOKEN_LIMIT};
+use crate::workload::lengths::{Distribution, TOKEN_LIMIT};
 use crate::workload::reading::value::Allowed;
+use crate::workload::reading::weights::SKEW;
 use crate::workload::reading::{spec_kinds, spec_table};
 
 /// Sizes of vocabularies: the largest known one has about 260,000 entries.
@@ -114,7 +115,7 @@ spec_table! {
         found: Option<ImageFindings> = option(|value| value.stored(ImageFindings::is_plausible)),
     }
     check(fields) {
-        let most = per_request.as_ref()?.most();
+        let most = per_request.as_ref()?.bounds().1;
         if most > MOST_IMAGES {
             let given = if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
             let cure = format!("a request has at most {MOST_IMAGES} images, so give a `max` up to that");
@@ -163,7 +164,7 @@ spec_table! {
         max_context_tokens: Option<u32> = option(Distribution::tokens),
     }
     check(fields) {
-        let most = turns.as_ref()?.most();
+        let most = turns.as_ref()?.bounds().1;
         if most > MOST_TURNS {
             let sentence = format!("may be {}; give a `max` of 10,000 at most", count(most.into()));
             return fields.reject_of("turns", &sentence);

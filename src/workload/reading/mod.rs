@@ -10,6 +10,7 @@ pub(crate) mod table;
 pub(super) mod text;
 mod typed_values;
 pub(crate) mod value;
+pub(super) mod weights;
 mod written;
 
 pub(crate) use fields::{Fields, Given};

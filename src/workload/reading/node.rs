@@ -70,6 +70,11 @@ impl From<serde_json::Value> for Node {
 }
 
 impl NodeValue {
+    /// The text, if this is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
     /// The value as JSON; `None` where JSON has no equivalent.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
         use serde_json::Value;

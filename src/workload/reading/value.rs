@@ -1,6 +1,7 @@
 //! A value at its path in a spec, and how to read each kind of value from it.
 
 use std::fmt;
+use std::ops::{Bound, RangeBounds};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -88,18 +89,12 @@ impl<'n> SpecValue<'n> {
 
     /// Reads a text, which may be empty.
     pub(crate) fn text(&self) -> Option<String> {
-        match &self.node.value {
-            NodeValue::Text(text) => Some(text.clone()),
-            _ => self.refuse("a text in quotes"),
-        }
+        self.text_or_none().map(str::to_owned).or_else(|| self.refuse("a text in quotes"))
     }
 
     /// The text, if this is one; reports nothing otherwise.
     pub(crate) fn text_or_none(&self) -> Option<&'n str> {
-        match &self.node.value {
-            NodeValue::Text(text) => Some(text),
-            _ => None,
-        }
+        self.node.value.text()
     }
 
     /// Reads any value that JSON can express.
@@ -114,11 +109,7 @@ impl<'n> SpecValue<'n> {
     pub(crate) fn stored<T: DeserializeOwned>(&self, plausible: impl Fn(&T) -> bool) -> Option<T> {
         let read = serde_json::from_value(self.json()?);
         let found = read.map_err(|error| self.complain(&format!("cannot be read: {error}"))).ok()?;
-        if plausible(&found) {
-            return Some(found);
-        }
-        self.complain("has figures that no file can have");
-        None
+        if plausible(&found) { Some(found) } else { self.reject("has figures that no file can have") }
     }
 
     /// Reads a text that is not blank.
@@ -167,11 +158,7 @@ impl<'n> SpecValue<'n> {
     /// The text of a field, if this is a table that has one; reports nothing.
     pub(crate) fn field(&self, name: &str) -> Option<&'n str> {
         let NodeValue::Table(entries) = &self.node.value else { return None };
-        let entry = entries.iter().find(|entry| entry.key == name)?;
-        match &entry.node.value {
-            NodeValue::Text(text) => Some(text),
-            _ => None,
-        }
+        entries.iter().find(|entry| entry.key == name)?.node.value.text()
     }
 
     /// Reads the name of one of the enum's variants.
@@ -188,14 +175,13 @@ impl<'n> SpecValue<'n> {
     /// Reads one of the named choices, and returns its name too.
     pub(super) fn named_choice<'c, T: Copy>(&self, choices: &[(&'c str, T)]) -> Option<(&'c str, T)> {
         let names = || choices.iter().map(|(name, _)| *name);
-        if let NodeValue::Text(text) = &self.node.value {
-            if let Some(choice) = choices.iter().find(|(name, _)| name == text) {
+        if let Some(text) = self.text_or_none() {
+            if let Some(choice) = choices.iter().find(|(name, _)| *name == text) {
                 return Some(*choice);
             }
             if let Some(near) = nearest(text, names()) {
                 let (found, allowed) = (&self.node.value, list(names()));
-                self.complain(&format!("is {found}; did you mean \"{near}\"? (allowed: {allowed})"));
-                return None;
+                return self.reject(&format!("is {found}; did you mean \"{near}\"? (allowed: {allowed})"));
             }
         }
         self.refuse(&format!("one of {}", list(names())))
@@ -210,8 +196,7 @@ impl<'n> SpecValue<'n> {
     pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };
         if items.is_empty() {
-            self.complain("is an empty list; it needs at least one item");
-            return None;
+            return self.reject("is an empty list; it needs at least one item");
         }
         let read: Vec<Option<T>> = (items.iter().enumerate())
             .map(|(i, node)| read(SpecValue { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes }))
@@ -255,34 +240,24 @@ pub(super) fn list<'s>(names: impl Iterator<Item = &'s str>) -> String {
 /// A range of numbers. Its `Display` describes it: `above 0, at most 1,000,000`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Allowed {
-    low: Low,
+    low: Bound<f64>,
     high: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Low {
-    Above(f64),
-    From(f64),
 }
 
 impl Allowed {
     /// Greater than `low`, at most `high`.
     pub(crate) const fn above(low: f64, high: f64) -> Self {
-        Self { low: Low::Above(low), high }
+        Self { low: Bound::Excluded(low), high }
     }
 
     /// From `low` to `high`, both included.
     pub(crate) const fn from(low: f64, high: f64) -> Self {
-        Self { low: Low::From(low), high }
+        Self { low: Bound::Included(low), high }
     }
 
     /// Whether the number is in the range; NaN and infinity never are.
     pub(crate) fn has(self, value: f64) -> bool {
-        let high_enough = match self.low {
-            Low::Above(low) => value > low,
-            Low::From(low) => value >= low,
-        };
-        high_enough && value <= self.high
+        (self.low, Bound::Included(self.high)).contains(&value)
     }
 
     /// Why this field cannot have the value, as a sentence; `None` where it can.
@@ -295,8 +270,9 @@ impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let high = plain(self.high);
         match self.low {
-            Low::Above(low) => write!(f, "above {}, at most {high}", plain(low)),
-            Low::From(low) => write!(f, "from {} to {high}", plain(low)),
+            Bound::Excluded(low) => write!(f, "above {}, at most {high}", plain(low)),
+            Bound::Included(low) => write!(f, "from {} to {high}", plain(low)),
+            Bound::Unbounded => write!(f, "at most {high}"),
         }
     }
 }
@@ -308,22 +284,16 @@ fn plain(bound: f64) -> String {
 
 /// Most requests of one run: nearly three hours at 10,000 a second.
 pub(in crate::workload) const MOST_REQUESTS: f64 = 100_000_000.0;
-
 /// The longest run, seconds: 31 days.
 pub(in crate::workload) const LONGEST_S: f64 = 2_678_400.0;
-
 /// Rates above zero. No client sends more from one machine.
 pub(in crate::workload) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
-
 /// A length of time in seconds, up to 31 days.
 pub(in crate::workload) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
-
 /// Users in a closed loop; each is a connection.
 pub(in crate::workload) const USERS: Allowed = Allowed::from(1.0, 100_000.0);
-
 /// Counts of requests.
 pub(in crate::workload) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
-
 /// Waits, which may be zero.
 pub(in crate::workload) const WAIT: Allowed = Allowed::from(0.0, LONGEST_S);
 

@@ -1,9 +1,9 @@
 //! Comparisons with a baseline as documents.
 
-mod flags;
 mod over_time;
 mod rows;
 mod runs;
+mod side_names;
 mod sweeps;
 #[cfg(test)]
 mod tests;

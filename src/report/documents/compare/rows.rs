@@ -1,39 +1,37 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
-use std::collections::BTreeSet;
-
-use super::flags;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Status};
 use crate::experiment::caution;
-use crate::experiment::compare::{ChangeStanding, ComparedRow, Condition, Difference, GateJudgement, Pairing, Role};
+use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Pairing, Role};
 use crate::report::document::{Document, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, cell, mark};
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
 use crate::units::{count, counted, joined, listed, percent, span, three_digits};
 
-/// The figures of a screen.
-static HEADLINE: [FigureKey; 16] = [
-    FigureKey::percentile(Quantile::P50, Metric::Ttft),
-    FigureKey::percentile(Quantile::P95, Metric::Ttft),
-    FigureKey::percentile(Quantile::P99, Metric::Ttft),
-    FigureKey::percentile(Quantile::P50, Metric::TtftFromSend),
-    FigureKey::percentile(Quantile::P99, Metric::TtftFromSend),
-    FigureKey::percentile(Quantile::P50, Metric::Tpot),
-    FigureKey::percentile(Quantile::P95, Metric::Tpot),
-    FigureKey::percentile(Quantile::P99, Metric::Tpot),
-    FigureKey::percentile(Quantile::P95, Metric::E2e),
-    FigureKey::percentile(Quantile::P99, Metric::E2e),
-    FigureKey::percentile(Quantile::P99, Metric::E2eFromSend),
-    FigureKey::from_metric(Metric::OutputTokens),
-    FigureKey::from_metric(Metric::OutputTokensPerGpu),
-    FigureKey::from_metric(Metric::Goodput),
-    FigureKey::from_metric(Metric::ErrorRate),
-    FigureKey::from_metric(Metric::CostPerAcceptableAnswer),
+/// Percentiles of latencies that a screen has.
+const PERCENTILES: [(Metric, &[Quantile]); 5] = [
+    (Metric::Ttft, &[Quantile::P50, Quantile::P95, Quantile::P99]),
+    (Metric::TtftFromSend, &[Quantile::P50, Quantile::P99]),
+    (Metric::Tpot, &[Quantile::P50, Quantile::P95, Quantile::P99]),
+    (Metric::E2e, &[Quantile::P95, Quantile::P99]),
+    (Metric::E2eFromSend, &[Quantile::P99]),
+];
+/// Other figures of a screen.
+const OTHERS: [Metric; 5] = [
+    Metric::OutputTokens,
+    Metric::OutputTokensPerGpu,
+    Metric::Goodput,
+    Metric::ErrorRate,
+    Metric::CostPerAcceptableAnswer,
 ];
 
 /// Returns whether a screen has the figure. It has headlines, and percentiles that the user asked for.
 pub(super) fn is_headline(figure: &FigureKey) -> bool {
-    HEADLINE.contains(figure) || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
+    let percentiles = PERCENTILES.iter().flat_map(|(metric, quantiles)| quantiles.iter().map(|at| (*at, *metric)));
+    let mut headlines = percentiles.map(|(at, metric)| FigureKey::percentile(at, metric));
+    headlines.any(|headline| headline == *figure)
+        || OTHERS.map(FigureKey::from_metric).contains(figure)
+        || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
 }
 
 /// The figures that changed and that a screen has no row for.
@@ -171,11 +169,8 @@ pub(super) fn in_numbers(rows: &[ComparedRow]) -> String {
         (0, 0) => "no figure changed by more than chance".to_owned(),
         (worse, better) => {
             let moved = rows.iter().filter(|row| is_worse(row).is_some());
-            let chance = if moved.clone().all(ComparedRow::is_one_of_many) {
-                format!("; chance alone moves some of {} figures so far", count(tested))
-            } else {
-                String::new()
-            };
+            let by_chance = || format!("; chance alone moves some of {} figures so far", count(tested));
+            let chance = moved.clone().all(ComparedRow::is_one_of_many).then(by_chance).unwrap_or_default();
             format!("{} worse, {} better{chance}", counted(worse, "figure"), count(better))
         }
     }
@@ -189,42 +184,6 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
         ChangeStanding::NoSignificantChange => "not significant",
         ChangeStanding::Apart => "apart",
         ChangeStanding::Unknown => NOTHING,
-    }
-}
-
-/// Characters of the longest value that names a side.
-const LONGEST_NAME: usize = 28;
-
-/// Names sides by the first fact in which all differ. Their folders have the names that Skyline gives, which only tell
-/// when.
-fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
-    let stamp = |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
-    if !folders.iter().all(stamp) {
-        return None;
-    }
-    differences.iter().filter(|difference| difference.condition != Condition::Plan).find_map(|difference| {
-        let values: Vec<&str> = difference.values.iter().map(Option::as_deref).collect::<Option<_>>()?;
-        let distinct = values.iter().collect::<BTreeSet<_>>().len() == values.len();
-        let are_short = values.iter().all(|value| value.chars().count() <= LONGEST_NAME);
-        let fact = difference.fact.rsplit('.').next()?;
-        if let Some(names) = flags::varying(&values) {
-            return Some(names);
-        }
-        (distinct && are_short).then(|| values.iter().map(|value| format!("{fact} {value}")).collect())
-    })
-}
-
-/// Gives sides names that tell them apart where their folders only tell when. Those against the first get them too.
-pub(super) fn rename<'a>(
-    differences: &[Difference],
-    sides: impl Iterator<Item = &'a mut String>,
-    against: impl Iterator<Item = &'a mut String>,
-) {
-    let sides: Vec<&mut String> = sides.collect();
-    let folders: Vec<&str> = sides.iter().map(|side| side.as_str()).collect();
-    if let Some(names) = names(&folders, differences) {
-        against.zip(&names[1..]).for_each(|(name, new)| name.clone_from(new));
-        sides.into_iter().zip(names).for_each(|(name, new)| *name = new);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::over_time;
 use super::rows::{self, begun, change, conditions, demands, label, signed, unmet, value, verdict_line};
+use super::side_names;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
@@ -17,7 +18,7 @@ use crate::units::{counted, joined, three_digits};
 /// The comparison of runs as a document.
 pub fn compared(stored: &Compared) -> Document {
     let mut compared = stored.clone();
-    rows::rename(
+    side_names::rename(
         &compared.differences,
         compared.sides.iter_mut().map(|side| &mut side.name),
         compared.against.iter_mut().map(|against| &mut against.side),

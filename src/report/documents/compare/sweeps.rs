@@ -1,6 +1,7 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{begun, conditions, demands, label, rename, signed, table, unmet, verdict_line};
+use super::rows::{begun, conditions, demands, label, signed, table, unmet, verdict_line};
+use super::side_names::rename;
 use crate::analysis::FigureLevel;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};

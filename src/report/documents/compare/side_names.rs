@@ -1,13 +1,51 @@
-//! The flag in which servers differ, from the flags that each was started with.
+//! Names of sides by what differs between them: a fact of their runs, or a flag of their servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Characters of the longest name of a side.
+use crate::experiment::compare::{Condition, Difference};
+
+/// Characters of the longest value that names a side.
+const LONGEST_NAME: usize = 28;
+
+/// Names sides by the first fact in which all differ. Their folders have the names that Skyline gives, which only tell
+/// when.
+fn names(folders: &[&str], differences: &[Difference]) -> Option<Vec<String>> {
+    let stamp = |name: &&str| name.rsplit('-').next().is_some_and(|end| end.len() == 16 && end.ends_with('Z'));
+    if !folders.iter().all(stamp) {
+        return None;
+    }
+    differences.iter().filter(|difference| difference.condition != Condition::Plan).find_map(|difference| {
+        let values: Vec<&str> = difference.values.iter().map(Option::as_deref).collect::<Option<_>>()?;
+        let distinct = values.iter().collect::<BTreeSet<_>>().len() == values.len();
+        let are_short = values.iter().all(|value| value.chars().count() <= LONGEST_NAME);
+        let fact = difference.fact.rsplit('.').next()?;
+        if let Some(names) = varying(&values) {
+            return Some(names);
+        }
+        (distinct && are_short).then(|| values.iter().map(|value| format!("{fact} {value}")).collect())
+    })
+}
+
+/// Gives sides names that tell them apart where their folders only tell when. Those against the first get them too.
+pub(super) fn rename<'a>(
+    differences: &[Difference],
+    sides: impl Iterator<Item = &'a mut String>,
+    against: impl Iterator<Item = &'a mut String>,
+) {
+    let sides: Vec<&mut String> = sides.collect();
+    let folders: Vec<&str> = sides.iter().map(|side| side.as_str()).collect();
+    if let Some(names) = names(&folders, differences) {
+        against.zip(&names[1..]).for_each(|(name, new)| name.clone_from(new));
+        sides.into_iter().zip(names).for_each(|(name, new)| *name = new);
+    }
+}
+
+/// Characters of the longest name of a side by a flag.
 const LONGEST: usize = 40;
 
 /// A name for each side by the first flag in which all of them differ. One is `max_num_seqs 128`; `None` where the
 /// texts are no flags, or no flag tells all of them apart.
-pub(super) fn varying(texts: &[&str]) -> Option<Vec<String>> {
+fn varying(texts: &[&str]) -> Option<Vec<String>> {
     let sides: Vec<BTreeMap<String, String>> = texts.iter().map(|text| flags(text)).collect();
     let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
     names.into_iter().find_map(|name| {
