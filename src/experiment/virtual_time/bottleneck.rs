@@ -208,64 +208,57 @@ impl EngineEvidence {
 
     /// Returns the resource that requests waited for most. It is `None` when they only waited for the end of a step.
     fn shortage(&self) -> Option<Limit> {
-        let shares = [
-            (self.short_of_blocks_share, Limit::KvCache),
-            (self.short_of_slots_share, Limit::BatchSlots),
-            (self.short_of_tokens_share, Limit::Prefill),
-        ];
-        let felt = shares.into_iter().filter_map(|(share, limit)| Some((share.filter(|&s| s > 0.0)?, limit)));
-        felt.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, limit)| limit)
+        let above_zero = |share: Option<f64>| share.filter(|share| *share > 0.0);
+        largest([
+            (above_zero(self.short_of_blocks_share), Limit::KvCache),
+            (above_zero(self.short_of_slots_share), Limit::BatchSlots),
+            (above_zero(self.short_of_tokens_share), Limit::Prefill),
+        ])
     }
 
     /// The largest part of a step's time.
     fn largest_part(&self) -> Limit {
-        let parts = [
+        let largest = largest([
             (self.compute_share, Limit::Compute),
             (self.memory_share, Limit::Memory),
             (self.communication_share, Limit::Communication),
             (self.overhead_share, Limit::Overhead),
-        ];
-        let known = parts.into_iter().filter_map(|(share, limit)| Some((share?, limit)));
-        known.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(Limit::Nothing, |(_, limit)| limit)
+        ]);
+        largest.unwrap_or(Limit::Nothing)
     }
 
     /// The figures behind a limit, the strongest evidence first.
     fn sentence(&self, limit: Limit) -> String {
-        let mut parts = Vec::new();
-        let mut say = |share: Option<f64>, what: &str| {
-            if let Some(share) = share {
-                parts.push(format!("{} {what}", percent(share)));
-            }
-        };
-        match limit {
-            Limit::KvCache => say(self.short_of_blocks_share, "of the time a request waits for KV blocks"),
-            Limit::BatchSlots => say(self.short_of_slots_share, "of the time a request waits for a slot"),
-            Limit::Prefill => {
-                say(self.short_of_tokens_share, "of the time a request waits for room in a step");
-            }
+        let above_zero = |share: Option<f64>| share.filter(|share| *share > 0.0);
+        let waited = match limit {
+            Limit::KvCache => (self.short_of_blocks_share, "of the time a request waits for KV blocks"),
+            Limit::BatchSlots => (self.short_of_slots_share, "of the time a request waits for a slot"),
+            Limit::Prefill => (self.short_of_tokens_share, "of the time a request waits for room in a step"),
             Limit::DecodePool => {
-                say(self.decode_waiting_share, "of the decode pool's time a request waits to continue there");
+                (self.decode_waiting_share, "of the decode pool's time a request waits to continue there")
             }
-            _ => {}
-        }
-        say(self.queue_share_of_ttft, "of the time to first token is queueing");
-        say(self.busy_share, "of the time the engines are busy");
-        say(self.memory_share, "of that reading memory");
-        say(self.compute_share, "computing");
-        if self.communication_share.is_some_and(|share| share > 0.0) {
-            say(self.communication_share, "in all-reduces");
-        }
-        say(self.overhead_share, "overhead");
-        say(self.kv_usage, "of the KV cache held on average");
-        if self.prefix_hit_rate.is_some_and(|rate| rate > 0.0) {
-            say(self.prefix_hit_rate, "of the prompt tokens found in the prefix cache");
-        }
-        if let Some(batch) = self.mean_batch {
-            parts.push(format!("{} sequences in a step", three_digits(batch)));
-        }
-        if self.steps > 0 {
-            parts.push(format!("{} preemptions", count(self.preemptions)));
-        }
-        parts.join(", ")
+            _ => (None, ""),
+        };
+        let shares = [
+            waited,
+            (self.queue_share_of_ttft, "of the time to first token is queueing"),
+            (self.busy_share, "of the time the engines are busy"),
+            (self.memory_share, "of that reading memory"),
+            (self.compute_share, "computing"),
+            (above_zero(self.communication_share), "in all-reduces"),
+            (self.overhead_share, "overhead"),
+            (self.kv_usage, "of the KV cache held on average"),
+            (above_zero(self.prefix_hit_rate), "of the prompt tokens found in the prefix cache"),
+        ];
+        let shares = shares.into_iter().filter_map(|(share, what)| Some(format!("{} {what}", percent(share?))));
+        let batch = self.mean_batch.map(|batch| format!("{} sequences in a step", three_digits(batch)));
+        let preempted = (self.steps > 0).then(|| format!("{} preemptions", count(self.preemptions)));
+        shares.chain(batch).chain(preempted).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The limit of the largest known share.
+fn largest<const N: usize>(shares: [(Option<f64>, Limit); N]) -> Option<Limit> {
+    let known = shares.into_iter().filter_map(|(share, limit)| Some((share?, limit)));
+    known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, limit)| limit)
 }
