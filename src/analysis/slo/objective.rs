@@ -70,7 +70,7 @@ impl Comparison {
 #[error("`{text}` is not an objective: {}", self.cure())]
 pub struct ObjectiveError {
     text: String,
-    problem: String,
+    pub(crate) problem: String,
 }
 
 impl ObjectiveError {

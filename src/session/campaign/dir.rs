@@ -1,6 +1,5 @@
 //! The folder of an experiment: its manifest, its lock, and the folders of its runs.
 
-use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,8 +86,8 @@ impl ExperimentDir {
     pub(crate) fn with_manifest(self, manifest: &impl Serialize) -> Result<Self, Stop> {
         let before = stored(&Self::manifest_in(&self.folder)?)?;
         let now = stored(manifest)?;
-        let mut changes = String::new();
-        describe_changes("", &before, &now, &mut changes);
+        let mut changes = Vec::new();
+        list_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
             // What only says when it ends may have changed.
             let text = serde_json::to_string_pretty(&now).map_err(Stop::impossible)?;
@@ -96,11 +95,13 @@ impl ExperimentDir {
         }
         let cure = if has_unnamed_mock(&before) {
             "the embedded mock of an older skyline was always one A10G; begin again, without --resume"
-        } else if changes.contains("async_scheduling was false") {
+        } else if changes.iter().any(|(name, before, _)| name.ends_with("async_scheduling") && *before == false) {
             "its embedded mock does not plan steps ahead; add --no-async-scheduling"
         } else {
             "give the same options, or leave --resume out"
         };
+        let describe = |(name, before, now): &Change| format!("\n  {name} was {before}, and is {now} now");
+        let changes: String = changes.iter().map(describe).collect();
         Err(Stop::usage(format!(
             "--resume: {} belongs to another experiment:{changes}\nhint: {cure}",
             self.folder.display()
@@ -190,8 +191,11 @@ fn has_unnamed_mock(manifest: &Value) -> bool {
         || manifest.as_object().is_some_and(|fields| fields.values().any(has_unnamed_mock))
 }
 
-/// Says where two JSON values differ, a line each. It goes by the dotted names of what differs.
-fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
+/// Place where two JSON values differ, by its dotted name, with both values.
+type Change = (String, Value, Value);
+
+/// Lists where two JSON values differ.
+fn list_changes(name: &str, before: &Value, now: &Value, into: &mut Vec<Change>) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
             // A mock is recommended a deployment; older manifests hash headers, and pair runs; notes change nothing.
@@ -208,19 +212,16 @@ fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) 
             let added = now.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added).filter(decides) {
                 let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-                describe_changes(&inner, &missing(before, key), &missing(now, key), into);
+                list_changes(&inner, &missing(before, key), &missing(now, key), into);
             }
         }
         (Value::Array(before), Value::Array(now)) => {
             for at in 0..before.len().max(now.len()) {
                 let item = |of: &[Value]| of.get(at).cloned().unwrap_or_default();
-                describe_changes(&format!("{name}[{at}]"), &item(before), &item(now), into);
+                list_changes(&format!("{name}[{at}]"), &item(before), &item(now), into);
             }
         }
-        (before, now) if before != now => {
-            // Nothing can be wrong with writing to a string.
-            let _ = write!(into, "\n  {name} was {before}, and is {now} now");
-        }
+        (before, now) if before != now => into.push((name.to_owned(), before.clone(), now.clone())),
         _ => {}
     }
 }

@@ -83,9 +83,8 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
     }
     let (figure, comparison, bound) = Comparison::split(text).ok_or("it has neither a comparison nor `within`")?;
     let Some((factor, other)) = multiple(bound)? else {
-        let objective = text
-            .parse::<Objective>()
-            .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())?;
+        let objective =
+            text.parse::<Objective>().map_err(|error| format!("`{text}` is not an objective: {}", error.problem))?;
         return Ok(ClaimKind::Bound(objective));
     };
     let bounds = vec![(comparison, factor)];
