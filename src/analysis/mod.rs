@@ -40,8 +40,7 @@ pub use figures::{
     Sample, SampleWarning, Samples, Statistic, Unit, Unresolvable,
 };
 pub use judgements::{
-    Check, CheckOutcome, Checklist, ChecklistItem, ChecklistRule, Finding, FindingKind, Reason, Rule, Verdict,
-    VerdictOutcome,
+    Check, Checklist, ChecklistItem, ChecklistRule, Finding, FindingKind, Reason, Rule, Status, Verdict, VerdictOutcome,
 };
 pub use latency::aliases::Alias;
 pub use latency::curve::{GapBar, LatencyCurve, TokenGaps};
@@ -78,7 +77,7 @@ pub(crate) use server::settings::in_words_of;
 pub(crate) use server::slowdown::{clock_and_heat, longest_slowdown, reason_in_words};
 pub use server::track::{FollowedGauge, GaugeSummary};
 pub use slo::attainment::Attainment;
-pub use slo::judgement::{Judgement, Status};
+pub use slo::judgement::Judgement;
 pub(crate) use slo::objective::bound as parse_bound;
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
 pub use slo::targets::SloTarget;

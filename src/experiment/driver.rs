@@ -10,27 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::diagnosis::Diagnosis;
 use super::spoiled::spoiled_here;
 use crate::analysis::Summary;
-use crate::units::counted;
 
 /// Limit on new runs in a row that this machine spoiled. After so many no more runs are started.
 const MOST_SPOILED: u64 = 3;
-
-/// Treatment of INVALID runs: whether they count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InvalidRuns {
-    /// Exclusion of all that rests on an INVALID run. Spare runs replace those that were spoiled.
-    #[default]
-    LeftOut,
-    /// Inclusion of INVALID runs as if they were valid (`--allow-invalid`). None of them is replaced.
-    Counted,
-}
-
-/// Returns a caution that `spoiled` of `all` things are INVALID and count on request. It is `None` where none is.
-pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String> {
-    let of = counted(all as u64, thing);
-    let are = if spoiled == 1 { "is INVALID and counts" } else { "are INVALID and count" };
-    (spoiled > 0).then(|| format!("{spoiled} of {of} {are} because of --allow-invalid"))
-}
 
 /// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether
 /// a run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.

@@ -34,5 +34,7 @@ pub use fitting::*;
 pub use prediction::{Prediction, predict, run_virtually};
 pub use repeats::*;
 pub use seeds::{repeats_of, seed_of_run};
+pub use spoiled::InvalidRuns;
+pub(crate) use spoiled::caution;
 pub use sweep::*;
 pub use virtual_time::*;

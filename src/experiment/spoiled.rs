@@ -13,6 +13,54 @@ use crate::analysis::{FindingKind, Rule, Summary, VerdictOutcome};
 use crate::record::Repeat;
 use crate::units::counted;
 
+/// Treatment of INVALID runs: whether they count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InvalidRuns {
+    /// Exclusion of all that rests on an INVALID run. Spare runs replace those that were spoiled.
+    #[default]
+    LeftOut,
+    /// Inclusion of INVALID runs as if they were valid (`--allow-invalid`). None of them is replaced.
+    Counted,
+}
+
+impl InvalidRuns {
+    /// Most spare runs that a part of an experiment has.
+    pub(crate) const fn most_spare(self) -> u64 {
+        match self {
+            Self::LeftOut => Repeat::MOST_SPARE,
+            Self::Counted => 0,
+        }
+    }
+
+    /// Number of the last run where `planned` are planned and so many are `spoiled`.
+    pub(super) fn last_run(self, planned: u64, spoiled: u64) -> u64 {
+        planned + spoiled.min(self.most_spare())
+    }
+
+    /// Says which spare run replaces the one of this number. It is the last of `spoiled` ones where `planned` are
+    /// planned; `None` where none is left. `name` gives the run of a number its name.
+    pub(super) fn replacement(
+        self,
+        number: u64,
+        planned: u64,
+        spoiled: u64,
+        why: &str,
+        name: impl Fn(u64) -> String,
+    ) -> Option<String> {
+        let spare = planned + spoiled;
+        (1..=self.most_spare())
+            .contains(&spoiled)
+            .then(|| format!("{} was spoiled ({why}): {} replaces it", name(number), name(spare)))
+    }
+}
+
+/// Returns a caution that `spoiled` of `all` things are INVALID and count on request. It is `None` where none is.
+pub(crate) fn caution(spoiled: usize, all: usize, thing: &str) -> Option<String> {
+    let of = counted(all as u64, thing);
+    let are = if spoiled == 1 { "is INVALID and counts" } else { "are INVALID and count" };
+    (spoiled > 0).then(|| format!("{spoiled} of {of} {are} because of --allow-invalid"))
+}
+
 /// Rules that a server breaks. They are no reason to distrust the measurement.
 pub(super) const SERVER_RULES: [Rule; 4] =
     [Rule::ServerStayed, Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
@@ -52,12 +100,6 @@ pub(super) fn spoiled_here(run: &Summary) -> Option<&str> {
     broken(run, of_machine).next().filter(|_| run.window.is_whole())
 }
 
-/// Returns how many runs a part of an experiment takes. As many as `planned` were planned, and as many as `spoiled` are
-/// spoiled.
-pub(super) fn runs_wanted(planned: u64, spoiled: u64) -> u64 {
-    planned + spoiled.min(Repeat::MOST_SPARE)
-}
-
 /// Returns the `runs` that count, in their order. They are those that are not spoiled where they are as many as
 /// planned, else all, spare ones included.
 pub(super) fn counting<R: Copy>(runs: &[R], planned: u64, is_spoiled: impl Fn(R) -> bool) -> Vec<R> {
@@ -84,21 +126,6 @@ pub(super) fn in_words<W: Display>(
         format!(", and {} did not replace them all", counted(all - planned, &format!("spare {noun}")))
     };
     Some(format!("{lost} of {of} {were} spoiled{replaced}: {}", spoiled.join(", ")))
-}
-
-/// Says which spare run replaces the one of this number. It is the last of `spoiled` ones where `planned` are planned;
-/// `None` where none is left. `name` gives the run of a number its name.
-pub(super) fn replacement(
-    number: u64,
-    planned: u64,
-    spoiled: u64,
-    why: &str,
-    name: impl Fn(u64) -> String,
-) -> Option<String> {
-    let spare = planned + spoiled;
-    (1..=Repeat::MOST_SPARE)
-        .contains(&spoiled)
-        .then(|| format!("{} was spoiled ({why}): {} replaces it", name(number), name(spare)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::{ArrivalFigures, CheckOutcome};
+use crate::analysis::{ArrivalFigures, Status};
 use crate::experiment::{repeats_of, seed_of_run};
 use crate::generator::{self, Datasets, PlannedRequest, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
@@ -123,7 +123,7 @@ impl PlannedRun {
             until = requests.pop().map_or(until, |(_, moment)| moment);
         }
         let checks = ArrivalFigures::of_plan(workload, until, &requests).checks(&workload.arrival);
-        match checks.into_iter().find(|check| check.outcome == CheckOutcome::Failed) {
+        match checks.into_iter().find(|check| check.outcome == Status::Missed) {
             None => Ok(()),
             Some(check) => Err(Stop::usage(format!(
                 "the plan of `{}` with seed {} does not fit its declared process: {}\nhint: {}",

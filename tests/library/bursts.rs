@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::virtual_time::header;
-use skyline::analysis::{CheckOutcome, Rule, VerdictOutcome};
+use skyline::analysis::{Rule, Status, VerdictOutcome};
 use skyline::experiment::{Limit, Prediction, Regime, predict};
 use skyline::generator::{Schedule, survey};
 use skyline::record::RunLog;
@@ -62,7 +62,7 @@ fn a_hundred_requests_at_once_are_a_valid_run_with_rates_until_the_last_answer()
     let summary = &found.summary;
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Valid, "{:?}", summary.verdict.reasons);
     for rule in [Rule::LittlesLaw, Rule::SteadyState] {
-        let failed = |check: &&skyline::analysis::Check| check.outcome == CheckOutcome::Failed;
+        let failed = |check: &&skyline::analysis::Check| check.outcome == Status::Missed;
         assert_eq!(summary.verdict.checks.iter().filter(|check| check.rule == rule).find(failed), None);
     }
     let until = last_answer_s(&log);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::law::within;
-use crate::analysis::judgements::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::judgements::{Check, Measure, Rule, Status};
 use crate::clock::Timestamp;
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
@@ -69,7 +69,7 @@ fn delivered(statistic: &'static str, value: f64, critical: f64, sentence: Strin
 
 /// A planned metronome has no seed to blame.
 pub(super) fn cured(check: Check) -> Check {
-    if check.rule == Rule::PlannedArrivals && check.outcome == CheckOutcome::Failed {
+    if check.rule == Rule::PlannedArrivals && check.outcome == Status::Missed {
         let cure = "run this workload again: the plan in the log is incomplete or another's".to_owned();
         return Check { cure, ..check };
     }

@@ -105,7 +105,7 @@ fn on_time(until: Timestamp, arrivals: usize) -> Duration {
 mod tests {
     use super::super::figures::ArrivalFigures;
     use super::*;
-    use crate::analysis::judgements::CheckOutcome;
+    use crate::analysis::judgements::Status;
     use crate::analysis::test_runs::by_class;
 
     /// The plan of a workload until 60 s.
@@ -117,7 +117,7 @@ mod tests {
     fn failed(judged: &WorkloadSpec, requests: &[(u16, Timestamp)]) -> Vec<String> {
         let figures = ArrivalFigures::of_plan(judged, Timestamp::from_secs_f64(60.0), requests);
         let checks = figures.checks(&judged.arrival);
-        let failed = checks.into_iter().filter(|check| check.outcome == CheckOutcome::Failed);
+        let failed = checks.into_iter().filter(|check| check.outcome == Status::Missed);
         failed.map(|check| check.sentence).collect()
     }
 

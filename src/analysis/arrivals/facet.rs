@@ -2,7 +2,7 @@
 
 use super::law::{GapLaw, adjective, deviation_of, judged, process_name, within};
 use super::sequence::{ArrivalFit, ArrivalSequence};
-use crate::analysis::judgements::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::judgements::{Check, Measure, Rule, Status};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000,
@@ -113,7 +113,7 @@ impl Facet {
             Self::Count => count(pattern, measure, sequence, allowance),
             Self::Landing => landing(pattern, measure, sequence, fit, allowance),
         };
-        let failed = |check: &Check| check.outcome == CheckOutcome::Failed;
+        let failed = |check: &Check| check.outcome == Status::Missed;
         let usual = if rule == Rule::PlannedArrivals { Allowance::Plan } else { Allowance::Sequence };
         let own = read((sequence, fit), usual);
         let unusual = plan.is_some_and(|plan| failed(&read(plan, Allowance::Sequence)));

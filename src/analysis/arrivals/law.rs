@@ -1,6 +1,6 @@
 //! The declared law of arrivals, how it is tested, and what a test leaves behind.
 
-use crate::analysis::judgements::{Check, CheckOutcome, Measure, Rule};
+use crate::analysis::judgements::{Check, Measure, Rule, Status};
 use crate::workload::{ArrivalPattern, GapForm};
 
 /// How the gaps of a process are tested.
@@ -92,7 +92,7 @@ pub(super) fn not_tested(rule: Rule, arrivals: Option<u64>, sentence: String) ->
 /// Arrivals that no test can be put to, through the fault of the log.
 pub(super) fn broken(sentence: String) -> Check {
     Check {
-        outcome: CheckOutcome::Failed,
+        outcome: Status::Missed,
         cure: "keep the log complete (is the disk full?), merge no log into itself, and run again".to_owned(),
         ..not_tested(Rule::DeliveredArrivals, None, sentence)
     }

@@ -2,7 +2,7 @@
 
 use super::figures::ArrivalFigures;
 use super::sequence::ArrivalSequence;
-use crate::analysis::judgements::{Check, CheckOutcome, Rule};
+use crate::analysis::judgements::{Check, Rule, Status};
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::arrivals::LatentStates;
@@ -37,7 +37,7 @@ fn checks(log: &RunLog) -> Vec<Check> {
 }
 
 fn failed(log: &RunLog) -> Vec<&'static str> {
-    let failed = checks(log).into_iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    let failed = checks(log).into_iter().filter(|check| check.outcome == Status::Missed);
     failed.map(|check| check.statistic).collect()
 }
 
@@ -53,7 +53,7 @@ fn a_run_delivered_on_time_passes_and_says_its_figures() {
     assert!(shift.growth_ms.abs() < 1e-6 && shift.gap_shift_p99_ms < 1e-6, "{shift:?}");
     let checks = checks(&log);
     assert_eq!(checks.len(), 12);
-    assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Passed && check.cure.is_empty()));
+    assert!(checks.iter().all(|check| check.outcome == Status::Met && check.cure.is_empty()));
     assert!(summarise(&log, &[]).verdict.valid);
 }
 
@@ -139,11 +139,11 @@ fn what_cannot_be_told_is_not_tested() {
         let outcomes = outcomes(&log);
         assert_eq!(outcomes.len(), 2);
         for (outcome, rule) in outcomes.iter().zip([Rule::PlannedArrivals, Rule::DeliveredArrivals]) {
-            assert_eq!((outcome.0, outcome.1), (rule, CheckOutcome::NotTested));
+            assert_eq!((outcome.0, outcome.1), (rule, Status::Undecided));
             assert!(outcome.2.contains(words), "{}", outcome.2);
         }
     }
-    assert!(outcomes(&run(1_000, vec![])).iter().all(|outcome| outcome.1 == CheckOutcome::NotTested));
+    assert!(outcomes(&run(1_000, vec![])).iter().all(|outcome| outcome.1 == Status::Undecided));
 }
 
 #[test]
@@ -155,8 +155,7 @@ fn what_was_lost_or_doubled_is_no_reason_not_to_test() {
     doubled.records.push(again);
     for log in [lost, doubled] {
         let outcomes: Vec<_> = checks(&log).into_iter().map(|check| (check.rule, check.outcome)).collect();
-        let expected =
-            [(Rule::PlannedArrivals, CheckOutcome::NotTested), (Rule::DeliveredArrivals, CheckOutcome::Failed)];
+        let expected = [(Rule::PlannedArrivals, Status::Undecided), (Rule::DeliveredArrivals, Status::Missed)];
         assert_eq!(outcomes, expected);
     }
 }
@@ -170,11 +169,9 @@ fn a_metronome_has_beats_and_no_chance() {
     };
     let planned = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(0));
     assert!(planned.fit.is_none() && planned.constant_arrivals.unwrap().interval_ms == 100.0);
-    assert!(planned.planned_checks(&pattern).iter().all(|check| check.outcome == CheckOutcome::Passed));
+    assert!(planned.planned_checks(&pattern).iter().all(|check| check.outcome == Status::Met));
     // 2 % of the beats 5 ms off: no plan, but delivered well enough; 15 ms off: not.
-    for (off_ms, planned, delivered) in
-        [(5, CheckOutcome::Failed, CheckOutcome::Passed), (15, CheckOutcome::Failed, CheckOutcome::Failed)]
-    {
+    for (off_ms, planned, delivered) in [(5, Status::Missed, Status::Met), (15, Status::Missed, Status::Missed)] {
         let sequence = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &beats(off_ms * 1_000_000));
         assert_eq!(sequence.planned_checks(&pattern)[0].outcome, planned, "{off_ms} ms");
         assert_eq!(sequence.delivered_checks(&pattern, None)[0].outcome, delivered, "{off_ms} ms");
@@ -183,7 +180,7 @@ fn a_metronome_has_beats_and_no_chance() {
     let halved: Vec<_> = beats(0).into_iter().step_by(2).collect();
     let checks =
         ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &halved).delivered_checks(&pattern, None);
-    assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Failed && check.cure.contains("machine")));
+    assert!(checks.iter().all(|check| check.outcome == Status::Missed && check.cure.contains("machine")));
 }
 
 #[test]
@@ -221,10 +218,10 @@ fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
     let accused = |seed: &u64| {
         let sequence = ArrivalSequence::new(&pattern, &LatentStates::Nothing, until, &moments(*seed));
         let alone = sequence.delivered_checks(&pattern, None);
-        alone.iter().any(|check| check.outcome == CheckOutcome::Failed)
+        alone.iter().any(|check| check.outcome == Status::Missed)
     };
     let unusual = (0..1_000).find(accused).unwrap();
     let delivery: Vec<_> = moments(unusual).into_iter().map(|moment| (moment, moment)).collect();
     let checks = ArrivalFigures::of_delivery(&pattern, &LatentStates::Nothing, until, &delivery).checks(&pattern);
-    assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Passed), "seed {unusual}");
+    assert!(checks.iter().all(|check| check.outcome == Status::Met), "seed {unusual}");
 }

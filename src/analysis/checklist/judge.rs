@@ -2,10 +2,9 @@
 
 use super::evidence::{Evidence, ResultSource};
 use super::{reporting, traffic};
-use crate::analysis::judgements::{Checklist, ChecklistItem, ChecklistRule as Rule, Found};
+use crate::analysis::judgements::{Checklist, ChecklistItem, ChecklistRule as Rule, Found, Status};
 use crate::analysis::rules::RuleRow;
 use crate::analysis::rules::Suppressor::{self, Mock};
-use crate::analysis::slo::judgement::Status;
 
 /// A rule's name in a table, and its test.
 type Row = RuleRow<Rule, (&'static str, fn(&Evidence) -> Found)>;

@@ -8,9 +8,8 @@ use super::evidence::{
     WarmUpEvidence,
 };
 use crate::analysis::figures::{Metric, Quantile};
-use crate::analysis::judgements::{Checklist, ChecklistItem, ChecklistRule, VerdictOutcome};
+use crate::analysis::judgements::{Checklist, ChecklistItem, ChecklistRule, Status, VerdictOutcome};
 use crate::analysis::requests::LoadForm;
-use crate::analysis::slo::judgement::Status;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::record::{CachePreparation, Repeat};

@@ -218,7 +218,7 @@ mod tests {
     //! Runs whose client was late by what is known.
 
     use super::*;
-    use crate::analysis::judgements::{Check, CheckOutcome, FindingKind, Rule, VerdictOutcome};
+    use crate::analysis::judgements::{Check, FindingKind, Rule, Status, VerdictOutcome};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{record, run};
@@ -239,7 +239,7 @@ mod tests {
         checks.next().unwrap().clone()
     }
 
-    fn outcome(summary: &Summary) -> CheckOutcome {
+    fn outcome(summary: &Summary) -> Status {
         check(summary).outcome
     }
 
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn late_sending_counts_by_what_it_does_to_the_percentiles() {
-        use CheckOutcome::{Failed, Passed};
+        use Status::{Met, Missed};
         const P50: Quantile = Quantile::P50;
         const P90: Quantile = Quantile::P90;
         const P95: Quantile = Quantile::P95;
@@ -264,7 +264,7 @@ mod tests {
         };
         // One in fifteen leaves 4 ms late: p95 is 104 ms instead of 100 ms. That is a warning.
         let some = held_up(1_000, |i| if i % 15 == 0 { 4 } else { 0 });
-        assert_eq!(outcome(&some), Passed);
+        assert_eq!(outcome(&some), Met);
         assert_eq!(raised(&some), [(P95, true), (P99, false), (P999, false)]);
         let said = warns(&some).unwrap();
         assert!(
@@ -274,13 +274,13 @@ mod tests {
         );
         // 6 ms late it spoils p95.
         let more = held_up(1_000, |i| if i % 15 == 0 { 6 } else { 0 });
-        assert_eq!((outcome(&more), more.verdict.outcome), (Failed, VerdictOutcome::Invalid));
+        assert_eq!((outcome(&more), more.verdict.outcome), (Missed, VerdictOutcome::Invalid));
         let said = check(&more).sentence;
         assert!(said.contains("p95 ttft from 100 ms to 106 ms (5.66 %)") && said.contains("limit: 5 %"), "{said}");
         assert_eq!(warns(&more), None, "a reason has said it");
         // One in fifty by half a second: that moves p99 alone, which is marked.
         let tail = held_up(1_000, |i| if i % 50 == 0 { 500 } else { 0 });
-        assert_eq!(outcome(&tail), Passed);
+        assert_eq!(outcome(&tail), Met);
         assert_eq!((raised(&tail), warns(&tail)), (vec![(P99, false), (P999, false)], None));
         // All of them by 4 ms.
         assert_eq!(raised(&held_up(1_000, |_| 4))[..3], [(P50, true), (P90, true), (P95, true)]);
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn one_hiccup_among_few_requests_does_not_decide() {
         let hiccup = held_up(150, |i| if i == 70 { 400 } else { 0 });
-        assert_eq!(outcome(&hiccup), CheckOutcome::Passed);
+        assert_eq!(outcome(&hiccup), Status::Met);
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn first_tokens_that_may_have_come_earlier_count_by_what_that_does_to_ttft() {
-        use CheckOutcome::{Failed, Passed};
+        use Status::{Met, Missed};
         // One in fifteen has a first token that may have come `late` ms earlier, in one read with the second.
         let starved = |late: u64| {
             let records = (0..1_000).map(|i| {
@@ -344,7 +344,7 @@ mod tests {
         let found = spoiled.client_effects.iter().find(|effect| effect.quantile == Quantile::P95).unwrap();
         assert_eq!((found.metric, found.rule, found.judged), (Metric::Ttft, Rule::ClientStarved, true));
         assert_eq!((found.reported_ms, found.without_ms), (130.0, 100.0));
-        assert_eq!((judged(&spoiled).outcome, spoiled.verdict.outcome), (Failed, VerdictOutcome::Invalid));
+        assert_eq!((judged(&spoiled).outcome, spoiled.verdict.outcome), (Missed, VerdictOutcome::Invalid));
         let said = judged(&spoiled).sentence;
         assert!(
             said.contains("67 of 3,000 token stamps may be late, by up to 30.0 ms")
@@ -352,7 +352,7 @@ mod tests {
             "{said}"
         );
         let waiting = starved(0);
-        assert_eq!((waiting.client.unwrap().late_stamps, judged(&waiting).outcome), (None, Passed));
+        assert_eq!((waiting.client.unwrap().late_stamps, judged(&waiting).outcome), (None, Met));
         assert_eq!(waiting.client_effects, []);
     }
 

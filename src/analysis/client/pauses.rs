@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::analysis::client::effects::ClientEffect;
     use crate::analysis::figures::{Metric, Quantile};
-    use crate::analysis::judgements::{Check, CheckOutcome, Rule};
+    use crate::analysis::judgements::{Check, Rule, Status};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{ms, record, run};
@@ -234,7 +234,7 @@ mod tests {
     fn a_run_that_nobody_watched_is_not_tested() {
         let summary = summarise(&sample_run(200, None), &[]);
         assert_eq!(summary.host_stalls, None);
-        assert_eq!(check(&summary).outcome, CheckOutcome::NotTested);
+        assert_eq!(check(&summary).outcome, Status::Undecided);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             Some(HostStallImpact { share_touched: Some(0.0), ..HostStallImpact::default() })
         );
         let check = check(&summary);
-        assert_eq!((check.outcome, check.value), (CheckOutcome::Passed, Some(0.0)));
+        assert_eq!((check.outcome, check.value), (Status::Met, Some(0.0)));
         assert_eq!(check.sentence, "the client never stalled; no percentile moves by over 1 %");
     }
 
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!((impact.requests_touched, impact.share_touched), (2, Some(0.01)));
         assert_eq!(touched(&summary), []);
         let check = check(&summary);
-        assert_eq!(check.outcome, CheckOutcome::Passed);
+        assert_eq!(check.outcome, Status::Met);
         let said = "the client stalled once (5.00 ms); 2 requests (1 %) affected; no percentile moves by over 1 %";
         assert_eq!(check.sentence, said);
     }
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(p95.without_ms, 100.0);
         assert!((p95.reported_ms - 1_105.0).abs() < 1.0, "{p95:?}");
         let check = check(&summary);
-        assert_eq!(check.outcome, CheckOutcome::Failed);
+        assert_eq!(check.outcome, Status::Missed);
         assert!(check.sentence.contains("p95 ttft from 100 ms to 1,105 ms"), "{check:?}");
         assert!(!check.cure.is_empty());
     }
@@ -302,7 +302,7 @@ mod tests {
         let moved = touched(&summary);
         assert!(moved.contains(&(Metric::Ttft, Quantile::P99)) && !moved.contains(&(Metric::Ttft, Quantile::P95)));
         let check = check(&summary);
-        assert_eq!(check.outcome, CheckOutcome::Passed);
+        assert_eq!(check.outcome, Status::Met);
         assert!(check.sentence.contains("may have raised p99 ttft"), "{}", check.sentence);
     }
 
@@ -312,7 +312,7 @@ mod tests {
         let still = stall(1_000, 400);
         let summary = watched(sample_run(40, Some(still)), &[still]);
         assert!(touched(&summary).contains(&(Metric::Ttft, Quantile::P95)));
-        assert_eq!(check(&summary).outcome, CheckOutcome::Passed);
+        assert_eq!(check(&summary).outcome, Status::Met);
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
         let tpot = effect(&summary, Metric::Tpot, Quantile::P50);
         assert_eq!((tpot.reported_ms, tpot.without_ms), (300.0, 200.0));
         assert!(!touched(&summary).iter().any(|(metric, _)| *metric == Metric::Ttft));
-        assert_eq!(check(&summary).outcome, CheckOutcome::Failed);
+        assert_eq!(check(&summary).outcome, Status::Missed);
     }
 
     #[test]

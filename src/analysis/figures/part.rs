@@ -127,7 +127,7 @@ mod tests {
     use crate::analysis::figures::catalogue::Metric;
     use crate::analysis::figures::key::FigureKey;
     use crate::analysis::figures::quantile::Quantile;
-    use crate::analysis::slo::judgement::Status;
+    use crate::analysis::judgements::Status;
     use crate::analysis::slo::objective::Objective;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{class, record, run};

@@ -1,6 +1,8 @@
 //! The checks of a run, the rules that ask for them, and the verdict.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use super::status::Status;
 
 /// One check of a run. A rule may ask for several; a run is VALID when none of them failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,25 +16,22 @@ pub struct Check {
     pub value: Option<f64>,
     /// The limit that `value` is compared with.
     pub critical: Option<f64>,
-    /// Whether the run passed.
-    pub outcome: CheckOutcome,
+    /// Whether the run passed. It is `not_tested` where there was nothing to test, or too little.
+    #[serde(serialize_with = "in_check_words")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = CHECK_WORDS)))]
+    pub outcome: Status,
     /// Finding in words, with the figure and the limit.
     pub sentence: String,
     /// Advice on what to do about it. Empty unless it failed.
     pub cure: String,
 }
 
-/// Outcome of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum CheckOutcome {
-    /// The run passed it.
-    Passed,
-    /// The run failed it.
-    Failed,
-    /// There was nothing to test, or too little: the sentence says what was missing.
-    NotTested,
+/// Words of a check's outcome. The last one is that of too little to test.
+const CHECK_WORDS: [&str; 3] = ["passed", "failed", "not_tested"];
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
+fn in_check_words<S: Serializer>(outcome: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    Status::store(*outcome, CHECK_WORDS, serializer)
 }
 
 /// A statistic that a rule compares with its limit.
@@ -49,7 +48,7 @@ impl Measure {
 
     /// The run passes unless it `failed`, by a value beside its limit.
     pub(crate) fn judged(self, failed: bool, of: [f64; 2], sentence: String, cure: &str) -> Check {
-        let (outcome, cure) = if failed { (CheckOutcome::Failed, cure) } else { (CheckOutcome::Passed, "") };
+        let (outcome, cure) = if failed { (Status::Missed, cure) } else { (Status::Met, "") };
         let [value, critical] = of.map(Some);
         Check { value, critical, outcome, ..self.check(sentence, cure) }
     }
@@ -65,7 +64,7 @@ impl Measure {
             statistic: self.statistic,
             value: None,
             critical: None,
-            outcome: CheckOutcome::NotTested,
+            outcome: Status::Undecided,
             sentence,
             cure: cure.to_owned(),
         }

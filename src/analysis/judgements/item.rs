@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::analysis::slo::judgement::Status;
+use super::status::Status;
 
 /// Checklist of how a result was measured and reported. It says, item by item, whether that was done so that the result
 /// can be trusted.

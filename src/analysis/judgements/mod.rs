@@ -3,9 +3,11 @@
 mod check;
 mod finding;
 mod item;
+mod status;
 
 pub(crate) use check::Measure;
-pub use check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
+pub use check::{Check, Reason, Rule, Verdict, VerdictOutcome};
 pub use finding::{Finding, FindingKind};
 pub use item::{Checklist, ChecklistItem, ChecklistRule};
 pub(in crate::analysis) use item::{Found, met, not_met, not_reported};
+pub use status::Status;

@@ -64,7 +64,7 @@ mod tests {
     //! Runs built by hand, of whose answers some are acceptable.
 
     use crate::analysis::figures::{Figure, FigureKey};
-    use crate::analysis::slo::judgement::Status;
+    use crate::analysis::judgements::Status;
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{class, record, run};

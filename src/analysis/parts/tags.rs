@@ -63,8 +63,8 @@ mod tests {
     //! Requests by their tags, counted by hand, and objectives on them.
 
     use super::*;
+    use crate::analysis::judgements::Status;
     use crate::analysis::parts::part::Part;
-    use crate::analysis::slo::judgement::Status;
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{class, record, run};

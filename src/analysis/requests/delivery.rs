@@ -159,8 +159,7 @@ mod tests {
     //! Streams that came gathered, and why.
 
     use super::*;
-    use crate::analysis::judgements::{FindingKind, Rule, VerdictOutcome};
-    use crate::analysis::slo::judgement::Status;
+    use crate::analysis::judgements::{FindingKind, Rule, Status, VerdictOutcome};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{class, record, run};

@@ -69,7 +69,7 @@ pub(crate) fn tokens_per_s(record: &RequestRecord, latency: &RequestLatency) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::slo::judgement::Status;
+    use crate::analysis::judgements::Status;
     use crate::analysis::test_runs::{record, run};
 
     fn speed(records: Vec<RequestRecord>) -> Option<RequestSpeed> {

@@ -81,10 +81,9 @@ impl Attainment {
 mod tests {
     use super::*;
     use crate::analysis::figures::Figure;
-    use crate::analysis::judgements::FindingKind;
+    use crate::analysis::judgements::{FindingKind, Status};
     use crate::analysis::parts::part::Part;
     use crate::analysis::requests::RequestLatency;
-    use crate::analysis::slo::judgement::Status;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{class, ms, record, run};
     use crate::record::{PartKind, Phase};

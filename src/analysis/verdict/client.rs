@@ -3,7 +3,7 @@
 use super::table::{CheckedRun, NOT_ASKED, RAN, RuleResult, ValidityRow, at_most, not_tested, row};
 use crate::analysis::client::effects::{ClientEffect, LEAST_MS, NOTED, SPOILED, did};
 use crate::analysis::figures::{Figure, Metric, Quantile};
-use crate::analysis::judgements::{Check, CheckOutcome, Rule};
+use crate::analysis::judgements::{Check, Rule, Status};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::LoadForm;
 use crate::analysis::rules::facts;
@@ -142,7 +142,7 @@ fn by_held_back(of: &CheckedRun<'_>) -> Option<RuleResult> {
 /// that the run is judged by.
 pub(crate) fn late_but_passed(summary: &Summary) -> impl Iterator<Item = &Check> {
     summary.verdict.checks.iter().filter(|check| {
-        let passed = check.outcome == CheckOutcome::Passed && check.value.is_some_and(|share| share > NOTED);
+        let passed = check.outcome == Status::Met && check.value.is_some_and(|share| share > NOTED);
         passed && [READ_LATE, SENT_LATE, HELD_BACK, STOOD_STILL].contains(&check.statistic)
     })
 }
@@ -176,8 +176,8 @@ mod tests {
     use crate::analysis::test_runs::{ms, record, run};
     use crate::clock::Timestamp;
     use crate::record::{ClientFacts, Delays, Failure, HostStall, RunLog};
-    use CheckOutcome::{Failed, NotTested, Passed};
     use StampSource::{KernelReceived, ReadReturned};
+    use Status::{Met, Missed, Undecided};
 
     /// A run of 10 s with one answer, after a first token of `ttft` ms. It has what the client's loop did meanwhile.
     fn log(ttft: u64, loop_cpu_ms: u64, p99_us: u64, stamps: StampSource) -> RunLog {
@@ -200,16 +200,16 @@ mod tests {
         checks.filter(|check| check.rule == Rule::ClientStarved).collect()
     }
 
-    fn outcomes(log: &RunLog) -> [CheckOutcome; 3] {
+    fn outcomes(log: &RunLog) -> [Status; 3] {
         let checks = all(log);
-        assert!(checks.iter().all(|check| check.cure.is_empty() != (check.outcome == Failed)));
+        assert!(checks.iter().all(|check| check.cure.is_empty() != (check.outcome == Missed)));
         checks.iter().map(|check| check.outcome).collect::<Vec<_>>().try_into().unwrap()
     }
 
     #[test]
     fn a_client_with_time_to_spare_passes() {
         let log = log(100, 3_000, 2_100, ReadReturned);
-        assert_eq!(outcomes(&log), [Passed; 3]);
+        assert_eq!(outcomes(&log), [Met; 3]);
         let client = summarise(&log, &[]).client.unwrap();
         assert_eq!((client.cpu_cores, client.loop_busy), (1.2, 0.3));
         assert_eq!(client.loop_delay.unwrap().p99_ms, 2.1);
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn a_busy_loop_fails() {
-        assert_eq!(outcomes(&log(100, 9_000, 2_000, ReadReturned)), [Passed; 3]);
+        assert_eq!(outcomes(&log(100, 9_000, 2_000, ReadReturned)), [Met; 3]);
         let log = log(100, 9_100, 2_000, ReadReturned);
-        assert_eq!(outcomes(&log), [Failed, Passed, Passed]);
+        assert_eq!(outcomes(&log), [Missed, Met, Met]);
         let said = &all(&log)[0].sentence;
         assert_eq!(said, "the client's read loop was busy 91 % of the run; limit: 90 %");
     }
@@ -228,18 +228,18 @@ mod tests {
     fn a_late_loop_fails_by_what_it_spoils() {
         // Less the timer's own 2 ms: 5 ms, and a little more, of 100 ms; 50 ms of a second.
         for (ttft, p50_us, stamps, outcome) in [
-            (100, 7_000, ReadReturned, Passed),
-            (100, 7_200, ReadReturned, Failed),
-            (1_000, 51_900, ReadReturned, Passed),
-            (1_000, 52_200, ReadReturned, Failed),
-            (100, 90_000, KernelReceived, Passed),
+            (100, 7_000, ReadReturned, Met),
+            (100, 7_200, ReadReturned, Missed),
+            (1_000, 51_900, ReadReturned, Met),
+            (1_000, 52_200, ReadReturned, Missed),
+            (100, 90_000, KernelReceived, Met),
         ] {
             let mut log = log(ttft, 1_000, p50_us, stamps);
             log.footer.as_mut().unwrap().client.as_mut().unwrap().loop_delay.as_mut().unwrap().p50_ns = p50_us * 1_000;
-            assert_eq!(outcomes(&log), [Passed, outcome, Passed], "{ttft} ms, {p50_us} µs, {stamps:?}");
+            assert_eq!(outcomes(&log), [Met, outcome, Met], "{ttft} ms, {p50_us} µs, {stamps:?}");
         }
         // One time in a hundred alone moves no median, and one answer has no other percentile.
-        assert_eq!(outcomes(&log(100, 1_000, 90_000, ReadReturned)), [Passed; 3]);
+        assert_eq!(outcomes(&log(100, 1_000, 90_000, ReadReturned)), [Met; 3]);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         let failure = Failure::new(FailureKind::ClientLimit, "this process may open no more files");
         log.records.push(record(1).scheduled(50).failed(60, failure).build());
         log.header.plan.measured_requests = 2;
-        assert_eq!(outcomes(&log), [Passed, Passed, Failed]);
+        assert_eq!(outcomes(&log), [Met, Met, Missed]);
         let said = &all(&log)[2].sentence;
         assert!(said.starts_with("1 request found no free file") && said.contains("no more files"), "{said}");
     }
@@ -301,6 +301,6 @@ mod tests {
         let mut log = log(100, 1_000, 2_000, ReadReturned);
         log.footer.as_mut().unwrap().client = None;
         assert_eq!(summarise(&log, &[]).client, None);
-        assert_eq!(outcomes(&log), [NotTested, NotTested, Passed]);
+        assert_eq!(outcomes(&log), [Undecided, Undecided, Met]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::table::{CheckedRun, ValidityRow, checks};
 use super::{accounts, client, laws, server, stamps, steady_state, tokens};
-use crate::analysis::judgements::{Check, CheckOutcome, Rule, Verdict, VerdictOutcome};
+use crate::analysis::judgements::{Check, Rule, Status, Verdict, VerdictOutcome};
 use crate::analysis::requests::Observed;
 use crate::analysis::rules::Suppressor::{self, Reason};
 use crate::analysis::slo::objective::Objective;
@@ -26,7 +26,7 @@ pub(crate) fn judge(observed: &Observed<'_>, run: &Summary, objectives: &[Object
     if checks.last().is_some_and(client::is_stop) {
         checks.rotate_right(1);
     }
-    let failed = || checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    let failed = || checks.iter().filter(|check| check.outcome == Status::Missed);
     let spoke = |by: &Suppressor| failed().any(|check| *by == Reason(check.rule));
     let silenced = |rule| rules().any(|row| row.id == rule && row.suppressed_by.iter().any(spoke));
     let reasons = failed().filter(|check| !silenced(check.rule));

@@ -253,7 +253,7 @@ fn left(of: &CheckedRun<'_>) -> Option<RuleResult> {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::judgements::{CheckOutcome, Finding, FindingKind, Rule};
+    use crate::analysis::judgements::{Finding, FindingKind, Rule, Status};
     use crate::analysis::summarise::summarise;
     use crate::analysis::summary::run::Summary;
     use crate::analysis::test_runs::{record, run};
@@ -296,7 +296,7 @@ mod tests {
         let check = summary.verdict.checks.iter().find(|check| check.rule == Rule::SteadyState).unwrap();
         assert!((state.movement.std_ms - 173.0).abs() < 1.0, "{state:?}");
         assert_eq!(check.value, Some(state.movement.std_ms / state.movement.overload_std_ms));
-        assert_eq!(check.outcome, CheckOutcome::Passed);
+        assert_eq!(check.outcome, Status::Met);
     }
 
     #[test]

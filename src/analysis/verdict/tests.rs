@@ -5,7 +5,7 @@ mod overload;
 
 use std::time::Duration;
 
-use crate::analysis::judgements::{Check, CheckOutcome, FindingKind, Rule, VerdictOutcome};
+use crate::analysis::judgements::{Check, FindingKind, Rule, Status, VerdictOutcome};
 use crate::analysis::summarise::summarise;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::test_runs::{ms, record, run};
@@ -21,7 +21,7 @@ fn checks(summary: &Summary, rule: Rule) -> Vec<Check> {
     summary.verdict.checks.iter().filter(|check| check.rule == rule).cloned().collect()
 }
 
-fn outcomes(summary: &Summary, rule: Rule) -> Vec<CheckOutcome> {
+fn outcomes(summary: &Summary, rule: Rule) -> Vec<Status> {
     checks(summary, rule).iter().map(|check| check.outcome).collect()
 }
 
@@ -36,7 +36,7 @@ fn a_reason_is_a_failed_check_and_nothing_else() {
     let mut log = steady();
     log.records.iter_mut().for_each(|record| record.index += 1_000);
     let summary = summarise(&log, &[]);
-    let failed: Vec<_> = summary.verdict.checks.iter().filter(|check| check.outcome == CheckOutcome::Failed).collect();
+    let failed: Vec<_> = summary.verdict.checks.iter().filter(|check| check.outcome == Status::Missed).collect();
     assert!(!summary.verdict.valid && !failed.is_empty());
     assert_eq!(summary.verdict.reasons.len(), failed.len());
     for (reason, check) in summary.verdict.reasons.iter().zip(failed) {
@@ -71,12 +71,12 @@ fn steady() -> RunLog {
 fn what_was_there_is_what_the_stays_add_up_to() {
     let law = |log: &RunLog| checks(&summarise(log, &[]), Rule::LittlesLaw).remove(0);
     let sound = law(&steady());
-    assert_eq!(sound.outcome, CheckOutcome::Passed, "{}", sound.sentence);
+    assert_eq!(sound.outcome, Status::Met, "{}", sound.sentence);
     assert!(sound.value.unwrap() < 1e-4, "{}", sound.sentence);
     // Without the run's own sum, the records' moments of dispatch and end stand in.
     let mut stored = steady();
     stored.footer.as_mut().unwrap().present_ns = None;
-    assert_eq!(law(&stored).outcome, CheckOutcome::Passed);
+    assert_eq!(law(&stored).outcome, Status::Met);
     // A log that was merged into itself, counted from its own records: twice as many are there as were planned.
     let again = stored.records.clone();
     stored.records.extend(again);
@@ -85,7 +85,7 @@ fn what_was_there_is_what_the_stays_add_up_to() {
     let mut slow = steady();
     slow.footer.as_mut().unwrap().present_ns = Some(194_500_000_000);
     let said = law(&slow);
-    assert_eq!(said.outcome, CheckOutcome::Failed);
+    assert_eq!(said.outcome, Status::Missed);
     assert!(said.sentence.contains("3.03 % apart; limit: 1 %"), "{}", said.sentence);
 }
 
@@ -98,7 +98,7 @@ fn littles_law_allows_for_the_lag_that_another_rule_judges() {
     }
     late.footer.as_mut().unwrap().present_ns = Some(194_400_000_000);
     let law = checks(&summarise(&late, &[]), Rule::LittlesLaw).remove(0);
-    assert_eq!(law.outcome, CheckOutcome::Passed);
+    assert_eq!(law.outcome, Status::Met);
     assert!(law.sentence.contains("3.09 % apart; limit: 3.29 %"), "{}", law.sentence);
 }
 
@@ -107,11 +107,11 @@ fn littles_law_allows_for_a_run_that_was_slow_to_notice_what_ended() {
     // Each end was noted 30 ms late: an event loop that is late by 65 ms at p99 may do that.
     let mut busy = steady();
     busy.footer.as_mut().unwrap().present_ns = Some(206_400_000_000);
-    assert_eq!(outcomes(&summarise(&busy, &[]), Rule::LittlesLaw), [CheckOutcome::Failed]);
+    assert_eq!(outcomes(&summarise(&busy, &[]), Rule::LittlesLaw), [Status::Missed]);
     let delay = Delays { n: 100, p50_ns: 100_000, p99_ns: 65_000_000, max_ns: 80_000_000 };
     let client = ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() };
     busy.footer.as_mut().unwrap().client = Some(client);
-    assert_eq!(outcomes(&summarise(&busy, &[]), Rule::LittlesLaw), [CheckOutcome::Passed]);
+    assert_eq!(outcomes(&summarise(&busy, &[]), Rule::LittlesLaw), [Status::Met]);
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_request_may_take_a_second_to_be_sent_and_longer_with_a_long_prompt() {
         let checks = checks(&summarise(&log, &[]), Rule::ScheduleLag);
         checks.into_iter().find(|check| check.statistic.contains("between dispatch and sending")).unwrap()
     };
-    assert_eq!(sent_after(1_001).outcome, CheckOutcome::Passed);
-    assert_eq!(sent_after(1_002).outcome, CheckOutcome::Failed);
+    assert_eq!(sent_after(1_001).outcome, Status::Met);
+    assert_eq!(sent_after(1_002).outcome, Status::Missed);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn littles_law_has_nothing_to_say_of_a_burst() {
     }
     log.footer.as_mut().unwrap().present_ns = Some(2_500_000);
     let law = checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0);
-    assert_eq!(law.outcome, CheckOutcome::NotTested, "{}", law.sentence);
+    assert_eq!(law.outcome, Status::Undecided, "{}", law.sentence);
     assert!(law.sentence.contains("in the window for 0.0250 ms each"), "{}", law.sentence);
 }
 
@@ -153,8 +153,8 @@ fn littles_law_is_tested_up_to_a_limit_of_half() {
         log.footer.as_mut().unwrap().present_ns = Some(present_ns);
         checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0)
     };
-    assert_eq!((law(400_000_000).outcome, law(400_000_000).critical), (CheckOutcome::Passed, Some(0.5)));
-    assert_eq!(law(398_000_000).outcome, CheckOutcome::NotTested);
+    assert_eq!((law(400_000_000).outcome, law(400_000_000).critical), (Status::Met, Some(0.5)));
+    assert_eq!(law(398_000_000).outcome, Status::Undecided);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn littles_law_counts_users_who_go_on_before_the_last_counted_request() {
     // Stays of 0.9 s, 0.9 s and 0.1 s.
     log.footer.as_mut().unwrap().present_ns = Some(1_900_000_000);
     let law = checks(&summarise(&log, &[]), Rule::LittlesLaw).remove(0);
-    assert_eq!(law.outcome, CheckOutcome::Passed, "{}", law.sentence);
+    assert_eq!(law.outcome, Status::Met, "{}", law.sentence);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_wait_that_no_latency_shows_breaks_littles_law() {
         record.dispatched = record.scheduled;
     }
     let summary = summarise(&log, &[]);
-    assert_eq!(outcomes(&summary, Rule::LittlesLaw), [CheckOutcome::Failed]);
+    assert_eq!(outcomes(&summary, Rule::LittlesLaw), [Status::Missed]);
 }
 
 #[test]
@@ -191,26 +191,26 @@ fn counted_chunks_are_the_tokens_of_usage() {
         }
         checks(&summarise(&log, &[]), Rule::TokenIdentity).remove(0)
     };
-    assert_eq!(identity(10, None).outcome, CheckOutcome::Passed);
+    assert_eq!(identity(10, None).outcome, Status::Met);
     // One token more than the chunks carried may be without text; eight where the model itself ended the answer.
-    assert_eq!(identity(11, Some(FinishReason::Length)).outcome, CheckOutcome::Passed);
-    assert_eq!(identity(18, Some(FinishReason::Stop)).outcome, CheckOutcome::Passed);
+    assert_eq!(identity(11, Some(FinishReason::Length)).outcome, Status::Met);
+    assert_eq!(identity(18, Some(FinishReason::Stop)).outcome, Status::Met);
     // 200 answers of 12 tokens of which 10 came, less one each.
     let short = identity(12, Some(FinishReason::Length));
-    assert_eq!(short.outcome, CheckOutcome::Failed);
+    assert_eq!(short.outcome, Status::Missed);
     assert_eq!(
         short.sentence,
         "the tokens of the chunks differ from usage by 200 tokens (8.33 %) in 200 of 200 answers; limit: 0.500 %"
     );
-    assert_eq!(identity(9, Some(FinishReason::Stop)).outcome, CheckOutcome::Failed, "more than there were");
+    assert_eq!(identity(9, Some(FinishReason::Stop)).outcome, Status::Missed, "more than there were");
     let mut uncounted = steady();
     uncounted.records.iter_mut().for_each(|record| record.chunks_counted = false);
-    assert_eq!(outcomes(&summarise(&uncounted, &[]), Rule::TokenIdentity), [CheckOutcome::NotTested]);
+    assert_eq!(outcomes(&summarise(&uncounted, &[]), Rule::TokenIdentity), [Status::Undecided]);
 }
 
 #[test]
 fn the_servers_counters_are_the_clients() {
-    use CheckOutcome::{Failed, NotTested, Passed};
+    use Status::{Met, Missed, Undecided};
     // 220 requests of 100 prompt and 10 answer tokens; two more were cut off after three of their ten tokens.
     let mut log = steady();
     log.records.extend((220..222).map(|i| {
@@ -228,11 +228,11 @@ fn the_servers_counters_are_the_clients() {
         outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
     };
     // Answer tokens, prompt tokens, requests.
-    assert_eq!(counters(Some(22_000), Some(2_206), Some(220)), [Passed, Passed, Passed]);
-    assert_eq!(counters(Some(22_200), Some(2_220), Some(222)), [Passed, Passed, Passed], "what the cut may hide");
-    assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Failed, Passed, Failed]);
-    assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
-    assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);
+    assert_eq!(counters(Some(22_000), Some(2_206), Some(220)), [Met, Met, Met]);
+    assert_eq!(counters(Some(22_200), Some(2_220), Some(222)), [Met, Met, Met], "what the cut may hide");
+    assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Missed, Met, Missed]);
+    assert_eq!(counters(Some(21_000), Some(2_206), None), [Met, Missed, Undecided]);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [Undecided]);
     // Prompts without a count are at most a tenth longer than the others make likely.
     let said = |log: &RunLog, check: usize| {
         let (prompt_tokens, generation_tokens) = (Some(22_000), Some(2_206));
@@ -250,7 +250,7 @@ fn the_servers_counters_are_the_clients() {
 
 #[test]
 fn golden_prompts_under_load_are_in_the_servers_counters() {
-    use CheckOutcome::{Failed, Passed};
+    use Status::{Met, Missed};
     // 220 requests of 100 prompt and 10 answer tokens; 100 golden prompts of 20 and 5, one of them before the run.
     let mut log = steady();
     let usage = Usage { prompt_tokens: 20, completion_tokens: 5, ..Usage::default() };
@@ -272,6 +272,6 @@ fn golden_prompts_under_load_are_in_the_servers_counters() {
         });
         outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
     };
-    assert_eq!(record_of(22_000 + 99 * 20, 2_200 + 99 * 5, 319), [Passed, Passed, Passed]);
-    assert_eq!(record_of(22_000, 2_200, 220), [Failed, Failed, Failed]);
+    assert_eq!(record_of(22_000 + 99 * 20, 2_200 + 99 * 5, 319), [Met, Met, Met]);
+    assert_eq!(record_of(22_000, 2_200, 220), [Missed, Missed, Missed]);
 }

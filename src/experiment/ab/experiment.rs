@@ -5,8 +5,8 @@ use super::design::{AbDesign, AbSide};
 use super::outcome::AbTest;
 use super::rounds::{AbRound, NotRounds};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, InvalidRuns, RunOutcome, RunRequest, RunSource, RunsLeft};
-use crate::experiment::spoiled::{replacement, runs_wanted};
+use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft};
+use crate::experiment::spoiled::InvalidRuns;
 
 /// The rounds of an A/B test.
 #[derive(Clone, Debug)]
@@ -65,8 +65,7 @@ impl AbExperiment {
 
     /// Returns the number of the last round that may be carried out. It is what is known of it so far.
     fn last_new(&self) -> u64 {
-        let planned = self.design.rounds;
-        if self.invalid == InvalidRuns::Counted { planned } else { runs_wanted(planned, self.spoiled()) }
+        self.invalid.last_run(self.design.rounds, self.spoiled())
     }
 
     /// Whether a circuit breaker ended a run, and the test with it.
@@ -90,7 +89,7 @@ impl Experiment for AbExperiment {
 
     fn next(&self) -> Option<RunRequest<AbRun>> {
         let (round, of) = (self.round, self.design.rounds);
-        if self.is_over() || round > runs_wanted(of, self.spoiled()) {
+        if self.is_over() || round > InvalidRuns::LeftOut.last_run(of, self.spoiled()) {
             return None;
         }
         let order = self.design.order_of(round);
@@ -147,8 +146,7 @@ impl Experiment for AbExperiment {
 
     fn replacement(&self, request: &RunRequest<AbRun>) -> Option<String> {
         let AbRun { round, of, .. } = request.part;
-        let ended = self.round > round && self.invalid == InvalidRuns::LeftOut;
-        let last = self.completed().last().filter(|last| ended && last.number == round)?;
-        replacement(round, of, self.spoiled(), &last.spoiled_by()?, Self::round_folder)
+        let last = self.completed().last().filter(|last| self.round > round && last.number == round)?;
+        self.invalid.replacement(round, of, self.spoiled(), &last.spoiled_by()?, Self::round_folder)
     }
 }

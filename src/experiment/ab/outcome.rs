@@ -12,8 +12,8 @@ use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, f
 use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
 use crate::experiment::difference::DifferenceScale;
-use crate::experiment::driver::InvalidRuns;
 use crate::experiment::spoiled;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::units::{counted, percent, three_digits};
 
 /// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.

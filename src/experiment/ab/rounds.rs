@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::design::{AbDesign, AbSide};
 use crate::analysis::{Summary, VerdictOutcome};
-use crate::experiment::driver::InvalidRuns;
-use crate::experiment::spoiled::{distrust, slowed, spoiled_by};
+use crate::experiment::spoiled::{InvalidRuns, distrust, slowed, spoiled_by};
 use crate::experiment::sweep::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::units::percent;

@@ -3,7 +3,8 @@
 use super::*;
 use crate::analysis::test_runs::{aborted, class, record, run};
 use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
-use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
+use crate::experiment::driver::{Experiment as _, RunOutcome};
+use crate::experiment::spoiled::InvalidRuns;
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
 use crate::workload::{Priority, Slo};
 

@@ -5,8 +5,8 @@
 //! used well, and 80 % are needed but not enough for good use.
 
 use super::prefill::COMPUTE_BOUND;
-use super::symptom::CounterOutcome::{CannotTell, Confirmed, Contradicted, NoCounter};
 use super::symptom::{CounterTest, Regime, Symptom};
+use crate::analysis::Status::{Met, Missed, Undecided};
 use crate::analysis::{DeviceSummary, GaugeSummary, Summary, clock_and_heat, longest_slowdown};
 use crate::record::Gauge;
 use crate::units::{percent, three_digits};
@@ -42,7 +42,7 @@ pub(super) fn test(symptom: &mut Symptom, summary: &Summary) {
         },
         _ => return,
     };
-    if tested.outcome == Contradicted {
+    if tested.outcome == Some(Missed) {
         contradicted_by(symptom, summary);
     }
     symptom.counters = Some(tested);
@@ -130,11 +130,11 @@ impl<'a> Counters<'a> {
             percent(low)
         );
         Some(if active >= high {
-            Confirmed.because(sentence)
+            CounterTest::new(Met, sentence)
         } else if active < low {
-            Contradicted.because(format!("{sentence}{}", self.seen()))
+            CounterTest::new(Missed, format!("{sentence}{}", self.seen()))
         } else {
-            CannotTell.because(sentence)
+            CounterTest::new(Undecided, sentence)
         })
     }
 
@@ -143,20 +143,23 @@ impl<'a> Counters<'a> {
             // Memory that is not even touched all the time cannot be what decode waits for.
             let touched = self.while_busy(|device| device.memory_busy);
             match touched.filter(|touched| *touched < DRAM_LOW) {
-                Some(touched) => Contradicted.because(format!(
-                    "the memory is read or written in {} of the busy time (at least {} in this regime){}",
-                    percent(touched),
-                    percent(DRAM_LOW),
-                    self.seen()
-                )),
-                None => NoCounter.because(NO_DRAM),
+                Some(touched) => CounterTest::new(
+                    Missed,
+                    format!(
+                        "the memory is read or written in {} of the busy time (at least {} in this regime){}",
+                        percent(touched),
+                        percent(DRAM_LOW),
+                        self.seen()
+                    ),
+                ),
+                None => CounterTest::new(None, NO_DRAM),
             }
         })
     }
 
     fn compute_bound(&self) -> CounterTest {
         let tested = self.beside("matrix units are", |device| device.tensor_active, [TENSOR_LOW, TENSOR_HIGH]);
-        tested.unwrap_or_else(|| NoCounter.because(NO_TENSOR))
+        tested.unwrap_or_else(|| CounterTest::new(None, NO_TENSOR))
     }
 
     /// Prompts are computed for a part of the time. What is active in all of it is at most so active in that
@@ -165,21 +168,24 @@ impl<'a> Counters<'a> {
         let tensor = self.together(|device| device.tensor_active);
         let sm = self.together(|device| device.sm_active);
         if tensor.is_none() && sm.is_none() {
-            return NoCounter.because(NO_TENSOR);
+            return CounterTest::new(None, NO_TENSOR);
         }
         let share = prefill_share(symptom, summary).filter(|share| *share >= LEAST_PREFILL);
         let at_most = |all: GaugeSummary| share.map(|share| (all.mean / share).min(1.0));
         let is_held_back = is_held_back(symptom);
         let Some(tensor) = tensor else {
             return match sm.and_then(at_most).filter(|most| *most < SM_LOW) {
-                Some(most) if !is_held_back => Contradicted.because(format!(
-                    "the multiprocessors are active in at most {} of the time in which prompts are computed ({} or \
+                Some(most) if !is_held_back => CounterTest::new(
+                    Missed,
+                    format!(
+                        "the multiprocessors are active in at most {} of the time in which prompts are computed ({} or \
                      more in this regime){}",
-                    percent(most),
-                    percent(SM_LOW),
-                    self.seen()
-                )),
-                _ => NoCounter.because(NO_TENSOR),
+                        percent(most),
+                        percent(SM_LOW),
+                        self.seen()
+                    ),
+                ),
+                _ => CounterTest::new(None, NO_TENSOR),
             };
         };
         let most =
@@ -193,11 +199,13 @@ impl<'a> Counters<'a> {
         let expected = |words: &str, limit: f64| format!("{sentence} ({words} {} in this regime)", percent(limit));
         let (is_high, is_low) = (tensor.max >= TENSOR_HIGH, at_most(tensor).is_some_and(|most| most < TENSOR_LOW));
         match (is_held_back, is_high, is_low) {
-            (false, true, _) => Confirmed.because(expected("at least", TENSOR_HIGH)),
-            (false, _, true) => Contradicted.because(format!("{}{}", expected("at least", TENSOR_LOW), self.seen())),
-            (true, true, _) => Contradicted.because(expected("under", TENSOR_HIGH)),
-            (true, _, true) => Confirmed.because(expected("under", TENSOR_LOW)),
-            _ => CannotTell.because(sentence),
+            (false, true, _) => CounterTest::new(Met, expected("at least", TENSOR_HIGH)),
+            (false, _, true) => {
+                CounterTest::new(Missed, format!("{}{}", expected("at least", TENSOR_LOW), self.seen()))
+            }
+            (true, true, _) => CounterTest::new(Missed, expected("under", TENSOR_HIGH)),
+            (true, _, true) => CounterTest::new(Met, expected("under", TENSOR_LOW)),
+            _ => CounterTest::new(Undecided, sentence),
         }
     }
 }
@@ -225,7 +233,7 @@ fn waiting(summary: &Summary) -> Option<CounterTest> {
         three_digits(waiting.mean),
         three_digits(waiting.max)
     );
-    Some(if waiting.max >= 1.0 { Confirmed.because(sentence) } else { CannotTell.because(sentence) })
+    Some(if waiting.max >= 1.0 { CounterTest::new(Met, sentence) } else { CounterTest::new(Undecided, sentence) })
 }
 
 const NO_DRAM: &str = "no page reports how active the memory is (DCGM_FI_PROF_DRAM_ACTIVE of a DCGM exporter)";
@@ -237,10 +245,9 @@ mod tests {
     //! Recorded pages beside records that were made by hand.
 
     use super::*;
-    use crate::analysis::summarise;
     use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{Status, summarise};
     use crate::experiment::Diagnosis;
-    use crate::experiment::diagnosis::CounterOutcome;
     use crate::record::{DeploymentFacts, RunLog};
     use crate::telemetry::test_pages::{COMPUTE_BOUND, MEMORY_BOUND, THROTTLED, with_page};
 
@@ -285,7 +292,7 @@ mod tests {
         found.unwrap_or_else(|| panic!("no {regime:?} in {diagnosis:#?}")).clone()
     }
 
-    fn tested(log: &RunLog, regime: Regime) -> (CounterOutcome, String) {
+    fn tested(log: &RunLog, regime: Regime) -> (Option<Status>, String) {
         let test = symptom(log, regime).counters.unwrap();
         (test.outcome, test.sentence)
     }
@@ -294,10 +301,10 @@ mod tests {
     fn a_busy_memory_confirms_memory_bound_decode() {
         let (outcome, sentence) = tested(&with_page(decode(), MEMORY_BOUND), Regime::MemoryBoundDecode);
         // 0.743 of the cycles, in 98 % of which the device was busy.
-        assert_eq!(outcome, Confirmed);
+        assert_eq!(outcome, Some(Met));
         assert!(sentence.contains("75.8 %") && sentence.contains("60 %"), "{sentence}");
         let (outcome, sentence) = tested(&decode(), Regime::MemoryBoundDecode);
-        assert_eq!(outcome, NoCounter);
+        assert_eq!(outcome, None);
         assert!(sentence.contains("DCGM_FI_PROF_DRAM_ACTIVE"), "{sentence}");
     }
 
@@ -307,7 +314,7 @@ mod tests {
         let log = with_page(decode(), THROTTLED);
         let decode = symptom(&log, Regime::MemoryBoundDecode);
         let test = decode.counters.as_ref().unwrap();
-        assert_eq!(test.outcome, Contradicted);
+        assert_eq!(test.outcome, Some(Missed));
         assert!(test.to_string().starts_with("contradicted: the memory is active in 12.4 %"), "{test}");
         for part in ["throttling", "100 %", "hardware thermal slowdown", "SM clock 900 of 1,980 MHz", "88 °C"] {
             assert!(decode.likely.contains(part), "{part} is not in {}", decode.likely);
@@ -318,14 +325,14 @@ mod tests {
     #[test]
     fn busy_matrix_units_confirm_prefill_and_idle_ones_contradict_it() {
         let (outcome, sentence) = tested(&with_page(prefill(), COMPUTE_BOUND), Regime::PrefillCost);
-        assert_eq!(outcome, Confirmed, "{sentence}");
+        assert_eq!(outcome, Some(Met), "{sentence}");
         assert!(sentence.contains("57.2 %"), "{sentence}");
         // Prompts are computed for 39 % of the time, so 1.27 % of all of it is 3.2 % of that.
         let symptom = symptom(&with_page(prefill(), THROTTLED), Regime::PrefillCost);
         let test = symptom.counters.unwrap();
-        assert_eq!(test.outcome, Contradicted, "{}", test.sentence);
+        assert_eq!(test.outcome, Some(Missed), "{}", test.sentence);
         assert!(symptom.likely.starts_with("throttling"), "{}", symptom.likely);
-        assert_eq!(tested(&prefill(), Regime::PrefillCost).0, NoCounter);
+        assert_eq!(tested(&prefill(), Regime::PrefillCost).0, None);
     }
 
     /// Lets busy matrix units contradict prompts that look held back. The prompts are far below what the arithmetic
@@ -333,7 +340,7 @@ mod tests {
     #[test]
     fn busy_matrix_units_contradict_a_prefill_that_looks_held_back() {
         let symptom = symptom(&with_page(prefill_at(10), COMPUTE_BOUND), Regime::PrefillCost);
-        assert_eq!(symptom.counters.unwrap().outcome, Contradicted);
+        assert_eq!(symptom.counters.unwrap().outcome, Some(Missed));
         assert!(symptom.likely.starts_with("arithmetic after all"), "{}", symptom.likely);
     }
 
@@ -343,7 +350,7 @@ mod tests {
         let idle = THROTTLED.replace("DCGM_FI_DEV_GPU_UTIL{", "X{").replace("GR_ENGINE_ACTIVE{", "OTHER{");
         let idle = format!("{idle}DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} 0\n");
         let log = with_page(decode(), &idle);
-        assert_eq!(tested(&log, Regime::MemoryBoundDecode).0, NoCounter);
+        assert_eq!(tested(&log, Regime::MemoryBoundDecode).0, None);
     }
 
     /// Judges the share of time in which memory is touched at all. It is no share of what memory can do: high, it fits
@@ -354,7 +361,7 @@ mod tests {
             format!("DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} 98\nDCGM_FI_DEV_MEM_COPY_UTIL{{gpu=\"0\"}} {touched}\n")
         };
         let outcome = |touched| tested(&with_page(decode(), &page(touched)), Regime::MemoryBoundDecode).0;
-        assert_eq!((outcome(12), outcome(90)), (Contradicted, NoCounter));
+        assert_eq!((outcome(12), outcome(90)), (Some(Missed), None));
         let contradicted = symptom(&with_page(decode(), &page(12)), Regime::MemoryBoundDecode);
         assert!(contradicted.likely.starts_with("not the memory"), "{}", contradicted.likely);
     }
@@ -366,8 +373,8 @@ mod tests {
             format!("DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} {busy}\nDCGM_FI_PROF_DRAM_ACTIVE{{gpu=\"0\"}} {dram}\n")
         };
         let outcome = |dram, busy| tested(&with_page(decode(), &page(dram, busy)), Regime::MemoryBoundDecode).0;
-        assert_eq!(outcome(0.35, 50), Confirmed);
-        assert_eq!(outcome(0.35, 100), Contradicted);
-        assert_eq!(outcome(0.5, 100), CannotTell);
+        assert_eq!(outcome(0.35, 50), Some(Met));
+        assert_eq!(outcome(0.35, 100), Some(Missed));
+        assert_eq!(outcome(0.5, 100), Some(Undecided));
     }
 }

@@ -22,4 +22,4 @@ mod tail;
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;
 pub use findings::{Diagnosis, MissingEvidence};
-pub use symptom::{CounterOutcome, CounterTest, Regime, Symptom};
+pub use symptom::{CounterTest, Regime, Symptom};

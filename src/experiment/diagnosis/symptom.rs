@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use crate::analysis::Status;
 use crate::analysis::rules::{RuleFact, filled_by};
 use crate::units::counted;
 
@@ -62,48 +63,37 @@ pub enum Regime {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CounterTest {
-    /// Outcome of the test.
-    pub outcome: CounterOutcome,
+    /// Outcome of the test. It is `no_counter` where no page that was read has a counter for it.
+    #[serde(serialize_with = "in_counter_words")]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = COUNTER_WORDS)))]
+    pub outcome: Option<Status>,
     /// Sentence with the figures and the limits.
     pub sentence: String,
 }
 
-/// Outcome of a test of a regime by counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum CounterOutcome {
-    /// Counters that are as they must be in the regime.
-    Confirmed,
-    /// Counters that are as they cannot be in the regime.
-    Contradicted,
-    /// Counters that were read, and fit the regime as they fit others.
-    CannotTell,
-    /// No page that was read has a counter for it.
-    NoCounter,
+/// Words of a test's outcome. Counters must be so in the regime, cannot be, or fit others too; or there are none.
+const COUNTER_WORDS: [&str; 4] = ["confirmed", "contradicted", "cannot_tell", "no_counter"];
+
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde hands over a reference")]
+fn in_counter_words<S: Serializer>(outcome: &Option<Status>, serializer: S) -> Result<S::Ok, S::Error> {
+    counter_word(*outcome).serialize(serializer)
 }
 
-impl CounterOutcome {
-    /// The test with this outcome.
-    pub(super) fn because(self, sentence: impl Into<String>) -> CounterTest {
-        CounterTest { outcome: self, sentence: sentence.into() }
-    }
+fn counter_word(outcome: Option<Status>) -> &'static str {
+    let [confirmed, contradicted, cannot_tell, no_counter] = COUNTER_WORDS;
+    outcome.map_or(no_counter, |status| status.choose([confirmed, contradicted, cannot_tell]))
+}
 
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Contradicted => "contradicted",
-            Self::CannotTell => "cannot tell",
-            Self::NoCounter => "no counter",
-        }
+impl CounterTest {
+    pub(super) fn new(outcome: impl Into<Option<Status>>, sentence: impl Into<String>) -> Self {
+        Self { outcome: outcome.into(), sentence: sentence.into() }
     }
 }
 
 impl fmt::Display for CounterTest {
     /// `confirmed: the memory is active …`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.outcome.word(), self.sentence)
+        write!(f, "{}: {}", counter_word(self.outcome).replace('_', " "), self.sentence)
     }
 }
 

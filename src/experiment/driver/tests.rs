@@ -10,6 +10,7 @@ use crate::experiment::ab::{AbDesign, AbExperiment, AbRun};
 use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped};
 use crate::experiment::repeats::{RepeatRun, RepeatsExperiment};
 use crate::experiment::seeds::seed_of_run;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::record::Repeat;
 
 mod sweeps;

@@ -11,9 +11,9 @@ use crate::analysis::{
     VerdictOutcome,
 };
 use crate::experiment::difference::PerGpuTrade;
-use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
+use crate::experiment::driver::{FailedBy, RunFailure};
 use crate::experiment::repeats::Repeats;
-use crate::experiment::spoiled::{self, SERVER_RULES, runs_wanted, spoiled_by};
+use crate::experiment::spoiled::{self, InvalidRuns, SERVER_RULES, spoiled_by};
 use crate::experiment::sweep::Trial;
 
 /// A run that completed.
@@ -54,11 +54,6 @@ impl CellRuns {
     /// Returns how many of its runs are spoiled.
     pub(super) fn spoiled(&self) -> u64 {
         self.runs.iter().filter(|run| spoiled_by(&run.summary).is_some()).count() as u64
-    }
-
-    /// Returns how many runs it takes where `planned` are planned and spoiled ones are replaced.
-    pub(super) fn wanted(&self, planned: u64) -> u64 {
-        runs_wanted(planned, self.spoiled())
     }
 }
 

@@ -5,11 +5,10 @@ use super::result::{Matrix, MatrixStopped};
 use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
-    Experiment, FailedBy, FailureReach, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
+    Experiment, FailedBy, FailureReach, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
-use crate::experiment::spoiled::{replacement, spoiled_by};
+use crate::experiment::spoiled::{InvalidRuns, spoiled_by};
 use crate::experiment::sweep::Trial;
-use crate::record::Repeat;
 
 /// A table of experiments under way.
 #[derive(Clone, Debug)]
@@ -78,7 +77,7 @@ impl MatrixExperiment {
         self.repeat += 1;
         let Some(slot) = self.cells.get(self.cell).map(|cell| cell.slot) else { return };
         let of = self.row(slot).repeats();
-        if self.repeat <= self.cells[self.cell].wanted(of) {
+        if self.repeat <= InvalidRuns::LeftOut.last_run(of, self.cells[self.cell].spoiled()) {
             return;
         }
         let unserved = self.unserved.clone().filter(|_| self.ending.is_none() && self.wants(slot));
@@ -114,8 +113,7 @@ impl MatrixExperiment {
 
     /// Returns the number of the last run of `cell` that may be carried out. It is as far as that is known.
     fn last_new(&self, cell: &CellRuns) -> u64 {
-        let planned = self.row(cell.slot).repeats();
-        if self.invalid == InvalidRuns::Counted { planned } else { cell.wanted(planned) }
+        self.invalid.last_run(self.row(cell.slot).repeats(), cell.spoiled())
     }
 
     /// Returns how many runs of the row in `slot` are yet to come.
@@ -182,14 +180,12 @@ impl Experiment for MatrixExperiment {
         let MatrixRun { slot, repeat, of } = request.part;
         let cell = self.cells.get(self.cell).filter(|cell| cell.slot == slot && self.may_run(cell))?;
         let last = cell.runs.last().filter(|run| run.folder == request.name)?;
-        let why = spoiled_by(&last.summary).filter(|_| self.invalid == InvalidRuns::LeftOut)?;
         let name = |number| self.experiments.run_folder(slot, number);
-        replacement(repeat, of, cell.spoiled(), why, name)
+        self.invalid.replacement(repeat, of, cell.spoiled(), spoiled_by(&last.summary)?, name)
     }
 
     fn stays_spoiled(&self) -> bool {
-        let spare = if self.invalid == InvalidRuns::Counted { 0 } else { Repeat::MOST_SPARE };
-        self.cells[self.cell].spoiled() == spare
+        self.cells[self.cell].spoiled() == self.invalid.most_spare()
     }
 
     fn accepts_stored(&self, _request: &RunRequest<MatrixRun>, run: &Summary) -> bool {

@@ -10,7 +10,8 @@ mod tested;
 #[cfg(test)]
 mod tests;
 
-pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
+pub use super::driver::{FailedBy, RunFailure};
+pub use super::spoiled::InvalidRuns;
 pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
 pub use experiment::{MatrixExperiment, MatrixRun};
 pub use result::{Decision, Ended, Matrix, MatrixStopped, RankedVariant, Unstopped, VARIANT_WORDS, VariantDecision};

@@ -7,7 +7,8 @@ use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Varia
 use super::tested::{Tested, TrustedRuns, per_gpu_trade};
 use crate::analysis::statistics::mean;
 use crate::analysis::{Metric, Status};
-use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure, caution};
+use crate::experiment::driver::{FailedBy, RunFailure};
+use crate::experiment::spoiled::{InvalidRuns, caution};
 
 /// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -311,8 +312,12 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
                 list.push(format!("row {name} could not be run: {why}"));
             }
             Some(cell @ MatrixCell { contract: Some(contract), .. }) => {
-                for demand in contract.judgements.iter().filter(|demand| !demand.met) {
-                    let list = if demand.status == Status::Missed { &mut broken } else { &mut open };
+                for demand in &contract.judgements {
+                    let list = match demand.status {
+                        Status::Met => continue,
+                        Status::Missed => &mut broken,
+                        Status::Undecided => &mut open,
+                    };
                     list.push(format!("row {name}: {}", demand.line));
                 }
                 // INVALID rows that count on request may break the contract, and never meet it.

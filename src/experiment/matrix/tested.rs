@@ -156,12 +156,18 @@ pub struct ContractResult {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContractDemand {
     /// Whether it was met by the whole interval of the figure. Unknown figures do not meet it.
-    pub met: bool,
-    /// Whether it was met, missed, or is undecided: only a miss rejects the variant.
-    #[serde(skip)]
+    ///
+    /// Only a miss rejects the variant, not what is undecided.
+    #[serde(rename = "met", serialize_with = "is_met")]
+    #[cfg_attr(test, schemars(with = "bool"))]
     pub status: Status,
     /// The demand and its result, in words.
     pub line: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
+fn is_met<S: Serializer>(status: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(*status == Status::Met)
 }
 
 impl ContractResult {
@@ -173,7 +179,7 @@ impl ContractResult {
     ) -> Self {
         let demand = |objective: &Objective| {
             let (status, _, line) = judged(objective, runs);
-            ContractDemand::new(status, line)
+            ContractDemand { status, line }
         };
         let mut judgements: Vec<_> = accept.objectives.iter().map(demand).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
@@ -181,9 +187,9 @@ impl ContractResult {
         }
         if let Some(sentence) = overload {
             let line = format!("missed: the server keeps up ({sentence})");
-            judgements.push(ContractDemand::new(Status::Missed, line));
+            judgements.push(ContractDemand { status: Status::Missed, line });
         }
-        Self { met: judgements.iter().all(|demand| demand.met), judgements }
+        Self { met: judgements.iter().all(|demand| demand.status == Status::Met), judgements }
     }
 }
 
@@ -199,16 +205,12 @@ fn judged(objective: &Objective, runs: &[&Summary]) -> (Status, String, String) 
 }
 
 impl ContractDemand {
-    fn new(status: Status, line: String) -> Self {
-        Self { met: status == Status::Met, status, line }
-    }
-
     fn of_cost(cost: Option<Estimate>, most: f64, currency: Option<&str>) -> Self {
         let status = cost.map_or(Status::Missed, |cost| Status::of_both(cost.low <= most, cost.high <= most));
         let was = cost.map_or("no output tokens".to_owned(), cost_in_words);
         let most = in_currency(most, currency);
         let line = format!("{}: cost of 1M output tokens <= {most} ({was})", status.word());
-        Self::new(status, line)
+        Self { status, line }
     }
 }
 

@@ -4,8 +4,8 @@
 use super::summary::{NotRepeats, Repeats};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
-use crate::experiment::driver::{CompletedRun, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft};
-use crate::experiment::spoiled::{replacement, runs_wanted, spoiled_by};
+use crate::experiment::driver::{CompletedRun, Experiment, RunOutcome, RunRequest, RunsLeft};
+use crate::experiment::spoiled::{InvalidRuns, spoiled_by};
 
 /// Several runs of one workload, judged together against objectives.
 #[derive(Clone, Debug, Default)]
@@ -59,16 +59,15 @@ impl RepeatsExperiment {
         self.diagnoses.extend(run.diagnosis.map(|diagnosis| *diagnosis));
     }
 
-    /// Returns how many runs are spoiled and to be replaced.
+    /// Returns how many runs are spoiled.
     fn spoiled(&self) -> u64 {
-        let spoiled = self.summaries.iter().filter(|run| spoiled_by(run).is_some()).count() as u64;
-        if self.invalid == InvalidRuns::Counted { 0 } else { spoiled }
+        self.summaries.iter().filter(|run| spoiled_by(run).is_some()).count() as u64
     }
 
     fn left(&self) -> u64 {
-        let wanted =
-            if self.interrupted || self.refused.is_some() { 0 } else { runs_wanted(self.runs, self.spoiled()) };
-        wanted.saturating_sub(self.summaries.len() as u64)
+        let is_over = self.interrupted || self.refused.is_some();
+        let last = if is_over { 0 } else { self.invalid.last_run(self.runs, self.spoiled()) };
+        last.saturating_sub(self.summaries.len() as u64)
     }
 }
 
@@ -114,6 +113,6 @@ impl Experiment for RepeatsExperiment {
     fn replacement(&self, request: &RunRequest<RepeatRun>) -> Option<String> {
         let RepeatRun { number, of } = request.part;
         let why = self.summaries.get(number as usize - 1).and_then(spoiled_by)?;
-        replacement(number, of, self.spoiled(), why, Self::folder)
+        self.invalid.replacement(number, of, self.spoiled(), why, Self::folder)
     }
 }

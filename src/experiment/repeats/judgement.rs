@@ -50,9 +50,10 @@ impl AcrossJudgement {
     fn by_share(objective: &Objective, most: f64, judged: &[&Judgement], figure: AcrossRuns, load_s: f64) -> Self {
         let shares: Vec<OrderedShare> = judged.iter().filter_map(|one| one.over).collect();
         let over = OrderedShare::pooled(&shares);
-        let status = match over.and_then(|over| over.side_of(most)) {
+        let status = match over {
             _ if judged.iter().all(|one| one.status == Status::Missed) => Status::Missed,
-            side => Status::of_side(side),
+            Some(over) => over.keeps(most),
+            None => Status::Undecided,
         };
         let open = over.filter(|_| status == Status::Undecided);
         let runs = judged.len() as u64;

@@ -3,11 +3,12 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, aborted, record, run};
 use crate::analysis::{
-    AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Reason, SampleWarning, Statistic, Status,
-    Summary, Unresolvable, repeats_for, summarise,
+    AcrossRuns, Figure, FigureKey, Metric, Objective, Quantile, Reason, SampleWarning, Statistic, Status, Summary,
+    Unresolvable, repeats_for, summarise,
 };
-use crate::experiment::driver::{Experiment as _, InvalidRuns, RunOutcome};
+use crate::experiment::driver::{Experiment as _, RunOutcome};
 use crate::experiment::seeds::{repeats_of, seed_of_run};
+use crate::experiment::spoiled::InvalidRuns;
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
@@ -320,7 +321,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
         Repeats::new(&runs, &[]).unwrap().verdict
     };
     let honest = joint(|_| 1.0);
-    assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
+    assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [Status::Met]);
     let stretched = joint(|last| 30.0 / last);
     let all = stretched.reasons.iter().find(|reason| reason.runs == Some(Vec::new())).unwrap();
     assert!(!stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"), "{all:?}");

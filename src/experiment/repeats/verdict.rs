@@ -1,6 +1,6 @@
 //! Whether the figures over several runs can be trusted.
 
-use crate::analysis::{CheckOutcome, Reason, Rule, Summary, Verdict, VerdictOutcome, counts_over_runs};
+use crate::analysis::{Reason, Rule, Status, Summary, Verdict, VerdictOutcome, counts_over_runs};
 use crate::record::Repeat;
 use crate::units::counted as in_words;
 
@@ -15,7 +15,7 @@ pub(super) fn verdict(counted: &[(Repeat, &Summary)], runs: u64) -> Verdict {
     }
     let arrivals: Vec<_> = counted.iter().filter_map(|(_, run)| run.arrivals.delivered.as_ref()).collect();
     let checks = vec![counts_over_runs(&arrivals)];
-    let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    let failed = checks.iter().filter(|check| check.outcome == Status::Missed);
     reasons.extend(failed.map(|check| Reason { runs: together.clone(), ..check.reason(outcome) }));
     Verdict::new(reasons, checks)
 }

@@ -11,11 +11,10 @@ use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{Reason, Verdict, summarise};
 use crate::experiment::ab::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, AbTest, AbVerdict};
-use crate::experiment::driver::{
-    CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive,
-};
+use crate::experiment::driver::{CompletedRun, Executor, Experiment, RunOutcome, RunRequest, RunsLeft, drive};
 use crate::experiment::repeats::{RepeatRun, Repeats, RepeatsExperiment};
 use crate::experiment::seeds::seed_of_run;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::telemetry::test_pages::{THROTTLED, with_page};
 
 /// Returns a hundred requests in ten seconds, as run `number` of `of`. Each has its first token after `ttft` ms.

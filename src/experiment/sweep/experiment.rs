@@ -7,7 +7,7 @@ use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::seeds::seed_of_run;
-use crate::experiment::spoiled::replacement;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::record::Repeat;
 
 /// Folder of the run that holds the answer.
@@ -196,6 +196,6 @@ impl Experiment for SweepExperiment {
     fn replacement(&self, request: &RunRequest<SweepRun>) -> Option<String> {
         let why = self.sustained.as_ref().and_then(|sustained| sustained.unknown.as_deref())?;
         let SweepRun::Sustained(wanted) = &request.part else { return None };
-        replacement(wanted.repeat, 1, self.spoiled_holds, why, holding_run)
+        InvalidRuns::LeftOut.replacement(wanted.repeat, 1, self.spoiled_holds, why, holding_run)
     }
 }

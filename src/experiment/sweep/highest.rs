@@ -9,6 +9,7 @@ use super::search::{
     tightest,
 };
 use super::trial::LoadClass;
+use crate::analysis::Status;
 use crate::units::{counted, percent, three_digits};
 
 /// The loads of a search with their classes, and the answer where there are objectives.
@@ -154,7 +155,8 @@ fn is_between(passed: Option<Load>, estimate: f64, failed: Option<Load>) -> bool
 
 /// Returns the first demand that the runs of a load do not decide. It is `None` unless the load is undecided.
 fn undecided((tally, class): &(LoadTally<'_>, LoadClass), demands: &[SearchDemand]) -> Option<String> {
-    let place = tally.sides.iter().position(Option::is_none).filter(|_| *class == LoadClass::Undecided)?;
+    let is_open = |own: &Status| *own == Status::Undecided;
+    let place = tally.statuses.iter().position(is_open).filter(|_| *class == LoadClass::Undecided)?;
     Some(demands[place].text().to_owned())
 }
 

@@ -12,8 +12,9 @@ use super::outlook::{Forecaster, Lever, Outlook};
 use super::result::Tune;
 use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, FailedBy, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunsLeft};
+use crate::experiment::driver::{Experiment, FailedBy, RunFailure, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::seeds::seed_of_run;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::experiment::sweep::{Load, Trial, TrialRequest};
 
 /// Share of its prediction at which a variant begins without anything to compare with.

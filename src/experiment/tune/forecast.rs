@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::file::TuneSpec;
 use super::history::ROUNDS;
 use super::state::{MOST_AT_THE_END, TuneRuns, TuneState};
-use crate::experiment::driver::InvalidRuns;
+use crate::experiment::spoiled::InvalidRuns;
 
 /// Runs of the first variant, beside its first one, until its load is known. It is then known to a step of the first
 /// round.

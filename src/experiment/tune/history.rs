@@ -1,13 +1,11 @@
 //! What the runs of one variant say: which loads meet the objectives, which do not, and which load comes next.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{Status, Summary};
-use crate::experiment::driver::{InvalidRuns, RunFailure};
-use crate::experiment::spoiled::spoiled_by;
+use crate::experiment::driver::RunFailure;
+use crate::experiment::spoiled::{InvalidRuns, spoiled_by};
 use crate::experiment::sweep::{Bracket, JudgedObjective, Trial, TrialRequest};
 use crate::record::Repeat;
 
@@ -154,9 +152,9 @@ impl TuneTrial {
             || pairs.any(|((most, own), (_, theirs))| {
                 let levels = LEVELS.iter().map(|level| level * most).filter(|level| *level < 1.0);
                 levels.into_iter().any(|level| {
-                    let is_below = theirs.side_at(level, doubt) == Some(Ordering::Less)
+                    let is_below = theirs.keeps_but_for(level, doubt) == Status::Met
                         || (is_paired && theirs.is_below(level, doubt));
-                    is_below && own.side_at(level, doubt) == Some(Ordering::Greater)
+                    is_below && own.keeps_but_for(level, doubt) == Status::Missed
                 })
             })
     }

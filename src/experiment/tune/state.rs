@@ -7,8 +7,8 @@ use super::file::TuneSpec;
 use super::history::{ROUNDS, TrialHistory, TuneTrial};
 use super::outlook::Forecast;
 use crate::analysis::{Objective, Status};
-use crate::experiment::driver::InvalidRuns;
 use crate::experiment::seeds::seed_of_run;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
 
 /// Largest chance that a variant is dropped that is as good as the others. The others are those that it is compared

@@ -4,7 +4,7 @@ use super::forecast::TuneForecast;
 use super::history::TuneTrial;
 use super::result::{Tune, TuneStanding};
 use super::state::{TuneRuns, TuneState};
-use crate::experiment::driver::InvalidRuns;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::experiment::tune::file::TuneSpec;
 
 fn spec() -> TuneSpec {

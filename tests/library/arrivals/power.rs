@@ -25,7 +25,7 @@
 //! Rescaling leaves no trace in the gaps; it is caught by where the last arrival lands, as long as that is not cut off.
 //! Where it is, the counts of two runs betray it ([`counts_over_runs`]).
 
-use skyline::analysis::{ArrivalSequence, CheckOutcome, counts_over_runs};
+use skyline::analysis::{ArrivalSequence, Status, counts_over_runs};
 use skyline::arrivals::LatentStates;
 use skyline::clock::Timestamp;
 use skyline::workload::{ArrivalPattern, Client, GapFamily, RateState, Spike};
@@ -175,7 +175,7 @@ fn counts_over_runs_betray_rescaling() {
             .iter()
             .map(|moments| ArrivalSequence::new(&POISSON, &LatentStates::Nothing, at(30.000_001), moments))
             .collect();
-        counts_over_runs(&runs.iter().collect::<Vec<_>>()).outcome == CheckOutcome::Failed
+        counts_over_runs(&runs.iter().collect::<Vec<_>>()).outcome == Status::Missed
     };
     for seed in 0..20 {
         let runs = (2 * seed..2 * seed + 2).map(|seed| flaws::rescaled(20.0, seed, 30.0)).collect();

@@ -1,6 +1,6 @@
 //! Plans drawn as Skyline draws them, and the verdicts on them.
 
-use skyline::analysis::{ArrivalFigures, Check, CheckOutcome};
+use skyline::analysis::{ArrivalFigures, Check, Status};
 use skyline::arrivals::{Arrivals, LatentStates};
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
@@ -25,7 +25,7 @@ pub(crate) fn hidden(pattern: &ArrivalPattern, seed: u64, count: usize) -> Laten
 }
 
 pub(crate) fn failed(checks: &[Check]) -> bool {
-    checks.iter().any(|check| check.outcome == CheckOutcome::Failed)
+    checks.iter().any(|check| check.outcome == Status::Missed)
 }
 
 /// Whether a run of this plan, which hides `hidden`, is invalid when it was delivered so.

@@ -1,6 +1,5 @@
 //! How often an objective on a percentile is decided, and how often falsely, where the truth is known.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use skyline::analysis::statistics::{Memory, OrderedShare};
@@ -26,10 +25,10 @@ struct Decided {
 }
 
 impl Decided {
-    fn add(&mut self, side: Option<Ordering>) {
+    fn add(&mut self, status: Status) {
         self.all += 1;
-        self.met += u32::from(side == Some(Ordering::Less));
-        self.missed += u32::from(side == Some(Ordering::Greater));
+        self.met += u32::from(status == Status::Met);
+        self.missed += u32::from(status == Status::Missed);
     }
 
     fn share_met(self) -> f64 {
@@ -66,7 +65,7 @@ fn of_queue<const BOUNDS: usize>(
                     OrderedShare::new(&values.iter().map(|value| Some(*value >= bound)).collect::<Vec<_>>(), *memory)
                 });
                 let share = OrderedShare::pooled(&shares.collect::<Vec<_>>());
-                decided.add(share.and_then(|share| share.side_of(most)));
+                decided.add(share.map_or(Status::Undecided, |share| share.keeps(most)));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::analysis::judgements::{CheckOutcome, FindingKind, Rule};
+use crate::analysis::judgements::{FindingKind, Rule, Status};
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::record::{Phase, PlanFacts, RunEnding, RunLog, SessionCounts, Turn};
@@ -73,7 +73,7 @@ fn who_begins_in_the_window_counts_from_then_on() {
 }
 
 /// Returns the check of the law in the verdict of this run. The run has no other reason to be judged.
-fn law(log: &RunLog) -> (CheckOutcome, f64) {
+fn law(log: &RunLog) -> (Status, f64) {
     let verdict = summarise(log, &[]).verdict;
     let check = verdict.checks.iter().find(|check| check.rule == Rule::InteractiveLaw).unwrap();
     (check.outcome, check.value.unwrap())
@@ -82,18 +82,18 @@ fn law(log: &RunLog) -> (CheckOutcome, f64) {
 #[test]
 fn a_lost_record_and_a_late_user_break_the_law() {
     let whole = two_users();
-    assert_eq!(law(&whole).0, CheckOutcome::Passed);
+    assert_eq!(law(&whole).0, Status::Met);
     let mut lost = whole.clone();
     lost.records.remove(4);
     // Of 8 user-seconds one cycle is missing.
     let (outcome, apart) = law(&lost);
-    assert_eq!(outcome, CheckOutcome::Failed);
+    assert_eq!(outcome, Status::Missed);
     close(apart, 1.0 / 8.0);
     // A think time that was not kept: declared 0.9 s, and 0.6 s it was.
     let mut hasty = whole;
     hasty.header.workload.arrival =
         ArrivalPattern::Users { users: 2, think_time_s: ThinkTime::Constant { value: 0.9 }, ramp_s: 0.5 };
-    assert_eq!(law(&hasty).0, CheckOutcome::Failed);
+    assert_eq!(law(&hasty).0, Status::Missed);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn the_window_of_so_many_requests_ends_with_them_though_the_log_was_cut_off() {
 
 #[test]
 fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
-    use CheckOutcome::{Failed, Passed};
+    use Status::{Met, Missed};
     let late = |ms_late: u64| {
         let mut log = two_users();
         for record in &mut log.records {
@@ -226,11 +226,11 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
         (check.outcome, warned, check.sentence)
     };
     // The cycle of a user is a second long.
-    assert_eq!((late(0).0, late(0).1, late(9).0, late(9).1), (Passed, false, Passed, false));
+    assert_eq!((late(0).0, late(0).1, late(9).0, late(9).1), (Met, false, Met, false));
     let (outcome, warned, said) = late(20);
-    assert_eq!((outcome, warned), (Passed, true), "{said}");
+    assert_eq!((outcome, warned), (Met, true), "{said}");
     let (outcome, warned, said) = late(60);
-    assert_eq!((outcome, warned), (Failed, false), "a reason has said it");
+    assert_eq!((outcome, warned), (Missed, false), "a reason has said it");
     let held = "; the client held each request back for 60.0 ms on average, which lowered the load by 6 %; limit: 5 %";
     assert_eq!(said, format!("p99 schedule lag 60.0 ms{held}"));
     // Dispatched in time, and sent late: no schedule lag is the cause.
@@ -251,7 +251,7 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
         record.ended = record.scheduled.after(Duration::from_millis(10));
     }
     let checks = summarise(&short, &[]).verdict.checks;
-    assert!(checks.iter().any(|check| check.rule == Rule::ScheduleLag && check.outcome == Passed));
+    assert!(checks.iter().any(|check| check.rule == Rule::ScheduleLag && check.outcome == Met));
 }
 
 /// Four users who send 100 in all, stopped after the first four. As many were planned, and none was all at once.

@@ -1,8 +1,7 @@
 //! Golden prompts and forms of answers, counted by hand.
 
 use super::*;
-use crate::analysis::judgements::FindingKind;
-use crate::analysis::slo::judgement::Status;
+use crate::analysis::judgements::{FindingKind, Status};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summarise::summarise;
 use crate::analysis::test_runs::{record, run};

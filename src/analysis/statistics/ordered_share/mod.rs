@@ -1,10 +1,9 @@
 //! The share of requests of which something holds, in order of arrival, and whether it lies below a limit.
 
-use std::cmp::Ordering;
-
 use super::effective::{Effective, chance_of_at_most, discount, growth};
 use super::means::variance;
 use super::memory::Memory;
+use crate::analysis::judgements::Status;
 use crate::random::normal_quantile;
 
 /// Effective samples for one degree of freedom of the correlation time. Its own error is that of a variance of about so
@@ -138,7 +137,7 @@ impl OrderedShare {
     /// Returns the largest value, where telling a share below `limit` takes an assumption. The assumption is that of
     /// [`Self::inside`].
     pub fn assumes(&self, limit: f64) -> Option<f64> {
-        let is_below = |one: Self| one.side_of(limit) == Some(Ordering::Less);
+        let is_below = |one: Self| one.keeps(limit) == Status::Met;
         self.inside.filter(|_| is_below(*self) && !is_below(self.by_count())).map(|inside| inside.largest)
     }
 
@@ -153,22 +152,23 @@ impl OrderedShare {
         self.hits as f64 / self.n as f64
     }
 
-    /// Returns the side of `limit` on which the share of all requests ever lies. It is wrong in one case of 20. `None`
-    /// where it is undecided.
+    /// Judges whether the share of all requests ever lies below `limit`. It is wrong in one case of 20.
     ///
     /// Below it, where the window is long enough and so few would be rare at the limit. Above it, where so many would
     /// be; of a window that is too short too, as the correlation time is judged too long rather than too
     /// short: of 400 runs each of M/M/1 at ρ 0.5, 0.8 and 0.9 with 165 to 4,000 requests at most 2 % were
     /// called so at the limit.
-    pub fn side_of(&self, limit: f64) -> Option<Ordering> {
-        self.side_at(limit, DOUBT)
+    pub fn keeps(&self, limit: f64) -> Status {
+        self.keeps_but_for(limit, DOUBT)
     }
 
-    /// Returns the side of `limit` on which the share lies, with this `doubt`. It is wrong in a share of `doubt` of the
-    /// cases.
-    pub fn side_at(&self, limit: f64, doubt: f64) -> Option<Ordering> {
-        let plain = self.is_plainly_above(limit, doubt).then_some(Ordering::Greater);
-        plain.or_else(|| self.side(self.effective?, 1.0, limit, doubt))
+    /// Judges whether the share lies below `limit`. It is wrong in a share of `doubt` of the cases.
+    pub fn keeps_but_for(&self, limit: f64, doubt: f64) -> Status {
+        match self.effective {
+            _ if self.is_plainly_above(limit, doubt) => Status::Missed,
+            Some(effective) => self.status(effective, 1.0, limit, doubt),
+            None => Status::Undecided,
+        }
     }
 
     /// Whether most requests are hits where so few may be that it is rare. It holds however much they depend on one
@@ -199,24 +199,24 @@ impl OrderedShare {
         let effective = self.effective.or_else(|| (self.hits == 0).then_some(alone))?;
         let enough = |times: &f64| {
             let grown = effective.grown(*times);
-            grown.samples >= effective.samples + 1.0 && self.side(grown, *times, limit, DOUBT).is_some()
+            grown.samples >= effective.samples + 1.0 && self.status(grown, *times, limit, DOUBT) != Status::Undecided
         };
         let needed = growth().find(enough)? * self.n as f64;
         let digit = libm::pow(10.0, libm::floor(libm::log10(needed)) - 1.0).max(1.0);
         Some((libm::ceil(needed / digit) * digit) as u64)
     }
 
-    /// Returns the side of `limit`, if the requests were worth so much. The runs are so many `times` as long.
-    fn side(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Option<Ordering> {
+    /// Judges whether it is below `limit`, if the requests were worth so much. The runs are so many `times` as long.
+    fn status(&self, effective: Effective, times: f64, limit: f64, doubt: f64) -> Status {
         let most = (self.worth_at_most * times).max(1.0);
         let rarer = self.inside.map_or(1.0, Inside::rarer);
         let beyond = (limit * rarer).min(f64::midpoint(limit, 1.0));
         if effective.is_enough() && self.is_rare(effective, most, beyond, doubt) {
-            return Some(Ordering::Less);
+            return Status::Met;
         }
         let (about, certain) = (effective.samples.min(most), self.certain as f64 / self.n as f64);
         let many = certain > limit && 1.0 - chance_of_at_most(about * certain - 1.0, about, limit) < doubt;
-        (many || self.is_plainly_above(limit, doubt)).then_some(Ordering::Greater)
+        if many || self.is_plainly_above(limit, doubt) { Status::Missed } else { Status::Undecided }
     }
 }
 

@@ -92,7 +92,7 @@ fn a_long_memory_makes_a_share_less_sure() {
     let [together, scattered] = [share(&holds), even(20, 400)];
     assert_eq!((together.share(), scattered.share()), (0.05, 0.05));
     assert!(together.effective.unwrap().samples < 0.3 * scattered.effective.unwrap().samples);
-    assert_eq!([together.side_of(0.08), scattered.side_of(0.08)], [None, Some(Ordering::Less)]);
+    assert_eq!([together.keeps(0.08), scattered.keeps(0.08)], [Status::Undecided, Status::Met]);
     assert!(together.needed(0.08).unwrap() > 400 && OrderedShare::new(&[], None).is_none());
 }
 
@@ -108,18 +108,18 @@ fn most_requests_over_a_bound_miss_it_however_few_are_independent() {
         inside: None,
     };
     for worth in [Some(1.0), None] {
-        assert_eq!(slow(148, worth).side_of(0.05), Some(Ordering::Greater));
-        assert_eq!(slow(148, worth).side_of(0.5), None, "of a median half may be over");
-        assert_eq!(slow(90, worth).side_of(0.05), None, "a stretch of the run");
+        assert_eq!(slow(148, worth).keeps(0.05), Status::Missed);
+        assert_eq!(slow(148, worth).keeps(0.5), Status::Undecided, "of a median half may be over");
+        assert_eq!(slow(90, worth).keeps(0.05), Status::Undecided, "a stretch of the run");
     }
 }
 
 #[test]
-fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
-    assert_eq!(even(0, 330).side_of(0.01), Some(Ordering::Less));
-    assert_eq!(even(0, 280).side_of(0.01), None);
-    assert_eq!(even(9, 330).side_of(0.01), Some(Ordering::Greater));
-    assert_eq!((even(4, 330).side_of(0.01), even(4, 400).needed(0.01)), (None, None), "it is on the limit");
+fn a_share_keeps_its_limit_or_does_not_or_nobody_can_tell() {
+    assert_eq!(even(0, 330).keeps(0.01), Status::Met);
+    assert_eq!(even(0, 280).keeps(0.01), Status::Undecided);
+    assert_eq!(even(9, 330).keeps(0.01), Status::Missed);
+    assert_eq!((even(4, 330).keeps(0.01), even(4, 400).needed(0.01)), (Status::Undecided, None), "it is on the limit");
     // The rule of three, and half of the allowed share.
     let near = |share: OrderedShare, least, most| {
         let needed = share.needed(0.01).unwrap();
@@ -135,25 +135,25 @@ fn a_share_is_on_one_side_of_its_limit_or_nobody_can_tell() {
 fn what_is_not_known_counts_on_either_side() {
     let holds: Vec<_> = (0..400).map(|place| if place % 10 == 0 { None } else { Some(false) }).collect();
     let open = OrderedShare::new(&holds, NO_MEMORY).unwrap();
-    assert_eq!((open.hits, open.certain, open.side_of(0.05)), (40, 0, None));
-    assert_eq!(open.side_of(0.2), Some(Ordering::Less));
-    assert_eq!(even(40, 400).side_of(0.05), Some(Ordering::Greater));
+    assert_eq!((open.hits, open.certain, open.keeps(0.05)), (40, 0, Status::Undecided));
+    assert_eq!(open.keeps(0.2), Status::Met);
+    assert_eq!(even(40, 400).keeps(0.05), Status::Missed);
 }
 
 #[test]
 fn a_window_that_another_latency_finds_too_short_tells_no_share_to_stay_low() {
     let calm = even(0, 400);
-    assert_eq!(calm.within(Some(25.0)).side_of(0.05), Some(Ordering::Less));
-    assert_eq!(calm.within(Some(15.0)).side_of(0.05), None);
-    assert_eq!(even(100, 400).within(Some(15.0)).side_of(0.05), Some(Ordering::Greater));
+    assert_eq!(calm.within(Some(25.0)).keeps(0.05), Status::Met);
+    assert_eq!(calm.within(Some(15.0)).keeps(0.05), Status::Undecided);
+    assert_eq!(even(100, 400).within(Some(15.0)).keeps(0.05), Status::Missed);
 }
 
 #[test]
 fn runs_that_differ_are_worth_no_more_than_that() {
     let alike = OrderedShare::pooled(&[even(3, 200); 5]).unwrap();
-    assert_eq!((alike.hits, alike.n, alike.side_of(0.05)), (15, 1_000, Some(Ordering::Less)));
+    assert_eq!((alike.hits, alike.n, alike.keeps(0.05)), (15, 1_000, Status::Met));
     let differing = OrderedShare::pooled(&[0, 0, 0, 0, 15].map(|hits| even(hits, 200))).unwrap();
-    assert_eq!((differing.hits, differing.side_of(0.05)), (15, None));
+    assert_eq!((differing.hits, differing.keeps(0.05)), (15, Status::Undecided));
     // By hand: 2 · 0.2 · 0.8 / 0.02 = 16, times (1.6449 / 6.3138)².
     let two = OrderedShare::pooled(&[even(1, 10), even(3, 10)]).unwrap();
     assert!((two.worth_at_most - 1.0859).abs() < 1e-4, "{}", two.worth_at_most);
@@ -174,7 +174,7 @@ fn passed(times: u64, runs: usize, n: usize, limit: f64, (bound, draw): Draw) ->
             share.inside(&values, 0.99 * bound)
         };
         let shares: Vec<_> = (0..runs).map(|_| run()).collect();
-        OrderedShare::pooled(&shares).unwrap().side_of(limit) == Some(Ordering::Less)
+        OrderedShare::pooled(&shares).unwrap().keeps(limit) == Status::Met
     };
     (0..times).filter(|seed| passes(*seed)).count() as f64 / times as f64
 }
@@ -237,17 +237,17 @@ fn far_inside_the_bound_a_short_run_tells() {
     assert!(decided >= 0.9, "{decided}");
     let values: Vec<f64> = (0..114).map(|i| f64::from(60 + (i * 37) % 80)).collect();
     let share = OrderedShare::new(&[Some(false); 114], Memory::of_ranks(&values)).unwrap();
-    assert_eq!((share.side_of(0.01), share.assumes(0.01)), (None, None));
+    assert_eq!((share.keeps(0.01), share.assumes(0.01)), (Status::Undecided, None));
     let inside = share.inside(&values, 500.0);
-    assert_eq!((inside.side_of(0.01), inside.assumes(0.01)), (Some(Ordering::Less), Some(139.0)));
+    assert_eq!((inside.keeps(0.01), inside.assumes(0.01)), (Status::Met, Some(139.0)));
     // Near the bound, and of fewer requests than show a tail, it is the count that tells.
-    assert_eq!(share.inside(&values, 140.0).side_of(0.01), None);
+    assert_eq!(share.inside(&values, 140.0).keeps(0.01), Status::Undecided);
     assert_eq!(share.inside(&values[..9], 500.0), share);
     // What the count tells takes no assumption.
     assert_eq!(even(0, 400).inside(&values, 500.0).assumes(0.01), None);
     // Repeats tell what one run tells, of all their requests; one that has a hit takes it back.
     let two = OrderedShare::pooled(&[inside; 2]).unwrap();
-    assert_eq!((two.n, two.side_of(0.01), two.assumes(0.01)), (228, Some(Ordering::Less), Some(139.0)));
+    assert_eq!((two.n, two.keeps(0.01), two.assumes(0.01)), (228, Status::Met, Some(139.0)));
     assert!(passed(300, 3, 49, 0.01, calm) >= 0.9);
     assert_eq!(OrderedShare::pooled(&[inside, even(1, 114)]).unwrap().inside, None);
     let heavier = Inside { power: 1.0, largest: 130.0, ..inside.inside.unwrap() };

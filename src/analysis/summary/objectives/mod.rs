@@ -1,10 +1,9 @@
 //! Judges a run by an objective.
 
-use std::cmp::Ordering;
-
 use crate::analysis::figures::{Figure, Metric, SampleWarning};
+use crate::analysis::judgements::Status;
 use crate::analysis::requests::{Measured, Observed};
-use crate::analysis::slo::judgement::{Judgement, Status};
+use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::statistics::{Memory, OrderedShare};
 use crate::analysis::summary::run::Summary;
@@ -37,7 +36,7 @@ impl Objective {
             (None, _) => by_figure,
             // Of a server that does not keep up there is no percentile that longer runs would show.
             _ if by_figure == Status::Missed && summary.verdict.is_overloaded() => Status::Missed,
-            (Some(most), Some(over)) => Status::of_side(over.side_of(most)),
+            (Some(most), Some(over)) => over.keeps(most),
             (Some(_), None) => interval.map_or(Status::Undecided, |ends| self.status_of_interval(ends)),
         };
         let none = summary.why_absent(self.key.metric).unwrap_or("no such figure in this run");
@@ -191,17 +190,6 @@ fn more_s(summary: &Summary, over: OrderedShare, needed: u64) -> Option<f64> {
     let all = summary.rates.requests_per_s().filter(|_| summary.window.answers_end_s.is_none())?;
     let rate = all * over.n as f64 / summary.requests.executed().max(over.n) as f64;
     needed.checked_sub(over.n).map(|more| more as f64 / rate)
-}
-
-impl Status {
-    /// Judges by the side of its limit on which the share beyond a bound lies.
-    pub(crate) fn of_side(side: Option<Ordering>) -> Self {
-        match side {
-            Some(Ordering::Less) => Self::Met,
-            Some(Ordering::Greater) => Self::Missed,
-            Some(Ordering::Equal) | None => Self::Undecided,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ fn later(moment: Timestamp, micros: u64) -> Timestamp {
 
 #[test]
 fn one_request_in_a_thousand_may_have_impossible_stamps() {
-    use CheckOutcome::{Failed, Passed};
+    use Status::{Met, Missed};
     let early = |number: u64, by: u64| {
         let summary = thousand(|record| {
             if record.index < number {
@@ -33,9 +33,9 @@ fn one_request_in_a_thousand_may_have_impossible_stamps() {
         checks(&summary, Rule::Stamps).remove(0)
     };
     // Two clocks may be a millisecond apart.
-    assert_eq!([early(0, 0), early(9, 190), early(1, 2_000)].map(|check| check.outcome), [Passed; 3]);
+    assert_eq!([early(0, 0), early(9, 190), early(1, 2_000)].map(|check| check.outcome), [Met; 3]);
     let broken = early(2, 2_000);
-    assert_eq!((broken.outcome, broken.value), (Failed, Some(0.002)));
+    assert_eq!((broken.outcome, broken.value), (Missed, Some(0.002)));
     assert_eq!(
         broken.sentence,
         "2 requests (0.200 %) with stamps before their causes by over 1 ms, such as request 1 was sent before its \
@@ -55,8 +55,8 @@ fn an_error_may_come_before_the_whole_request_is_written_and_an_answer_may_not()
         outcomes(&summary, Rule::Stamps)
     };
     let refused = Failure::new(FailureKind::HttpStatus(503), "busy");
-    assert_eq!(answered(Outcome::Completed), [CheckOutcome::Failed]);
-    assert_eq!(answered(Outcome::Failed(refused.into())), [CheckOutcome::Passed]);
+    assert_eq!(answered(Outcome::Completed), [Status::Missed]);
+    assert_eq!(answered(Outcome::Failed(refused.into())), [Status::Met]);
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn one_request_in_a_hundred_may_lie_in_the_client_for_a_second() {
         let checks = checks(&summary, Rule::ScheduleLag);
         checks.into_iter().find(|check| check.statistic.contains("between dispatch and sending")).unwrap()
     };
-    assert_eq!((held(10).outcome, held(10).value), (CheckOutcome::Passed, Some(0.01)));
+    assert_eq!((held(10).outcome, held(10).value), (Status::Met, Some(0.01)));
     let said = held(11);
-    assert_eq!(said.outcome, CheckOutcome::Failed);
+    assert_eq!(said.outcome, Status::Missed);
     assert!(
         said.sentence.starts_with("11 of 1,000 requests lay for over a second")
             && said.sentence.contains("1.5 s at most; limit: 1 %"),
@@ -83,7 +83,7 @@ fn one_request_in_a_hundred_may_lie_in_the_client_for_a_second() {
 
 #[test]
 fn the_first_differences_from_the_plan_are_named_and_the_others_counted() {
-    use CheckOutcome::{Failed, NotTested, Passed};
+    use Status::{Met, Missed, Undecided};
     let found = |plan: PlanCheck| {
         let mut log = steady();
         log.plan_check = Some(plan);
@@ -95,14 +95,14 @@ fn the_first_differences_from_the_plan_are_named_and_the_others_counted() {
         found(PlanCheck::Differs { number, first })
     };
     let said = "the log is not that of its plan: request 3 is longer; request 4 is late";
-    assert_eq!(differs(2), (Failed, format!("{said}; limit: no difference")));
-    assert_eq!(differs(1_502), (Failed, format!("{said}; and 1,500 more; limit: no difference")));
+    assert_eq!(differs(2), (Missed, format!("{said}; limit: no difference")));
+    assert_eq!(differs(1_502), (Missed, format!("{said}; and 1,500 more; limit: no difference")));
     let held = |unchecked| found(PlanCheck::Held { records: 220, unchecked });
     let said = "220 records agree with the plan, drawn again from the header";
-    assert_eq!(held(Vec::new()), (Passed, said.to_owned()));
+    assert_eq!(held(Vec::new()), (Met, said.to_owned()));
     let prompts = "prompts (no tokenizer)".to_owned();
-    assert_eq!(held(vec![prompts]), (Passed, format!("{said}; not checked: prompts (no tokenizer)")));
-    assert_eq!(found(PlanCheck::NotChecked("no seed".to_owned())).0, NotTested);
+    assert_eq!(held(vec![prompts]), (Met, format!("{said}; not checked: prompts (no tokenizer)")));
+    assert_eq!(found(PlanCheck::NotChecked("no seed".to_owned())).0, Undecided);
 }
 
 #[test]
@@ -152,14 +152,14 @@ fn one_request_may_be_sent_twice_and_of_a_thousand_ten() {
         (outcomes(&summary, Rule::SentTwice), summary.verdict.outcome)
     };
     assert_eq!(twice(0), (vec![], VerdictOutcome::Valid));
-    assert_eq!(twice(10), (vec![CheckOutcome::Passed], VerdictOutcome::Valid));
-    assert_eq!(twice(11), (vec![CheckOutcome::Failed], VerdictOutcome::Invalid));
+    assert_eq!(twice(10), (vec![Status::Met], VerdictOutcome::Valid));
+    assert_eq!(twice(11), (vec![Status::Missed], VerdictOutcome::Invalid));
     let mut few = run(
         2_000,
         (0..20).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 1, 5).build()).collect(),
     );
     few.records.iter_mut().take(1).for_each(|record| record.lost_connection = Some(LostConnection::AsSent));
-    assert_eq!(outcomes(&summarise(&few, &[]), Rule::SentTwice), [CheckOutcome::Passed]);
+    assert_eq!(outcomes(&summarise(&few, &[]), Rule::SentTwice), [Status::Met]);
 }
 
 /// 59 of 119 answered, the others in flight: as a killed client leaves it.

@@ -66,13 +66,13 @@ fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
     // How long those took that were cut off nobody knows, so their growth is not judged.
     assert_eq!(
         outcomes(&summary, Rule::SteadyState),
-        [CheckOutcome::NotTested, CheckOutcome::Failed, CheckOutcome::NotTested, CheckOutcome::NotTested]
+        [Status::Undecided, Status::Missed, Status::Undecided, Status::Undecided]
     );
     // Nor is it another run for a person's having stopped the waiting.
     let mut stopped = log.clone();
     stopped.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
     let stopped = summarise(&stopped, &[]);
-    assert_eq!(outcomes(&stopped, Rule::SteadyState)[1], CheckOutcome::Failed);
+    assert_eq!(outcomes(&stopped, Rule::SteadyState)[1], Status::Missed);
     assert_eq!(stopped.verdict.outcome, VerdictOutcome::Invalid, "nobody knows whether it would have ended");
     assert_eq!(summary.verdict.outcome, VerdictOutcome::Overloaded);
     let said = &summary.verdict.reasons.last().unwrap().sentence;
@@ -84,38 +84,38 @@ fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
 
 #[test]
 fn a_slow_server_that_keeps_up_has_settled() {
-    use CheckOutcome::{NotTested, Passed};
+    use Status::{Met, Undecided};
     // Every answer takes 20 s: a third of the minute's requests end after it, yet as many end as come.
     let records: Vec<_> =
         (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build()).collect();
     assert_eq!(
         outcomes(&summarise(&run(60_000, records.clone()), &[]), Rule::SteadyState),
-        [Passed, NotTested, NotTested, NotTested]
+        [Met, Undecided, Undecided, Undecided]
     );
     // Nor is one that a single straggler met at the drain limit.
     let mut log = run(60_000, records);
     log.records[300] = record(300).sent_at(30_000, 30_000, 30_000).censored(90_000).build();
     log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
-    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [Passed, Passed, NotTested, NotTested]);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [Met, Met, Undecided, Undecided]);
 }
 
 #[test]
 fn a_rate_that_is_meant_to_grow_is_no_overload() {
-    use CheckOutcome::{Failed, NotTested, Passed};
+    use Status::{Met, Missed, Undecided};
     let mut log = overloaded(90_000);
     let ramp = RateStage { duration_s: 60.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 };
     log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
     // Growth is what was asked for; that half of the requests waited for half of the window is not.
-    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [NotTested, NotTested, NotTested, Failed]);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [Undecided, Undecided, Undecided, Missed]);
     let mut calm = run(
         60_000,
         (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 900, 1, 1).build()).collect(),
     );
     calm.header.workload.arrival = log.header.workload.arrival.clone();
-    assert_eq!(outcomes(&summarise(&calm, &[]), Rule::SteadyState), [NotTested, NotTested, Passed, Passed]);
+    assert_eq!(outcomes(&summarise(&calm, &[]), Rule::SteadyState), [Undecided, Undecided, Met, Met]);
     let bursts = |base_s| ArrivalPattern::Bursts { base_rate_per_s: 8.0, burst_rate_per_s: 18.0, base_s, burst_s: 1.0 };
     // Twelve whole periods of 5 s; 13.3 of 4.5 s; 5.5 of 11 s are too few.
-    for (base_s, outcome) in [(4.0, Failed), (3.5, Failed), (10.0, NotTested)] {
+    for (base_s, outcome) in [(4.0, Missed), (3.5, Missed), (10.0, Undecided)] {
         log.header.workload.arrival = bursts(base_s);
         assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], outcome, "{base_s} s");
     }
@@ -136,7 +136,7 @@ fn bursts_that_are_worked_off_are_no_growth_wherever_the_window_ends() {
     log.header.workload.arrival =
         ArrivalPattern::Bursts { base_rate_per_s: 6.0, burst_rate_per_s: 20.0, base_s: 6.0, burst_s: 1.0 };
     let summary = summarise(&log, &[]);
-    assert_eq!(outcomes(&summary, Rule::SteadyState)[0], CheckOutcome::Passed);
+    assert_eq!(outcomes(&summary, Rule::SteadyState)[0], Status::Met);
     let state = summary.steady_state.unwrap();
     assert!(state.latency_ms.growth.value.abs() < 0.01 * state.latency_ms.mean, "{state:?}");
 }
@@ -243,9 +243,9 @@ fn a_load_that_is_over_before_an_answer_could_be_is_no_long_wait() {
         checks(&summarise(&log, &[]), Rule::SteadyState).pop().unwrap()
     };
     let burst = of(260);
-    assert_eq!(burst.outcome, CheckOutcome::NotTested);
+    assert_eq!(burst.outcome, Status::Undecided);
     assert!(burst.sentence.starts_with("a burst: the load was over after 1 s"), "{}", burst.sentence);
-    assert_eq!([of(10), of(100)].map(|check| check.outcome), [CheckOutcome::Failed; 2]);
+    assert_eq!([of(10), of(100)].map(|check| check.outcome), [Status::Missed; 2]);
 }
 
 /// Three requests a second for 30 s, of which the first 5 s are warm-up. The server ends one each 740 ms: in turn the

@@ -131,7 +131,7 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
         let cell = &matrix.cells[0];
         let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
         let standing = matrix.decision.unwrap().variants[0].standing;
-        (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap(), standing)
+        (demand.status == Status::Met, demand.line, cell.cost_per_million_output_tokens.unwrap(), standing)
     };
     let (met, line, mean, standing) = cost("22");
     assert!(!met && mean < 22.0, "{line}");

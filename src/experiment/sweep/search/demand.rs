@@ -1,9 +1,7 @@
 //! Objectives as the search sees them: a figure that rises with the load, and its limit.
 
-use std::cmp::Ordering;
-
 use crate::analysis::statistics::OrderedShare;
-use crate::analysis::{FigureKind, Metric, Objective};
+use crate::analysis::{FigureKind, Metric, Objective, Status};
 use crate::experiment::sweep::trial::Trial;
 
 /// A demand on a load: an objective, or that the server keeps up.
@@ -136,19 +134,18 @@ impl SearchDemand {
         self.read(trial, place).is_some()
     }
 
-    /// Tells on which side of the limit the figure of all `trials` surely lies. For a percentile it is by the requests
-    /// of all, else where each trial by itself agrees. `place` as in [`Self::read`].
-    pub(super) fn side(&self, trials: &[&Trial], place: usize) -> Option<Ordering> {
+    /// Judges whether the figure of all `trials` surely keeps the limit. For a percentile it is by the requests of all,
+    /// else where each trial by itself agrees. `place` as in [`Self::read`].
+    pub(super) fn status(&self, trials: &[&Trial], place: usize) -> Status {
         let shares = trials.iter().map(|trial| trial.judged.get(place).and_then(|judged| judged.over));
         if let (DemandScale::Share, Some(shares)) = (self.scale, shares.collect::<Option<Vec<_>>>()) {
-            return OrderedShare::pooled(&shares)?.by_count().side_of(self.limit);
+            let all = OrderedShare::pooled(&shares);
+            return all.map_or(Status::Undecided, |all| all.by_count().keeps(self.limit));
         }
-        let side = |trial: &&Trial| {
-            let holds = self.holds(self.read(trial, place)?.figure);
-            Some(if holds { Ordering::Less } else { Ordering::Greater })
-        };
-        let first = side(trials.first()?)?;
-        trials.iter().all(|trial| side(trial) == Some(first)).then_some(first)
+        let holds = |trial: &&Trial| Some(self.holds(self.read(trial, place)?.figure));
+        let each: Option<Vec<bool>> = trials.iter().map(holds).collect();
+        each.filter(|each| !each.is_empty())
+            .map_or(Status::Undecided, |each| Status::of_both(each.iter().all(|holds| *holds), each.contains(&true)))
     }
 
     /// Whether it is on how long requests wait, which a queue decides.

@@ -1,11 +1,10 @@
 //! The runs of each load, tallied.
 
-use std::cmp::Ordering;
-
 use super::curve::{Crossing, LimitCrossing, course};
 use super::demand::{DemandReading, SearchDemand, pooled};
+use crate::analysis::Status;
 use crate::analysis::statistics::mean;
-use crate::experiment::spoiled::runs_wanted;
+use crate::experiment::spoiled::InvalidRuns;
 use crate::experiment::sweep::plan::Load;
 use crate::experiment::sweep::trial::{LoadClass, Trial};
 
@@ -27,8 +26,8 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) saturated: bool,
     /// Whether all joint figures are within their limits; unknown ones are not.
     pub(crate) passes: bool,
-    /// Side of its limit on which its own runs' figure surely is, for each demand.
-    pub(crate) sides: Vec<Option<Ordering>>,
+    /// Whether its own runs' figure surely keeps its limit, for each demand.
+    pub(crate) statuses: Vec<Status>,
 }
 
 /// The loads of `trials`, ascending.
@@ -50,12 +49,12 @@ impl<'a> LoadTally<'a> {
         let flagged = counted.iter().filter(|trial| trial.saturated.is_some()).count();
         let ratios: Vec<_> = (0..).zip(demands).map(|(place, demand)| ratio(&counted, demand, place)).collect();
         let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
-        let sides = (0..).zip(demands).map(|(place, demand)| demand.side(&counted, place)).collect();
+        let statuses = (0..).zip(demands).map(|(place, demand)| demand.status(&counted, place)).collect();
         Self {
             load,
             counted: counted.len() as u64,
             saturated: 2 * flagged > counted.len(),
-            sides,
+            statuses,
             ratios,
             passes,
             trials,
@@ -65,7 +64,7 @@ impl<'a> LoadTally<'a> {
     /// Runs that it needs yet, where `planned` are planned and spoiled ones are replaced.
     pub(super) fn wanted(&self, planned: u64) -> u64 {
         let spoiled = self.trials.iter().filter(|trial| trial.spoiled).count() as u64;
-        runs_wanted(planned, spoiled).saturating_sub(self.trials.len() as u64)
+        InvalidRuns::LeftOut.last_run(planned, spoiled).saturating_sub(self.trials.len() as u64)
     }
 
     /// Whether no run of it can be trusted, and no spare one is left.
@@ -80,10 +79,7 @@ impl<'a> LoadTally<'a> {
         let amount = self.load.amount();
         let (below, above) = match interval {
             Some((low, high)) => (amount <= low, amount >= high),
-            None => (
-                self.sides.iter().all(|side| *side == Some(Ordering::Less)),
-                self.sides.contains(&Some(Ordering::Greater)),
-            ),
+            None => (self.statuses.iter().all(|own| *own == Status::Met), self.statuses.contains(&Status::Missed)),
         };
         match (self.passes, self.saturated) {
             _ if self.counted == 0 => LoadClass::Unknown,
