@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::workload::Priority;
 
 /// The id of a job, chosen by the submitter. Unique among the jobs in a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
 /// One request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// Its id.
     pub id: JobId,
@@ -28,7 +28,7 @@ pub struct Job {
 impl Job {
     /// A job of normal urgency that shares nothing.
     pub fn new(id: JobId, input_tokens: u32, output_tokens: u32) -> Self {
-        Self { id, input_tokens, output_tokens, priority: 0, class: None, prefix: PrefixHashes::default() }
+        Self { id, input_tokens, output_tokens, ..Self::default() }
     }
 }
 

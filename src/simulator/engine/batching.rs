@@ -9,16 +9,43 @@ use crate::simulator::job::{Job, JobId};
 use crate::simulator::limits::{SchedulerLimits, Speculation};
 use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::step_time::model::StepTime;
-use crate::simulator::step_time::roofline::StepWork;
-use crate::simulator::step_time::roofline::{Efficiency, Roofline};
+use crate::simulator::step_time::roofline::{Efficiency, Roofline, StepWork};
 use crate::simulator::work_totals::WorkTotals;
 
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
 
+/// A kind of scheduler: another one is a file with its [`StepScheduler`], and a row of these.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerKind {
+    /// Its name, which no other one has.
+    pub name: &'static str,
+    /// The function that makes one, without jobs.
+    pub make: fn(&BatchingConfig) -> Box<dyn StepScheduler>,
+}
+
+impl SchedulerKind {
+    /// vLLM's, over a pool of blocks.
+    pub const VLLM: Self = Self {
+        name: "vllm",
+        make: |config| {
+            let drafts = config.speculation.map_or(0, |speculation| speculation.draft_tokens);
+            Box::new(VllmScheduler::new(config.limits, BlockPool::new(config.kv_blocks), config.block_size, drafts))
+        },
+    };
+}
+
+impl PartialEq for SchedulerKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 /// The parameters of a [`BatchingEngine`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchingConfig {
+    /// The scheduler of its steps.
+    pub scheduler: SchedulerKind,
     /// Time that a step takes.
     pub step_time: StepTime,
     /// Bounds of a step.
@@ -44,6 +71,7 @@ impl BatchingConfig {
         let kv_blocks = deployment.kv_capacity_tokens()? / u64::from(BLOCK_SIZE);
         let capacity = u32::try_from(kv_blocks * u64::from(BLOCK_SIZE)).unwrap_or(u32::MAX);
         Ok(Self {
+            scheduler: SchedulerKind::VLLM,
             step_time: StepTime::Roofline(Roofline::new(deployment.clone(), efficiency)),
             limits: SchedulerLimits::vllm(&deployment.hardware, deployment.model.max_model_len.min(capacity)),
             kv_blocks,
@@ -58,10 +86,10 @@ impl BatchingConfig {
 ///
 /// A driver calls [`begin_step`](Self::begin_step), lets time pass until the step ends, and calls
 /// [`end_step`](Self::end_step); jobs submitted meanwhile wait for the next step. As a [`SimulatedServer`] it does
-/// that by itself. Its scheduler is vLLM's unless another is named.
-#[derive(Clone, Debug)]
-pub struct BatchingEngine<S = VllmScheduler<BlockPool>> {
-    scheduler: S,
+/// that by itself.
+#[derive(Debug)]
+pub struct BatchingEngine {
+    scheduler: Box<dyn StepScheduler>,
     step_time: StepTime,
     limits: SchedulerLimits,
     speculation: Option<Speculation>,
@@ -89,17 +117,9 @@ pub struct EngineStep {
 }
 
 impl BatchingEngine {
-    /// An idle engine with vLLM's scheduler.
+    /// An idle engine.
     pub fn new(config: BatchingConfig) -> Self {
-        let drafts = config.speculation.map_or(0, |speculation| speculation.draft_tokens);
-        let pool = BlockPool::new(config.kv_blocks);
-        Self::with_scheduler(VllmScheduler::new(config.limits, pool, config.block_size, drafts), config)
-    }
-}
-
-impl<S: StepScheduler> BatchingEngine<S> {
-    /// An idle engine with this scheduler.
-    pub fn with_scheduler(scheduler: S, config: BatchingConfig) -> Self {
+        let scheduler = (config.scheduler.make)(&config);
         let BatchingConfig { step_time, limits, speculation, seed, .. } = config;
         Self {
             scheduler,
@@ -158,7 +178,7 @@ impl<S: StepScheduler> BatchingEngine<S> {
     pub fn end_step(&mut self, events: &mut Vec<TokenEvent>) {
         let Some(step) = self.step.take() else { return };
         let Self { scheduler, speculation, acceptance, counts, .. } = self;
-        scheduler.end_step(self.place, |sequence, drafts| {
+        scheduler.end_step(self.place, &mut |sequence, drafts| {
             let accepted = speculation.map_or(0, |speculation| speculation.accepted(drafts, acceptance));
             // Tokens past the end of the answer are discarded.
             let tokens = (1 + accepted).min(sequence.job.output_tokens - sequence.emitted);
@@ -206,7 +226,7 @@ impl<S: StepScheduler> BatchingEngine<S> {
     }
 }
 
-impl<S: StepScheduler> SimulatedServer for BatchingEngine<S> {
+impl SimulatedServer for BatchingEngine {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         self.check(&job)?;
         self.enqueue(now, job, 0, 0);

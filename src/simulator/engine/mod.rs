@@ -7,7 +7,7 @@ mod scheduler;
 mod sequence;
 mod step_scheduler;
 
-pub use batching::{BLOCK_SIZE, BatchingConfig, BatchingEngine, EngineStep};
+pub use batching::{BLOCK_SIZE, BatchingConfig, BatchingEngine, EngineStep, SchedulerKind};
 pub use fixed_queue::{Delay, FixedQueue};
 pub use kv::{BlockPool, PrefixCache};
 pub use scheduler::VllmScheduler;

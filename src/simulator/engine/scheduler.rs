@@ -1,6 +1,7 @@
 //! vLLM's V1 scheduler, which decides what goes into each step.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use super::kv::PrefixCache;
 use super::sequence::Sequence;
@@ -44,7 +45,7 @@ pub struct VllmScheduler<C> {
     preempted: Vec<(i32, u64)>,
 }
 
-impl<C: PrefixCache> StepScheduler for VllmScheduler<C> {
+impl<C: PrefixCache + Debug + Send> StepScheduler for VllmScheduler<C> {
     fn enqueue(&mut self, mut job: Job, emitted: u32, computed: u32) {
         let urgency = match self.limits.policy {
             SchedulingPolicy::Fcfs => 0,
@@ -55,7 +56,7 @@ impl<C: PrefixCache> StepScheduler for VllmScheduler<C> {
         }
         let turn = (urgency, self.arrivals);
         self.arrivals += 1;
-        self.waiting.insert(turn, Sequence { computed, emitted, ..Sequence::new(job, turn) });
+        self.waiting.insert(turn, Sequence { job, turn, computed, emitted, ..Sequence::default() });
     }
 
     fn remove(&mut self, id: JobId) -> bool {
@@ -95,7 +96,7 @@ impl<C: PrefixCache> StepScheduler for VllmScheduler<C> {
         has_work.then_some(PlannedStep { work, place, kv_usage, shortage })
     }
 
-    fn end_step(&mut self, place: usize, mut emit: impl FnMut(&mut Sequence, u32) -> u32) {
+    fn end_step(&mut self, place: usize, emit: &mut dyn FnMut(&mut Sequence, u32) -> u32) {
         let mut any_finished = false;
         for sequence in self.running.iter_mut().filter(|sequence| sequence.due[place] > 0) {
             let drafts = std::mem::take(&mut sequence.due[place]) - 1;

@@ -3,8 +3,8 @@
 use crate::clock::Timestamp;
 use crate::simulator::job::Job;
 
-/// A job and its progress.
-#[derive(Clone, Debug)]
+/// A job and its progress; by default it has not begun.
+#[derive(Clone, Debug, Default)]
 pub struct Sequence {
     /// The job.
     pub job: Job,
@@ -33,23 +33,6 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// A job that has not begun.
-    pub fn new(job: Job, turn: (i32, u64)) -> Self {
-        Self {
-            job,
-            turn,
-            scheduled: None,
-            computed: 0,
-            emitted: 0,
-            cached_tokens: 0,
-            shared: 0,
-            own: 0,
-            new: 0,
-            drafts: 0,
-            due: [0; 2],
-        }
-    }
-
     /// Tokens known so far: the prompt, and the answer up to now.
     pub(crate) const fn known(&self) -> u32 {
         self.job.input_tokens + self.emitted

@@ -44,7 +44,7 @@ impl KvTransfer {
 /// place in the decode pool so show as the gap to the second token, not in TTFT. The prefill engine's blocks
 /// are freed when the prompt is computed: real engines hold them until the transfer is over, which matters
 /// only when prefill is short of memory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Pools {
     prefill: Cluster<BatchingEngine>,
     decode: Cluster<BatchingEngine>,
@@ -158,9 +158,8 @@ impl SimulatedServer for Pools {
 
     /// Both pools as one; a job counts as one success and one prompt.
     fn gauges(&self) -> ServerGauges {
-        let all = ServerGauges::of_all(
-            self.prefill.replicas().iter().chain(self.decode.replicas()).map(SimulatedServer::gauges),
-        );
+        let engines = self.prefill.replicas().iter().chain(self.decode.replicas());
+        let all = ServerGauges::of_all(engines.map(SimulatedServer::gauges));
         ServerGauges {
             request_success: all.request_success - self.sent,
             num_requests_waiting: all.num_requests_waiting + self.moved.len() as u64,

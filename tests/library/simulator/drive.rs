@@ -5,14 +5,15 @@ use std::time::Duration;
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
 use skyline::simulator::{
-    BatchingConfig, Deployment, Driver, Efficiency, Job, JobHistory, JobId, SchedulerLimits, SchedulingPolicy,
-    SimulatedServer, StepTable, StepTime,
+    BatchingConfig, Deployment, Driver, Efficiency, Job, JobHistory, JobId, SchedulerKind, SchedulerLimits,
+    SchedulingPolicy, SimulatedServer, StepTable, StepTime,
 };
 
 /// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
 pub(crate) fn ten_ms_engine(blocks: u64) -> BatchingConfig {
     let table = StepTable::new(&[(1, Duration::from_millis(10))], None).unwrap();
     BatchingConfig {
+        scheduler: SchedulerKind::VLLM,
         step_time: StepTime::Table(table),
         limits: SchedulerLimits {
             max_num_seqs: 256,

@@ -9,5 +9,6 @@ pub(crate) mod drive;
 mod invariants;
 mod phenomena;
 mod published;
+mod schedulers;
 mod scheduling;
 mod sessions;
