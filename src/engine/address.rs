@@ -7,20 +7,19 @@ use http::uri::PathAndQuery;
 use reqwest::Url;
 
 use super::http_url::{Scheme, host, http_url, is_loopback, shown_path};
-use super::protocol::Endpoint;
+use super::protocols::protocol::Protocol;
 
 /// The path of the API, unless an address says otherwise.
 const V1: &str = "/v1";
 
-impl Endpoint {
+impl Protocol {
     /// Path of the endpoint below that of the API.
-    fn below_api(self) -> &'static str {
-        let path = self.protocol().path;
-        path.strip_prefix(V1).unwrap_or(path)
+    pub(super) fn below_api(&self) -> &'static str {
+        self.path.strip_prefix(V1).unwrap_or(self.path)
     }
 
     /// The endpoint whose path this is, with the path of the API before it.
-    fn at_end_of(path: &str) -> Option<(Self, &str)> {
+    fn at_end_of(path: &str) -> Option<(&'static Self, &str)> {
         Self::ALL.into_iter().find_map(|endpoint| Some((endpoint, path.strip_suffix(endpoint.below_api())?)))
     }
 }
@@ -36,7 +35,7 @@ pub struct BaseUrl {
     /// The path of the endpoint below the root, where it is not the usual one.
     path: Option<String>,
     /// The endpoint that the address or the path names.
-    endpoint: Option<Endpoint>,
+    endpoint: Option<&'static Protocol>,
 }
 
 impl BaseUrl {
@@ -67,7 +66,7 @@ impl BaseUrl {
     }
 
     /// The endpoint that it names, if it names one.
-    pub fn endpoint(&self) -> Option<Endpoint> {
+    pub fn endpoint(&self) -> Option<&'static Protocol> {
         self.endpoint
     }
 
@@ -82,7 +81,7 @@ impl BaseUrl {
     }
 
     /// The path of `endpoint` below the root.
-    pub fn endpoint_path(&self, endpoint: Endpoint) -> String {
+    pub fn endpoint_path(&self, endpoint: &Protocol) -> String {
         self.path.clone().unwrap_or_else(|| format!("{}{}", self.api(), endpoint.below_api()))
     }
 
@@ -132,7 +131,7 @@ impl BaseUrl {
             let all = all.join("&");
             self.root.set_query(Some(&all));
         }
-        self.endpoint = Endpoint::at_end_of(bare).map(|(endpoint, _)| endpoint);
+        self.endpoint = Protocol::at_end_of(bare).map(|(endpoint, _)| endpoint);
         let api = self.api.as_deref().filter(|_| version_in(bare).is_none()).unwrap_or_default();
         let path = format!("{api}{bare}");
         let usual = self.endpoint.map(|endpoint| self.endpoint_path(endpoint));
@@ -184,7 +183,7 @@ impl FromStr for BaseUrl {
         let mut url = http_url(text, "http://localhost:8000")?;
         let path = url.path().trim_end_matches('/').to_owned();
         let (endpoint, before) =
-            Endpoint::at_end_of(&path).map_or((None, &*path), |(endpoint, before)| (Some(endpoint), before));
+            Protocol::at_end_of(&path).map_or((None, &*path), |(endpoint, before)| (Some(endpoint), before));
         let version = before.strip_suffix(V1).map(str::len).or_else(|| version_in(before));
         let (root, api) = match version.filter(|_| !is_deployment(before)) {
             Some(at) => (&before[..at], Some(&before[at..])),
@@ -214,6 +213,7 @@ fn version_in(path: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::protocols::{CHAT, COMPLETIONS};
 
     fn url(text: &str) -> BaseUrl {
         text.parse().unwrap()
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(url(bare), url(&format!("http://{bare}")), "{bare}");
         }
         let other = url("http://h/v1/completions");
-        assert_eq!((other.endpoint(), &*other.to_string()), (Some(Endpoint::Completions), "http://h"));
+        assert_eq!((other.endpoint(), &*other.to_string()), (Some(&COMPLETIONS), "http://h"));
         let azure = url("https://h/openai/deployments/gpt-4o/chat/completions?api-version=1");
         assert_eq!((azure.deployment(), url("http://h").deployment()), (Some("gpt-4o"), None));
         assert_eq!(url("http://h?a=1").request_target("/info?b=2"), "/info?b=2&a=1");
@@ -276,11 +276,11 @@ mod tests {
     #[test]
     fn an_endpoint_may_have_a_path_of_its_own() {
         for (text, path, shown, asked, endpoint) in [
-            ("http://h:1", "/custom/v1/completions", "/custom/v1/completions", "", Some(Endpoint::Completions)),
-            ("http://h:1/v1", "/custom/v1/chat/completions", "/custom/v1/chat/completions", "", Some(Endpoint::Chat)),
-            ("http://h:1/v1", "/v1/completions", "", "/v1/completions", Some(Endpoint::Completions)),
-            ("http://h:1/v1", "/chat/completions", "", "/v1/chat/completions", Some(Endpoint::Chat)),
-            ("http://h:1", "/chat/completions", "/chat/completions", "", Some(Endpoint::Chat)),
+            ("http://h:1", "/custom/v1/completions", "/custom/v1/completions", "", Some(&COMPLETIONS)),
+            ("http://h:1/v1", "/custom/v1/chat/completions", "/custom/v1/chat/completions", "", Some(&CHAT)),
+            ("http://h:1/v1", "/v1/completions", "", "/v1/completions", Some(&COMPLETIONS)),
+            ("http://h:1/v1", "/chat/completions", "", "/v1/chat/completions", Some(&CHAT)),
+            ("http://h:1", "/chat/completions", "/chat/completions", "", Some(&CHAT)),
             ("http://h:1/v1beta/openai", "/generate", "/v1beta/openai/generate", "", None),
             ("http://h:1/gate?k=1", "/generate", "/gate/generate?k=***", "/gate/generate?k=1", None),
             ("http://h:1?b=2", "/generate?a=1", "/generate?a=***&b=***", "/generate?a=1&b=2", None),

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use super::answer_limits::{AnswerBudget, HeldMemory};
 use super::captured_text::{CaptureText, CapturedText};
 use super::secrets::Secrets;
-use super::stream::chunk::ChunkText;
+use super::stream::fast_chunk::ChunkText;
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
-use crate::record::{Failure, FinishReason, Oddities, Usage};
+use crate::record::{Failure, FinishReason, Oddities, Usage, WorkKind};
 
 /// Answers requests with token streams.
 pub trait Engine: Send + Sync + 'static {
@@ -50,19 +50,15 @@ pub struct PreparedRequest {
     pub budget: AnswerBudget,
     /// Its server, once it is sent: the place in the header's list.
     pub target: u16,
+    /// The kind of work that its answer counts as.
+    pub work: WorkKind,
 }
 
 impl PreparedRequest {
     /// The request with this index, alone in its session, without capture.
     pub fn new(index: u64, body: Bytes) -> Self {
         let (capture, budget) = (CaptureText::No, AnswerBudget::default());
-        Self { index, body, capture, session: index, budget, target: 0 }
-    }
-
-    /// Returns the request in this session.
-    #[must_use]
-    pub fn in_session(self, session: u64) -> Self {
-        Self { session, ..self }
+        Self { index, body, capture, session: index, budget, target: 0, work: WorkKind::Tokens }
     }
 
     /// Returns the request with this budget for its answer.
@@ -81,10 +77,10 @@ impl PreparedRequest {
 impl fmt::Debug for PreparedRequest {
     /// Shows the length of the body, not the body: it may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body, capture, session, budget, target } = self;
+        let Self { index, body, capture, session, budget, target, work } = self;
         let mut shown = f.debug_struct("PreparedRequest");
         shown.field("index", index).field("body_length", &body.len()).field("capture", capture);
-        shown.field("session", session).field("budget", budget).field("target", target).finish()
+        shown.field("session", session).field("budget", budget).field("target", target).field("work", work).finish()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::answer_limits::HeldMemory;
+use super::stream::AnswerGrammar;
 use super::stream::chunk::ChunkJson;
 use super::stream::chunk::repair::readable;
 use crate::record::Failure;
@@ -23,6 +24,8 @@ pub enum CaptureText {
 /// what it has not in common with the one before.
 #[derive(Clone, Default)]
 pub struct CapturedText {
+    /// The grammar of the documents.
+    answers: &'static AnswerGrammar,
     /// The documents, each as three lengths and some bytes. The lengths are those of the beginning and end that it
     /// shares, and of what is between; the bytes are what is between.
     bytes: Vec<u8>,
@@ -72,6 +75,11 @@ pub struct ToolCall {
 }
 
 impl CapturedText {
+    /// Nothing yet of an answer with this grammar.
+    pub(super) fn new(answers: &'static AnswerGrammar) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, document: &[u8]) {
         let begin = self.last.iter().zip(document).take_while(|(a, b)| a == b).count();
         let (of_last, of_new) = (&self.last[begin..], &document[begin..]);
@@ -106,7 +114,7 @@ impl CapturedText {
 
     /// Takes the document of this number away.
     pub(super) fn remove(&mut self, number: usize) {
-        let mut kept = Self { memory: self.memory.take(), ..Self::default() };
+        let mut kept = Self { memory: self.memory.take(), ..Self::new(self.answers) };
         let mut numbers = 0..;
         self.each_document(|document| {
             if numbers.next() != Some(number) {
@@ -151,13 +159,13 @@ impl CapturedText {
         self.each_document(|document| {
             let json = readable(document);
             // What is no document was passed over.
-            let Ok(document) = ChunkJson::parse(&json) else { return };
+            let Ok(document) = ChunkJson::parse(&json, self.answers) else { return };
             for choice in document.choices() {
-                let text = answers.entry(choice.index()).or_default();
+                let text = answers.entry(choice.index).or_default();
                 text.content.push_str(choice.content());
                 text.reasoning.push_str(choice.reasoning());
                 for (index, name, arguments) in choice.tool_calls() {
-                    let call = calls.entry((choice.index(), index)).or_default();
+                    let call = calls.entry((choice.index, index)).or_default();
                     // Some servers repeat the name with every piece of the arguments.
                     if call.name != name {
                         call.name.push_str(name);

@@ -9,6 +9,7 @@ use super::dialect_traits::{
 };
 use super::metrics::exporters;
 use super::metrics::exposition::{MetricSample, metric_samples};
+use super::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use crate::record::{Counter, EngineKind, Gauge, PageKind, ServerTime};
 
 /// The tokenize call of vLLM and SGLang.
@@ -61,7 +62,7 @@ impl EngineKind {
             own_port: Some(8000),
             start_command: None,
             length: LengthForcing::None,
-            chat_max_tokens: "max_tokens",
+            token_limit: MAX_TOKENS,
             schema_field: SchemaField::JsonSchema,
             continuous_usage: false,
             health_path: Some("/health"),
@@ -157,7 +158,7 @@ impl EngineKind {
             },
             Self::Openai => DialectTraits {
                 own_port: None,
-                chat_max_tokens: "max_completion_tokens",
+                token_limit: MAX_COMPLETION_TOKENS,
                 health_path: None,
                 metrics_path: None,
                 ..plain

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 use crate::simulator::urgency;
 use crate::workload::Priority;
@@ -15,9 +16,8 @@ pub(crate) struct DialectTraits {
     pub start_command: Option<&'static str>,
     /// Fields that force the requested length.
     pub length: LengthForcing,
-    /// The field for the most answer tokens on `chat/completions`; on `completions` it is `max_tokens`
-    /// everywhere.
-    pub chat_max_tokens: &'static str,
+    /// The field for the most answer tokens, where a protocol has several.
+    pub token_limit: &'static str,
     /// How `response_format` carries the schema of an answer.
     pub schema_field: SchemaField,
     /// Whether `stream_options.continuous_usage_stats` puts usage into every chunk.
@@ -150,7 +150,7 @@ pub(crate) struct LengthFields {
 impl LengthFields {
     /// Returns the fields with the other name of the limit.
     pub(crate) fn with_other_limit(self) -> Self {
-        let limit = if self.limit == "max_tokens" { "max_completion_tokens" } else { "max_tokens" };
+        let limit = if self.limit == MAX_TOKENS { MAX_COMPLETION_TOKENS } else { MAX_TOKENS };
         Self { limit, ..self }
     }
 }

@@ -13,7 +13,7 @@ mod http_url;
 mod intake;
 mod metrics;
 mod openai;
-mod protocol;
+mod protocols;
 mod proxy;
 mod router;
 mod secrets;
@@ -38,12 +38,14 @@ pub use openai::{
     ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries,
     LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities, ServerChanged, SmokeReport,
 };
-pub use protocol::{Endpoint, PromptForm};
+#[cfg(test)]
+pub(crate) use protocols::ECHO;
+pub use protocols::{CHAT, COMPLETIONS, Protocol};
 pub(crate) use proxy::Proxy;
 pub use router::{Router, RoutingPolicy};
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
-pub use stream::{ChunkText, ResponseReader};
+pub use stream::{AnswerGrammar, ChunkText, ResponseReader};
 pub use target::{
     AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };

@@ -4,15 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use http::header::{HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::address::BaseUrl;
-use super::proxy::Proxy;
-use super::target::Target;
 use crate::record::{Failure, FailureKind};
 
 /// The secrets of a target: a server may echo the key that it refused.
@@ -25,9 +21,9 @@ pub struct Secrets(Arc<[String]>);
 
 /// Shorter ones are masked where they are whole words: within others they would match everywhere.
 const SHORT: usize = 6;
-/// Length from which a value in a query may be a credential, whatever its name.
-const LONG: usize = 16;
-/// Bytes from which pieces of a secret are masked. An answer that is cut, or in fields, holds a part of it.
+/// A value of this length in a query may be a credential, whatever its name is.
+pub(super) const LONG: usize = 16;
+/// Pieces of a secret of at least so many bytes are masked: an answer that is cut, or in fields, holds a part of it.
 const PIECE: usize = 12;
 /// Bytes by which pieces are found.
 const BLOCK: usize = 8;
@@ -35,19 +31,6 @@ const BLOCK: usize = 8;
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 impl Secrets {
-    /// The secrets of a target.
-    pub(crate) fn from_target(target: &Target) -> Self {
-        let mut all: Vec<String> = target.api_key.iter().map(|key| key.expose().to_owned()).collect();
-        for header in &target.headers {
-            all.extend(in_header(&header.name, &header.value));
-        }
-        target.extra_body.0.iter().for_each(|(name, value)| in_field(name, value, &mut all));
-        all.extend(in_query(&target.url));
-        let login = target.proxy.as_ref().and_then(Proxy::authorization).cloned();
-        all.extend(login.iter().flat_map(|login| in_header(&PROXY_AUTHORIZATION, login)));
-        Self::typed(all)
-    }
-
     /// Returns these texts as secrets.
     pub(crate) fn typed(mut all: Vec<String>) -> Self {
         let written: Vec<String> = all.iter().flat_map(|secret| written(secret)).collect();
@@ -138,48 +121,9 @@ fn without_word(text: &str, word: &str) -> String {
     masked + &text[from..]
 }
 
-fn in_header(name: &HeaderName, value: &HeaderValue) -> Vec<String> {
-    let Ok(value) = value.to_str() else { return Vec::new() };
-    if !names_a_credential(name.as_str()) {
-        return vec![value.to_owned()];
-    }
-    // `Bearer abc` is echoed as `abc`, and a cookie `name=abc; …` too.
-    let word = value.split_once(' ').map(|(_, word)| word);
-    let cookies = value.split(';').filter_map(|part| Some(part.split_once('=')?.1));
-    let login = word.and_then(|word| String::from_utf8(STANDARD.decode(word.trim()).ok()?).ok());
-    let password = login.as_ref().and_then(|login| Some(login.split_once(':')?.1.to_owned()));
-    let written = [value].into_iter().chain(word).chain(cookies).map(|text| text.trim().to_owned());
-    // Of a Basic login what it says, and the password in it.
-    written.chain(login.filter(|_| password.is_some())).chain(password).collect()
-}
-
-/// Values in an address, as they are written there and as they are meant.
-fn in_query(url: &BaseUrl) -> Vec<String> {
-    let written = url.whole().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let written = written.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let meant = url.whole().query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned()));
-    let secret = |(name, value): (String, String)| (names_a_credential(&name) || value.len() >= LONG).then_some(value);
-    written.chain(meant).filter_map(secret).collect()
-}
-
-/// Every text in and below a field whose name suggests a credential.
-fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) if names_a_credential(name) => found.push(text.clone()),
-        Value::Array(several) => several.iter().for_each(|value| in_field(name, value, found)),
-        Value::Object(fields) => {
-            for (inner, value) in fields {
-                let name = if names_a_credential(name) { name } else { inner };
-                in_field(name, value, found);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Returns a secret as others write it, where that differs. It is escaped in JSON once and twice, with plain and with
-/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's value; byte
-/// by byte; and in both alphabets of base64, alone and within other text.
+/// A secret as others write it, where that differs: escaped in JSON once and twice, with plain and with
+/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's
+/// value; byte by byte; and in both alphabets of base64, alone and within other text.
 fn written(secret: &str) -> Vec<String> {
     let quoted = |text: &str| {
         let json = Value::from(text).to_string();
@@ -217,7 +161,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::target::Secret;
+    use crate::engine::proxy::Proxy;
+    use crate::engine::target::{Secret, Target};
     use crate::record::EngineKind;
 
     fn secrets(headers: &[&str], extra: &Value) -> Secrets {

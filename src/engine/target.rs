@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::address::BaseUrl;
 use super::dialect_traits::LengthFields;
-use super::protocol::Endpoint;
+use super::protocols::protocol::{Protocol, TOKEN_LIMITS};
 use super::proxy::Proxy;
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
@@ -27,7 +27,7 @@ pub struct Target {
     /// Its dialect.
     pub dialect: EngineKind,
     /// The endpoint of requests.
-    pub endpoint: Endpoint,
+    pub endpoint: &'static Protocol,
     /// Whether answers are streamed.
     pub form: AnswerForm,
     /// The model to request; found from `/v1/models` when absent.
@@ -63,7 +63,7 @@ impl Target {
         Self {
             url,
             dialect,
-            endpoint: Endpoint::default(),
+            endpoint: Default::default(),
             form: AnswerForm::Streamed,
             model: None,
             models: Vec::new(),
@@ -83,9 +83,9 @@ impl Target {
     /// The fields by which requests ask for a length.
     pub(crate) fn length_fields(&self) -> LengthFields {
         let traits = self.dialect.traits();
-        let limit = match self.endpoint.protocol().limits {
+        let limit = match *self.endpoint.limits {
             [only] => only,
-            _ => traits.chat_max_tokens,
+            _ => traits.token_limit,
         };
         self.length.unwrap_or(LengthFields { limit, forcing: traits.length })
     }
@@ -95,12 +95,9 @@ impl Target {
 #[derive(Clone, Default)]
 pub struct ExtraBody(pub Map<String, Value>);
 
-/// Fields of the most tokens of an answer.
-pub(super) const LENGTH_LIMITS: [&str; 4] = ["max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"];
-
 /// Tokens of all answers to a body with these fields, whose own length is `planned`.
 pub(crate) fn answer_tokens(body: &Map<String, Value>, planned: f64) -> f64 {
-    let limits = LENGTH_LIMITS.iter().filter_map(|name| body.get(*name)?.as_u64());
+    let limits = TOKEN_LIMITS.iter().filter_map(|name| body.get(*name)?.as_u64());
     limits.max().map_or(planned, |most| most as f64) * answers_asked(body) as f64
 }
 

@@ -11,6 +11,7 @@ mod faults;
 mod http;
 mod metrics;
 mod options;
+mod protocols;
 mod refusal;
 mod reply;
 mod request;

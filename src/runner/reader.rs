@@ -38,7 +38,7 @@ impl<E: Engine> Reader<E> {
         let (clock, timeouts, cancel) = (self.clock, self.timeouts, self.cancel.clone());
         let retries = self.retries.clone();
         let request = released.ready.request;
-        let lost = RequestRun::new(&request, released.dispatched);
+        let lost = RequestRun::new(&released.ready, released.dispatched);
         self.running.spawn(async move {
             let rules = ClientRules { timeouts, retries: retries.as_deref() };
             let context = RequestContext { engine: &*engine, clock, rules, progress: &progress, cancel: &cancel };

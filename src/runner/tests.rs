@@ -4,6 +4,7 @@ mod attempts;
 mod checks;
 mod engines;
 mod feed;
+mod protocols;
 mod sessions;
 mod targets;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::Endpoint;
+use crate::engine::Protocol;
 use crate::generator::{Datasets, PromptNeed, TokenCounter};
 use crate::live::{Screen, StepLine};
 use crate::session::console::{Printer, Stop};
@@ -63,9 +63,9 @@ pub(crate) fn open(
 }
 
 /// Refuses prompts that the endpoint cannot carry.
-pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
+pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: &Protocol) -> Result<(), Stop> {
     let mut needs = spec.classes.iter().zip(datasets.needs());
-    let Some((class, need)) = needs.find(|(_, need)| !endpoint.protocol().carries(*need)) else {
+    let Some((class, need)) = needs.find(|(_, need)| !endpoint.carries(*need)) else {
         return Ok(());
     };
     let what = match need {
@@ -73,7 +73,7 @@ pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) 
         PromptNeed::Messages => "the dataset has chat messages",
         PromptNeed::Images | PromptNeed::Nothing => "the requests have images",
     };
-    let other = endpoint.another(|protocol| protocol.carries(need)).unwrap_or_default();
+    let other = endpoint.another(|protocol| protocol.carries(need));
     Err(Stop::usage(format!(
         "class `{}`: {what}, which the endpoint {endpoint} cannot carry\nhint: give --endpoint {other}",
         class.name

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
-    AnswerForm, BaseUrl, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret, Target, TlsOptions,
+    AnswerForm, BaseUrl, ExtraBody, Header, MetricsUrl, PriorityField, Protocol, Sampling, Secret, Target, TlsOptions,
     answer_tokens,
 };
 use crate::live::Screen;
@@ -57,7 +57,7 @@ pub(crate) struct ServerSettings {
     pub(crate) session_header: Option<HeaderName>,
     pub(crate) api_key: Option<Secret>,
     pub(crate) tls: TlsOptions,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: &'static Protocol,
     pub(crate) form: AnswerForm,
     pub(crate) sampling: Sampling,
     /// Merged into every body.

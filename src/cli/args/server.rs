@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::header;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions, check_ca_cert,
+    AnswerForm, BaseUrl, CertificateCheck, Header, Protocol, Sampling, Scheme, Secret, TlsOptions, check_ca_cert,
     session_header,
 };
 use crate::record::{DeploymentFacts, EngineKind};
@@ -35,7 +35,7 @@ pub(in crate::cli) struct ServerArgs {
     /// Engine and endpoint as `vllm bench serve` names them: openai-chat is --endpoint chat of the engine
     /// vllm, the others are --endpoint completions of vllm and sglang [default: none]
     #[arg(long, value_name = "BACKEND", help_heading = "Server", conflicts_with = "engine", value_parser = backend())]
-    backend: Option<(EngineKind, Endpoint)>,
+    backend: Option<(EngineKind, &'static Protocol)>,
 
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an
     /// endpoint and a query are taken as they are [default: the engine's own port on this machine]
@@ -82,7 +82,7 @@ pub(in crate::cli) struct ServerArgs {
     /// Endpoint to request, by its name or its usual path, such as /v1/completions [default: the one that
     /// --url or --path names, else chat]
     #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", value_parser = endpoint())]
-    endpoint: Option<Endpoint>,
+    endpoint: Option<&'static Protocol>,
 
     /// Do not stream answers; TTFT, TPOT and ITL are then absent
     #[arg(long, help_heading = "Requests")]
@@ -180,7 +180,7 @@ impl ServerArgs {
             api_key,
             tls,
             endpoint,
-            form: self.form(),
+            form: if endpoint.streams { self.form() } else { AnswerForm::Whole },
             sampling: Sampling {
                 temperature: Some(self.temperature),
                 top_p: self.top_p,
@@ -219,7 +219,7 @@ impl ServerArgs {
     }
 
     /// The endpoint that was named, by its address or by itself.
-    fn endpoint(&self, address: &ServerAddress) -> Result<Endpoint, Stop> {
+    fn endpoint(&self, address: &ServerAddress) -> Result<&'static Protocol, Stop> {
         let named = match address {
             ServerAddress::At(url) => url.endpoint(),
             ServerAddress::EmbeddedMock(_) => None,
@@ -294,8 +294,9 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
 mod tests {
     use clap::Parser;
 
-    use super::{Endpoint, EngineKind};
+    use super::EngineKind;
     use crate::cli::args::TargetArgs;
+    use crate::engine::{CHAT, COMPLETIONS};
     use crate::live::Screen;
     use crate::session::settings::LoadOption;
     use crate::session::{ExperimentDir, ServerManifest};
@@ -329,12 +330,12 @@ mod tests {
             (server.dialect, server.endpoint)
         };
         for (options, meant) in [
-            (&["--backend", "vllm"][..], (EngineKind::Vllm, Endpoint::Completions)),
-            (&["--backend", "openai-chat"], (EngineKind::Vllm, Endpoint::Chat)),
-            (&["--backend", "sglang"], (EngineKind::Sglang, Endpoint::Completions)),
-            (&["--backend", "openai", "--endpoint", "/v1/chat/completions"], (EngineKind::Vllm, Endpoint::Chat)),
-            (&["--backend", "openai-chat", "--path", "/x/completions"], (EngineKind::Vllm, Endpoint::Completions)),
-            (&["--endpoint", "/v1/completions"], (EngineKind::Vllm, Endpoint::Completions)),
+            (&["--backend", "vllm"][..], (EngineKind::Vllm, &COMPLETIONS)),
+            (&["--backend", "openai-chat"], (EngineKind::Vllm, &CHAT)),
+            (&["--backend", "sglang"], (EngineKind::Sglang, &COMPLETIONS)),
+            (&["--backend", "openai", "--endpoint", "/v1/chat/completions"], (EngineKind::Vllm, &CHAT)),
+            (&["--backend", "openai-chat", "--path", "/x/completions"], (EngineKind::Vllm, &COMPLETIONS)),
+            (&["--endpoint", "/v1/completions"], (EngineKind::Vllm, &COMPLETIONS)),
         ] {
             assert_eq!(endpoint(options), meant, "{options:?}");
         }

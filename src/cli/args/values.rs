@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::engine::Endpoint;
+use crate::engine::{CHAT, COMPLETIONS, Protocol};
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::record::{EngineKind, Fact};
@@ -70,24 +70,24 @@ pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = EngineKind> {
 }
 
 /// The endpoints by their names; by their paths too, as `vllm bench serve` has them.
-pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = Endpoint> {
-    let named = |endpoint: Endpoint| PossibleValue::new(endpoint.name()).alias(endpoint.protocol().path);
-    PossibleValuesParser::new(Endpoint::ALL.map(named)).map(|typed| {
-        let is_it = |endpoint: &Endpoint| [endpoint.name(), endpoint.protocol().path].contains(&&*typed);
-        Endpoint::ALL.into_iter().find(is_it).unwrap_or_default()
+pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = &'static Protocol> {
+    let named = |protocol: &'static Protocol| PossibleValue::new(protocol.name).alias(protocol.path);
+    PossibleValuesParser::new(Protocol::ALL.map(named)).map(|typed| {
+        let is_it = |protocol: &&Protocol| [protocol.name, protocol.path].contains(&&*typed);
+        Protocol::ALL.into_iter().find(is_it).unwrap_or_default()
     })
 }
 
 /// The backends of `vllm bench serve` that mean something here.
-const BACKENDS: [(&str, (EngineKind, Endpoint)); 4] = [
-    ("vllm", (EngineKind::Vllm, Endpoint::Completions)),
-    ("openai", (EngineKind::Vllm, Endpoint::Completions)),
-    ("openai-chat", (EngineKind::Vllm, Endpoint::Chat)),
-    ("sglang", (EngineKind::Sglang, Endpoint::Completions)),
+const BACKENDS: [(&str, (EngineKind, &Protocol)); 4] = [
+    ("vllm", (EngineKind::Vllm, &COMPLETIONS)),
+    ("openai", (EngineKind::Vllm, &COMPLETIONS)),
+    ("openai-chat", (EngineKind::Vllm, &CHAT)),
+    ("sglang", (EngineKind::Sglang, &COMPLETIONS)),
 ];
 
 /// The engine and the endpoint of a backend.
-pub(in crate::cli) fn backend() -> impl TypedValueParser<Value = (EngineKind, Endpoint)> {
+pub(in crate::cli) fn backend() -> impl TypedValueParser<Value = (EngineKind, &'static Protocol)> {
     PossibleValuesParser::new(BACKENDS.map(|(name, _)| name)).try_map(|typed| {
         let known = BACKENDS.into_iter().find(|(name, _)| *name == typed);
         known.map(|(_, meant)| meant).ok_or("it is no backend")

@@ -64,7 +64,7 @@ impl OpenAiEngine {
             // A mock is a mock, whoever reaches it by an address.
             engine: if control.is_mock() { EngineKind::Mock } else { target.dialect }.name().to_owned(),
             url: target.url.to_string(),
-            endpoint: target.endpoint.name().to_owned(),
+            endpoint: target.endpoint.to_string(),
             streamed: target.form == AnswerForm::Streamed,
             max_model_len: of_model.or_else(|| longest_context(answered.as_ref()?)),
             cache_block_tokens: traits.cache_block_tokens,
@@ -80,7 +80,7 @@ impl OpenAiEngine {
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
             ..EngineFacts::default()
         };
-        let answers = Arc::new(AnswerContext::new(target.form, secrets));
+        let answers = Arc::new(AnswerContext::new(target.endpoint.answers, target.form, secrets));
         let headers = request_headers(common, &target);
         let prefix = facts.request_id_prefix.clone();
         let head = RequestHead::new(&request_target(&target)?, &headers, prefix)
@@ -158,7 +158,7 @@ async fn model(
 /// tunnel sees none.
 fn request_target(target: &Target) -> Result<String, ConnectError> {
     let Target { url, endpoint, proxy, .. } = target;
-    let path = url.endpoint_path(*endpoint);
+    let path = url.endpoint_path(endpoint);
     let line = url.request_target(&path);
     line.parse::<PathAndQuery>()
         .map_err(|error| ConnectError::Setup(format!("`{url}` has no usable path: {error}")))?;

@@ -4,11 +4,10 @@ use http::header::AUTHORIZATION;
 use reqwest::Url;
 
 use crate::engine::address::BaseUrl;
+use crate::engine::protocols::protocol::Protocol;
 use crate::engine::secrets::names_a_credential;
 use crate::engine::target::Target;
 
-/// Ends of the paths that are requested below the address of an API.
-const BELOW_API: [&str; 3] = ["/models", "/chat/completions", "/completions"];
 /// Words of servers that are about to be ready.
 const LOADING_WORDS: [&str; 6] = ["loading", "starting", "warm", "initializ", "initialis", "not ready"];
 
@@ -53,7 +52,7 @@ pub(super) fn of_refused_key(target: &Target) -> String {
 }
 
 /// Fields that a request can do without, by which servers refuse it in their words.
-const OPTIONAL: [&str; 14] = [
+const OPTIONAL: [&str; 12] = [
     "ignore_eos",
     "min_tokens",
     "temperature",
@@ -62,15 +61,13 @@ const OPTIONAL: [&str; 14] = [
     "seed",
     "continuous_usage_stats",
     "stream_options",
-    "max_completion_tokens",
-    "max_tokens",
     "priority",
     "response_format",
     "tool_choice",
     "tools",
 ];
-/// Fields that it cannot do without.
-const NEEDED: [&str; 4] = ["messages", "prompt", "input", "stream"];
+/// Fields that it cannot do without, beside the prompt.
+const NEEDED: [&str; 2] = ["input", "stream"];
 
 /// Returns the hint for a field that the server does not take (400 or 422). The error object names the field, else the
 /// words do.
@@ -78,12 +75,14 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
     let other = format!("choose the server's own --engine (now {})", target.dialect);
     let by_words = || {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        words.split(|c| !is_word(c)).find_map(|word| OPTIONAL.into_iter().find(|name| *name == word))
+        let limits = Protocol::ALL.into_iter().flat_map(|protocol| protocol.limits).copied();
+        let known: Vec<&str> = OPTIONAL.into_iter().chain(limits).collect();
+        words.split(|c| !is_word(c)).find(|word| known.contains(word))
     };
     match named.or_else(by_words) {
-        Some(name) if NEEDED.contains(&name) => format!(
+        Some(name) if NEEDED.contains(&name) || Protocol::is_prompt_field(name) => format!(
             "the server does not take the request's `{name}` as it is: try another --endpoint (now {}), or {other}",
-            target.endpoint.name()
+            target.endpoint
         ),
         Some(name) => format!(
             "the server does not take the field `{name}`: leave it out with --extra-body '{{\"{name}\": null}}', or \
@@ -98,7 +97,8 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
 /// Returns the hint for a redirect of `path` to `location`. It has the address to give in place of this one.
 pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
     let there = Url::parse(&url.shown(path)).and_then(|asked| asked.join(location)).ok();
-    let tail = BELOW_API.into_iter().find(|tail| path.ends_with(tail));
+    let mut tails = std::iter::once("/models").chain(Protocol::ALL.map(Protocol::below_api));
+    let tail = tails.find(|tail| path.ends_with(tail));
     match (there, tail) {
         (Some(there), Some(tail)) if there.path().ends_with(tail) => {
             let before = there.path().strip_suffix(tail).unwrap_or_default();

@@ -9,7 +9,8 @@ use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::engine::target::{AnswerForm, LENGTH_LIMITS, answers_asked};
+use crate::engine::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol, TOKEN_LIMITS};
+use crate::engine::target::{AnswerForm, answers_asked};
 use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
@@ -17,18 +18,8 @@ const MOST_TRIED: usize = 5;
 /// Time limits of test requests after one that was answered. A warm server answers those. The second limit is that of
 /// whole answers, which may be without end.
 const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
-/// Fields of the extra body that decide the length themselves. Some make one request several answers.
-const LENGTH_SETTERS: [&str; 9] = [
-    "max_tokens",
-    "max_completion_tokens",
-    "min_tokens",
-    "ignore_eos",
-    "n",
-    "best_of",
-    "stop",
-    "max_new_tokens",
-    "n_predict",
-];
+/// Fields of the extra body that decide the length beside its limits, or make one request several answers.
+const LENGTH_SETTERS: [&str; 5] = ["min_tokens", "ignore_eos", "n", "best_of", "stop"];
 
 impl OpenAiEngine {
     /// Sends the test request. Where the answer has another length than requested, or the server does not
@@ -83,7 +74,8 @@ impl OpenAiEngine {
 
     /// Whether the extra body decides how long answers are.
     pub fn sets_length(&self) -> bool {
-        LENGTH_SETTERS.iter().any(|name| self.target.extra_body.0.contains_key(*name))
+        let sets = |name: &str| LENGTH_SETTERS.contains(&name) || TOKEN_LIMITS.contains(&name);
+        self.target.extra_body.0.keys().any(|name| sets(name))
     }
 
     /// Returns the most tokens of an answer for which so many are `planned`. It is `None` where the extra body leaves
@@ -94,8 +86,9 @@ impl OpenAiEngine {
 
     /// Whether requests send the planned prompts with the planned lengths.
     pub fn sends_planned_lengths(&self) -> bool {
-        let cuts = ["truncate_prompt_tokens", "truncation", "messages", "prompt"];
-        !self.sets_length() && !cuts.iter().any(|name| self.target.extra_body.0.contains_key(*name))
+        let cuts =
+            |name: &str| ["truncate_prompt_tokens", "truncation"].contains(&name) || Protocol::is_prompt_field(name);
+        !self.sets_length() && !self.target.extra_body.0.keys().any(|name| cuts(name))
     }
 
     fn with_length_fields(&self, fields: LengthFields) -> Self {
@@ -246,7 +239,8 @@ impl SmokeReport {
             }
             LengthTest::Kept => format!("kept: {came} for {TEST_TOKENS}"),
             LengthTest::Ignored => {
-                let with = if self.both_tried { ", with max_tokens as with max_completion_tokens" } else { "" };
+                let both = || format!(", with {MAX_TOKENS} as with {MAX_COMPLETION_TOKENS}");
+                let with = if self.both_tried { both() } else { String::new() };
                 format!(
                     "the server ignores the requested length: {came} for {TEST_TOKENS} tokens{with}; choose its own \
                      --engine, or set its field with --extra-body"
@@ -266,7 +260,7 @@ impl SmokeReport {
 
 /// Returns the most tokens of an answer to a request with this extra body. `own` is the field of the planned length.
 fn requested(extra: &Map<String, Value>, own: &str, planned: u64) -> Option<u64> {
-    let named = LENGTH_LIMITS.iter().filter_map(|name| extra.get(*name)).filter(|value| !value.is_null());
+    let named = TOKEN_LIMITS.iter().filter_map(|name| extra.get(*name)).filter(|value| !value.is_null());
     let planned = (!extra.contains_key(own)).then_some(Some(planned));
     // A length that is no number of tokens, such as -1, is no limit.
     let limits: Option<Vec<u64>> = named.map(Value::as_u64).chain(planned).collect();
@@ -294,8 +288,8 @@ fn refused(fields: LengthFields, failure: &Failure) -> Option<LengthFields> {
 mod tests {
     use super::*;
 
-    const PLAIN: LengthFields = LengthFields { limit: "max_completion_tokens", forcing: LengthForcing::None };
-    const FORCED: LengthFields = LengthFields { limit: "max_tokens", forcing: LengthForcing::IgnoreEosAndMinTokens };
+    const PLAIN: LengthFields = LengthFields { limit: MAX_COMPLETION_TOKENS, forcing: LengthForcing::None };
+    const FORCED: LengthFields = LengthFields { limit: MAX_TOKENS, forcing: LengthForcing::IgnoreEosAndMinTokens };
 
     #[test]
     fn the_extra_body_says_how_many_tokens_are_requested() {

@@ -15,6 +15,7 @@ mod http_client;
 mod lengths;
 mod preflight;
 mod readiness;
+mod secrets;
 mod settings;
 
 pub use abilities::{EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities};

@@ -1,23 +1,46 @@
 //! Reads the JSON of a chunk or of a whole answer from any server.
 
-mod loose;
-mod message;
+pub(crate) mod loose;
+pub(crate) mod message;
 pub(crate) mod repair;
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::engine::secrets::Secrets;
 use crate::record::Usage;
 
+use super::fast_chunk::{ChunkText, FastChunk};
 use super::fault::{excerpt, words_of};
 use super::reasons::{is_error, is_ping, names_error, says_failure};
-use loose::{LooseValue, first_item, members, note};
+use loose::{LooseValue, members};
 use message::Message;
 
-pub(super) use message::is_reasoning;
+/// The grammar of a protocol's answers, beside what all have in common: errors, pings, framing.
+#[derive(Debug)]
+pub struct AnswerGrammar {
+    /// Reads the value of a member of a document that has a part of the answer; returns whether it has one.
+    pub(crate) member: for<'a> fn(&mut ChunkJson<'a>, &str, LooseValue<'a>) -> bool,
+    /// Reads a common chunk fast, and as `member` would; `None` leaves it to that.
+    pub(crate) common: fn(&[u8]) -> Option<FastChunk<'_>>,
+    /// Names of the events that have parts of answers; the empty one is that of events without a name.
+    pub(crate) events: &'static [&'static str],
+    /// Data of the events that end a stream.
+    pub(crate) ends: &'static [&'static str],
+}
+
+impl AnswerGrammar {
+    /// Whether data is the last of a stream.
+    pub(crate) fn is_end(&self, data: &[u8]) -> bool {
+        self.ends.iter().any(|end| data.eq_ignore_ascii_case(end.as_bytes()))
+    }
+
+    /// Whether an event of this name has no part of an answer.
+    pub(crate) fn is_foreign(&self, name: &[u8]) -> bool {
+        self.events.iter().all(|event| event.as_bytes() != name)
+    }
+}
 
 /// One JSON document of an answer: a chunk of a stream, or a whole answer.
 ///
@@ -25,13 +48,13 @@ pub(super) use message::is_reasoning;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkJson<'a> {
     whole: &'a [u8],
-    /// Its choices; empty in vLLM's usage chunk.
-    choices: Option<Vec<Choice<'a>>>,
-    usage: Option<Usage>,
+    /// Its choices; empty in vLLM's usage chunk, absent where it has no part of an answer.
+    pub(crate) choices: Option<Vec<Choice<'a>>>,
+    pub(crate) usage: Option<Usage>,
     /// Counts of its usage that are none, as they came.
     pub(crate) wrong_usage: Vec<String>,
     /// Its error, or that of a choice or of its usage, where that says something.
-    error: Option<&'a RawValue>,
+    pub(crate) error: Option<&'a RawValue>,
     /// Whether its type, state or code is that of an error.
     is_error: bool,
     /// Whether it has a code that is none of success.
@@ -49,57 +72,29 @@ pub(crate) struct ChunkJson<'a> {
 /// One choice of a document.
 #[derive(Debug, Default)]
 pub(crate) struct Choice<'a> {
-    index: u32,
-    /// Chat: `delta` where it is streamed, else `message`.
-    message: Option<Message<'a>>,
+    /// Its place (`n`).
+    pub(crate) index: u32,
+    /// Its message or a part of one, where it has one.
+    pub(crate) message: Option<Message<'a>>,
     /// Whether that is the message of a whole answer.
-    is_whole: bool,
-    /// Completions.
-    text: Cow<'a, str>,
-    finish: Option<Cow<'a, str>>,
-    token_ids: Option<u32>,
-}
-
-/// The kind of a chunk's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkText {
-    /// The answer itself.
-    Content,
-    /// Reasoning of a reasoning model.
-    Reasoning,
-    /// The arguments or the name of a tool call.
-    ToolCall,
-}
-
-impl ChunkText {
-    /// Returns whichever of two kinds in a chunk is nearer to the answer itself.
-    pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
-        let rank = |kind: &Self| match kind {
-            Self::Content => 2,
-            Self::ToolCall => 1,
-            Self::Reasoning => 0,
-        };
-        a.into_iter().chain(b).max_by_key(rank)
-    }
+    pub(crate) is_whole: bool,
+    /// Its text, where it has no message.
+    pub(crate) text: Cow<'a, str>,
+    /// The server's finish reason.
+    pub(crate) finish: Option<Cow<'a, str>>,
+    /// Number of token ids (`return_token_ids`).
+    pub(crate) token_ids: Option<u32>,
 }
 
 impl<'a> ChunkJson<'a> {
-    /// Reads a document.
-    pub(crate) fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
+    /// Reads a document of these answers.
+    pub(crate) fn parse(json: &'a [u8], answers: &AnswerGrammar) -> Result<Self, serde_json::Error> {
         let members = members(json)?;
         let mut document = Self { whole: json, ..Self::default() };
         for (name, value) in members {
             let value = LooseValue(value);
             match &*name {
-                "choices" if value.0.get() != "null" => document.read_choices(value),
-                "usage" if value.0.get() != "null" => document.read_usage(value),
-                "x_groq" if document.usage.is_none() => {
-                    let members = value.members().unwrap_or_default();
-                    let usage = members.into_iter().find(|(name, value)| name == "usage" && value.get() != "null");
-                    if let Some((_, usage)) = usage {
-                        document.read_usage(LooseValue(usage));
-                    }
-                }
+                name if (answers.member)(&mut document, name, value) => {}
                 "data" | "base_resp" => document.note_error_within(value),
                 "object" | "type" | "event" | "status" | "status_code" | "code" => {
                     let word = value.string().unwrap_or_default();
@@ -120,7 +115,7 @@ impl<'a> ChunkJson<'a> {
     }
 
     /// Takes an error that says something; of several the first that has words.
-    fn note_error(&mut self, value: LooseValue<'a>) {
+    pub(crate) fn note_error(&mut self, value: LooseValue<'a>) {
         let is_better = |known: &RawValue| !known.get().contains('"') && value.0.get().contains('"');
         if !value.is_empty() && self.error.is_none_or(is_better) {
             self.error = Some(value.0);
@@ -138,86 +133,7 @@ impl<'a> ChunkJson<'a> {
         }
     }
 
-    fn read_choices(&mut self, value: LooseValue<'a>) {
-        let mut choices = Vec::new();
-        self.choices = Some(Vec::new());
-        let Some(items) = value.items() else { return note(&mut self.unread, "choices") };
-        let mut usage = None;
-        for item in items {
-            let Some(members) = LooseValue(item).members() else {
-                note(&mut self.unread, "choices");
-                continue;
-            };
-            let mut choice = Choice::default();
-            for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
-                match (&*name, LooseValue(value)) {
-                    (name, value) if names_error(name.as_bytes()) => self.note_error(value),
-                    // What the provider behind a gateway gave as its reason.
-                    ("native_finish_reason", value) if value.string().is_some_and(|word| is_error(&word)) => {
-                        self.note_error(value);
-                    }
-                    // Moonshot.
-                    ("usage", value) => usage = Some(value),
-                    (name, value) => choice.read(name, value, &mut self.unread),
-                }
-            }
-            self.error = self.error.or(choice.message.as_ref().and_then(|message| message.error));
-            choices.push(choice);
-        }
-        self.choices = Some(choices);
-        if let Some(usage) = usage {
-            self.read_usage(usage);
-        }
-    }
-
-    fn read_usage(&mut self, value: LooseValue<'a>) {
-        self.usage = None;
-        let Some(members) = value.members() else {
-            self.wrong_usage.extend((!value.is_empty()).then(|| format!("usage: {}", value.0.get())));
-            return;
-        };
-        let mut usage = Usage::default();
-        for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
-            let value = LooseValue(value);
-            let Usage { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens } = &mut usage;
-            let count = match &*name {
-                "prompt_tokens" => prompt_tokens,
-                "completion_tokens" => completion_tokens,
-                "input_tokens" if *prompt_tokens == 0 => prompt_tokens,
-                "output_tokens" if *completion_tokens == 0 => completion_tokens,
-                "prompt_tokens_details" => {
-                    *cached_tokens = detail(value, "cached_tokens", &mut self.unread).or(*cached_tokens);
-                    continue;
-                }
-                "completion_tokens_details" => {
-                    *reasoning_tokens = detail(value, "reasoning_tokens", &mut self.unread).or(*reasoning_tokens);
-                    continue;
-                }
-                // Moonshot and DeepSeek; SGLang.
-                "cached_tokens" | "prompt_cache_hit_tokens" => {
-                    *cached_tokens = cached_tokens.or(value.count());
-                    continue;
-                }
-                "reasoning_tokens" => {
-                    *reasoning_tokens = reasoning_tokens.or(value.count());
-                    continue;
-                }
-                "error" => {
-                    self.note_error(value);
-                    continue;
-                }
-                _ => continue,
-            };
-            match value.count() {
-                Some(tokens) => *count = tokens,
-                None => self.wrong_usage.push(format!("usage.{name}: {}", value.0.get())),
-            }
-        }
-        self.usage = Some(usage);
-    }
-
-    /// Returns the server's message, where the document is an error. In an event of a foreign name a bare message is
-    /// none.
+    /// The server's message, where the document is an error; in an event of a foreign name a bare message is none.
     pub(crate) fn error(&self, secrets: &Secrets, foreign: bool) -> Option<String> {
         let words = |value: &RawValue| words_of(value.get().as_bytes(), secrets);
         if self.is_error {
@@ -259,62 +175,7 @@ impl<'a> ChunkJson<'a> {
     }
 }
 
-/// Returns the server's message, where an event lists documents and the first is an error.
-pub(crate) fn listed_error(json: &[u8], secrets: &Secrets) -> Option<String> {
-    ChunkJson::parse(first_item(json)?.get().as_bytes()).ok()?.error(secrets, false)
-}
-
-/// The count called `wanted` in an object of details.
-fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut Vec<&'static str>) -> Option<u64> {
-    let found = value.members().and_then(|members| {
-        let (_, value) = members.into_iter().rfind(|(name, _)| name == wanted)?;
-        Some(value)
-    })?;
-    let count = LooseValue(found).count();
-    if count.is_none() && found.get() != "null" {
-        note(unread, wanted);
-    }
-    count
-}
-
-impl<'a> Choice<'a> {
-    /// Reads one of its members.
-    fn read(&mut self, name: &str, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
-        let mut text = |field: &mut Cow<'a, str>, name| match value.text() {
-            Some(text) => *field = text,
-            None => note(unread, name),
-        };
-        match name {
-            "text" => text(&mut self.text, "text"),
-            "finish_reason" => match value.string() {
-                Some(word) => self.finish = Some(word).filter(|word| !word.is_empty()),
-                None if value.is_empty() => {}
-                None => note(unread, "finish_reason"),
-            },
-            "index" => match value.count() {
-                Some(index) => self.index = u32::try_from(index).unwrap_or(u32::MAX),
-                None => note(unread, "index"),
-            },
-            "token_ids" => match value.read::<Vec<IgnoredAny>>() {
-                Some(ids) => self.token_ids = Some(ids.len() as u32),
-                None => note(unread, "token_ids"),
-            },
-            "delta" | "message" if name == "delta" || self.message.is_none() || self.is_whole => {
-                self.is_whole = name == "message";
-                match value.members() {
-                    Some(members) => self.message = Some(Message::read(members, unread)),
-                    None => note(unread, "delta"),
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Choice index (`n`).
-    pub(crate) fn index(&self) -> u32 {
-        self.index
-    }
-
+impl Choice<'_> {
     /// The kind of its text, if any; the answer itself where there are several kinds.
     pub(crate) fn text_kind(&self) -> Option<ChunkText> {
         let Some(message) = &self.message else {
@@ -337,16 +198,6 @@ impl<'a> Choice<'a> {
             said.content.len() + said.refusal.len() + reasoning + called
         });
         self.text.len() + said
-    }
-
-    /// Number of token ids (`return_token_ids`).
-    pub(crate) fn token_ids(&self) -> Option<u32> {
-        self.token_ids
-    }
-
-    /// The server's finish reason.
-    pub(crate) fn finish(&self) -> Option<&str> {
-        self.finish.as_deref()
     }
 
     /// The answer's own text.

@@ -39,7 +39,7 @@ pub(crate) struct SocketlessResponse {
 impl SocketlessResponse {
     /// A response to a request of nothing, over a connection of this origin.
     pub(crate) fn new(origin: Origin) -> Self {
-        let context = AnswerContext::new(AnswerForm::Streamed, Secrets::default());
+        let context = AnswerContext::new(Default::default(), AnswerForm::Streamed, Secrets::default());
         let received = ReceivedAnswer::new(Arc::new(context), &PreparedRequest::new(0, bytes::Bytes::new()));
         Self { response: IncomingResponse::new(origin), received }
     }

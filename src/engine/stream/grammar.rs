@@ -6,12 +6,13 @@ use serde::de::IgnoredAny;
 
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::chunk::ChunkText;
+use crate::engine::stream::fast_chunk::ChunkText;
 use crate::record::{Failure, FailureKind, FinishReason, Oddities, OddityKind, ShownText, Usage, UsageBounds};
 
+use super::chunk::loose::first_item;
 use super::chunk::repair::readable;
-use super::chunk::{Choice, ChunkJson, listed_error};
-use super::fast_chunk::{ChunkContents, FastChunk, TemplateMatch};
+use super::chunk::{AnswerGrammar, Choice, ChunkJson};
+use super::fast_chunk::{ChunkContents, TemplateMatch};
 use super::fault::{excerpt, words_of};
 use super::habits::{Habit, Habits};
 use super::reasons::{Ending, ending, is_error, is_ping, says_failure};
@@ -43,6 +44,8 @@ pub(crate) enum Step {
 /// breaks the connection. It must end as well as the server's other answers: [`Habits`].
 #[derive(Debug, Default)]
 pub(crate) struct Grammar {
+    /// The grammar of the protocol's answers.
+    pub(super) answers: &'static AnswerGrammar,
     /// Choices seen, one bit each.
     seen: u128,
     /// Choices with a finish reason.
@@ -92,15 +95,10 @@ enum Counting {
     Blind,
 }
 
-/// Whether an event has a name that is not that of chunks.
-fn is_foreign(event: &SseEvent<'_>) -> bool {
-    event.name.as_deref().is_some_and(|name| !matches!(name, b"" | b"message"))
-}
-
 impl Grammar {
     /// The grammar of an answer whose failures hide `secrets`.
-    pub(crate) fn new(secrets: Secrets) -> Self {
-        Self { secrets, ..Self::default() }
+    pub(crate) fn new(answers: &'static AnswerGrammar, secrets: Secrets) -> Self {
+        Self { answers, secrets, ..Self::default() }
     }
 
     /// Reads one event.
@@ -128,18 +126,20 @@ impl Grammar {
             return Err(self.secrets.failure(FailureKind::StreamError, said));
         }
         let data = event.data.trim_ascii();
-        if is_done(data) {
+        if self.answers.is_end(data) {
             self.done = true;
             return Ok(Some(if self.all_finished() { Step::Complete } else { Step::Quiet }));
         }
-        let foreign = !matches!(&*name, "" | "message");
+        let foreign = self.answers.is_foreign(name.as_bytes());
         if data.first() == Some(&b'{') || (data.is_empty() && !foreign) {
             return Ok(data.is_empty().then_some(Step::Quiet));
         }
         // Dynamo's annotations are events with a comment in place of their data.
         let text = String::from_utf8_lossy(data);
         let has_failed = data.first() == Some(&b'"') && says_failure(&text);
-        if let Some(words) = listed_error(data, &self.secrets) {
+        // An event may be a list of which the first document is an error.
+        let listed = first_item(data).and_then(|first| ChunkJson::parse(first.get().as_bytes(), self.answers).ok());
+        if let Some(words) = listed.and_then(|document| document.error(&self.secrets, false)) {
             return Err(self.secrets.failure(FailureKind::StreamError, words));
         }
         let is_value = || !has_failed && serde_json::from_slice::<IgnoredAny>(data).is_ok();
@@ -161,7 +161,7 @@ impl Grammar {
             self.shown.bytes += text_bytes as u64;
             return Some(self.step(said, choice_bit(index), text, text_bytes));
         }
-        let chunk = FastChunk::read(data)?;
+        let chunk = (self.answers.common)(data)?;
         self.shape.learn(data, &chunk);
         if let Some(index) = chunk.index {
             self.choice(index, chunk.finish, chunk.said.text.is_some());
@@ -171,12 +171,17 @@ impl Grammar {
         Some(self.step(chunk.said, choice_bit(chunk.index.unwrap_or(0)), text, chunk.text_bytes))
     }
 
+    /// Whether an event has a name that is not that of chunks.
+    fn is_foreign(&self, event: &SseEvent<'_>) -> bool {
+        event.name.as_deref().is_some_and(|name| self.answers.is_foreign(name))
+    }
+
     /// Reads any event.
     fn any_document(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
         let json = readable(&event.data);
-        match ChunkJson::parse(&json) {
+        match ChunkJson::parse(&json, self.answers) {
             Ok(document) => self.document(&document, event),
-            Err(_) if event.stray || is_foreign(event) => {
+            Err(_) if event.stray || self.is_foreign(event) => {
                 self.words = Some(excerpt(&event.data, &self.secrets));
                 Ok(Step::Quiet)
             }
@@ -191,7 +196,7 @@ impl Grammar {
     }
 
     fn document(&mut self, document: &ChunkJson<'_>, event: &SseEvent<'_>) -> Result<Step, Failure> {
-        let named = is_foreign(event);
+        let named = self.is_foreign(event);
         if let Some(words) = document.error(&self.secrets, named) {
             return Err(self.secrets.failure(FailureKind::StreamError, words));
         }
@@ -214,13 +219,13 @@ impl Grammar {
             if let Some(field) = choice.text_elsewhere() {
                 self.oddities.note(OddityKind::Elsewhere, &self.secrets.hide(field.to_owned()));
             }
-            self.choice(choice.index(), choice.finish(), kind.is_some());
+            self.choice(choice.index, choice.finish.as_deref(), kind.is_some());
             text = ChunkText::stronger(text, kind);
-            choices |= kind.map_or(0, |_| choice_bit(choice.index()));
+            choices |= kind.map_or(0, |_| choice_bit(choice.index));
             bytes += choice.text_bytes();
         }
         self.shown.bytes += bytes as u64;
-        let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
+        let token_ids = document.choices().iter().filter_map(|choice| choice.token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
         let said = ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
         Ok(self.step(said, choices, only.as_bytes(), bytes))
@@ -345,11 +350,6 @@ impl Grammar {
 /// The bit of the choice with this index.
 fn choice_bit(index: u32) -> u128 {
     1 << index.min(127)
-}
-
-/// Whether data is the last of a stream.
-pub(crate) fn is_done(data: &[u8]) -> bool {
-    [&b"[DONE]"[..], b"\"[DONE]\""].iter().any(|done| data.eq_ignore_ascii_case(done))
 }
 
 mod ends;

@@ -16,6 +16,7 @@ use explained::Explained;
 use limits::ReadingLimits;
 use stream::StreamedAnswer;
 
+use super::chunk::AnswerGrammar;
 use super::fault::{grpc_failure, location};
 use super::grammar::Grammar;
 use super::habits::Habits;
@@ -33,6 +34,8 @@ const EXPLANATION_LIMIT: usize = 16 << 10;
 /// The reader of one response.
 pub struct ResponseReader {
     body: Body,
+    /// The grammar of the protocol's answers.
+    answers: &'static AnswerGrammar,
     form: AnswerForm,
     /// The content type, without parameters.
     media: String,
@@ -76,7 +79,8 @@ impl ResponseReader {
         let (capture, limits) = (CaptureText::No, ReadingLimits::default());
         let named = |name: &str| Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned());
         let beside_body = grpc_failure(named, &secrets);
-        Self { body, form, media, capture, secrets, habits: Arc::default(), limits, beside_body }
+        let answers = <&AnswerGrammar>::default();
+        Self { body, answers, form, media, capture, secrets, habits: Arc::default(), limits, beside_body }
     }
 
     /// Takes the lines behind the body.
@@ -97,10 +101,10 @@ impl ResponseReader {
         self
     }
 
-    /// Reader for a server with these habits.
+    /// Reader for a server with these habits, whose answers have this grammar.
     #[must_use]
-    pub(crate) fn beside(self, habits: Arc<Habits>) -> Self {
-        Self { habits, ..self }
+    pub(crate) fn beside(self, habits: Arc<Habits>, answers: &'static AnswerGrammar) -> Self {
+        Self { habits, answers, ..self }
     }
 
     /// Returns the reader with this capture. Must be called before the first piece of the body.
@@ -111,11 +115,11 @@ impl ResponseReader {
 
     /// The reader of a stream, or of one document in its place.
     fn stream(&self) -> StreamedAnswer {
-        let mut grammar = Grammar::new(self.secrets.clone());
+        let mut grammar = Grammar::new(self.answers, self.secrets.clone());
         grammar.usage_bounds = self.limits.usage;
         grammar.habits = Arc::clone(&self.habits);
         grammar.budget = self.limits.budget;
-        let captured = (self.capture == CaptureText::Yes).then(CapturedText::default);
+        let captured = (self.capture == CaptureText::Yes).then(|| CapturedText::new(self.answers));
         StreamedAnswer::new(grammar, captured)
     }
 
@@ -167,7 +171,7 @@ impl ResponseReader {
     ) -> Option<AnswerEnd> {
         let of_events = self.media == "text/event-stream";
         let explained = |failure| Body::Explained { failure, bytes: BytesMut::new() };
-        self.body = match content(bytes, self.form, at_end) {
+        self.body = match content(bytes, self.answers, self.form, at_end) {
             None => Body::Begun(BytesMut::new()),
             Some(BodyContent::Json) => Body::Json(BytesMut::new()),
             Some(BodyContent::Compressed) => explained(Explained::Compressed("gzip, which no header says".to_owned())),
@@ -204,7 +208,7 @@ impl ResponseReader {
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(piece);
                 let enough = bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_));
-                enough.then(|| failure.end(bytes, arrival.at, &self.secrets))
+                enough.then(|| failure.end(bytes, arrival.at, self.answers, &self.secrets))
             }
         }
     }
@@ -220,7 +224,7 @@ impl ResponseReader {
         }
         let end = match (&mut self.body, close) {
             (Body::Stream(stream), _) => stream.end(close, self.form, arrival, events, &mut self.limits, &self.secrets),
-            (Body::Explained { failure, bytes }, _) => failure.end(bytes, arrival.at, &self.secrets),
+            (Body::Explained { failure, bytes }, _) => failure.end(bytes, arrival.at, self.answers, &self.secrets),
             (Body::Json(bytes), BodyEnd::Clean) => {
                 let bytes = std::mem::take(bytes);
                 // Texts with escapes are copied.
@@ -252,7 +256,7 @@ impl ResponseReader {
         let mut stream = self.stream();
         let document = whole_document(body);
         let result = match self.form {
-            AnswerForm::Streamed => Err(Explained::NotStreamed.failure(document, &self.secrets)),
+            AnswerForm::Streamed => Err(Explained::NotStreamed.failure(document, self.answers, &self.secrets)),
             AnswerForm::Whole => stream.grammar.whole(document),
         };
         if result.is_ok() && !matches!(self.media.rsplit(['/', '+']).next(), Some("json")) {

@@ -62,7 +62,7 @@ pub(crate) fn is_error(word: &str) -> bool {
 }
 
 /// Whether the field of this name holds an error: `error`, `errors`, `error_msg`, `exception`.
-pub(super) fn names_error(name: &[u8]) -> bool {
+pub(crate) fn names_error(name: &[u8]) -> bool {
     [&b"error"[..], b"err_", b"exception"].iter().any(|begin| name.starts_with(begin))
 }
 

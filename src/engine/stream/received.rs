@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
+use super::chunk::AnswerGrammar;
 use super::habits::Habits;
 use super::reader::ResponseReader;
 use crate::clock::Timestamp;
@@ -19,6 +20,8 @@ use crate::record::{Failure, FailureKind, FinishReason, LostConnection};
 /// Settings that all answers of a run share.
 #[derive(Clone)]
 pub(crate) struct AnswerContext {
+    /// The grammar of the protocol's answers.
+    answers: &'static AnswerGrammar,
     /// Whether they are streamed.
     form: AnswerForm,
     /// Secrets that no message may repeat.
@@ -31,9 +34,9 @@ pub(crate) struct AnswerContext {
 
 impl AnswerContext {
     /// Answers of this form.
-    pub(crate) fn new(form: AnswerForm, secrets: Secrets) -> Self {
+    pub(crate) fn new(answers: &'static AnswerGrammar, form: AnswerForm, secrets: Secrets) -> Self {
         let memory = Arc::new(AnswerMemory::new(AnswerLimits::default().memory));
-        Self { form, secrets, memory, habits: Arc::default() }
+        Self { answers, form, secrets, memory, habits: Arc::default() }
     }
 
     /// The context with so much memory.
@@ -110,10 +113,10 @@ impl Receiver for ReceivedAnswer {
 
     fn head(&mut self, status: StatusCode, headers: &HeaderMap, at: Timestamp) {
         self.events.push_back(AnswerEvent::Headers { at });
-        let AnswerContext { form, secrets, memory, habits } = &*self.context;
+        let AnswerContext { answers, form, secrets, memory, habits } = &*self.context;
         let reader = ResponseReader::new(status, headers, *form, secrets.clone())
             .within(self.budget, self.body_bytes, HeldMemory::none(Arc::clone(memory)))
-            .beside(Arc::clone(habits))
+            .beside(Arc::clone(habits), answers)
             .capturing(self.capture);
         self.reader = Some(Box::new(reader));
         self.retry_after = if status.is_success() { None } else { retry_after(headers, jiff::Timestamp::now()) };

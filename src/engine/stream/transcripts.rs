@@ -168,8 +168,8 @@ fn text(capture: &Capture, of: impl Fn(u32) -> bool) -> String {
         return String::new();
     }
     let content = |json: &[u8]| {
-        let document = ChunkJson::parse(json).ok()?;
-        Some(document.choices().iter().filter(|choice| of(choice.index())).map(Choice::content).collect::<String>())
+        let document = ChunkJson::parse(json, Default::default()).ok()?;
+        Some(document.choices().iter().filter(|choice| of(choice.index)).map(Choice::content).collect::<String>())
     };
     if capture.form == AnswerForm::Whole {
         return content(&body).unwrap();

@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 
 use super::connection_log::ConnectionLog;
 use super::responder::{streamed, whole};
-use crate::engine::{AnswerForm, Endpoint, MOCK_SERVER};
+use crate::engine::{AnswerForm, MOCK_SERVER};
 use crate::mock::faults::{self, Fault};
 use crate::mock::metrics::exposition;
 use crate::mock::options::Backend;
+use crate::mock::protocols::PROTOCOLS;
 use crate::mock::refusal::{Mistake, Refusal};
-use crate::mock::reply::{Reply, Script, plan};
+use crate::mock::reply::{Reply, Script, Wording, plan};
 use crate::mock::request::{self, BodyFields, PromptTokens, Request};
 use crate::mock::state::Mock;
 use crate::mock::truth::{End, Record};
@@ -31,17 +32,18 @@ type Shared = State<Arc<Mock>>;
 
 /// All routes.
 pub(crate) fn router(mock: &Arc<Mock>) -> Router {
-    let text = |endpoint: Endpoint| {
+    let text = |wording: &'static dyn Wording| {
         post(move |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
-            generate(mock, log, endpoint, headers, body)
+            generate(mock, log, wording, headers, body)
         })
     };
     let at = |path: &str| mock.url.request_target(path);
-    let of = |endpoint: Endpoint| at(&mock.url.endpoint_path(endpoint));
     let listed = Router::new().route(&at(&mock.url.models_path()), get(models));
     let router = if mock.options.lists_no_models { Router::new() } else { listed };
-    let answers = |router: Router<Arc<Mock>>, endpoint| router.route(&of(endpoint), text(endpoint));
-    let router = Endpoint::ALL.into_iter().fold(router, answers);
+    let answers = |router: Router<Arc<Mock>>, wording: &'static dyn Wording| {
+        router.route(&at(&mock.url.endpoint_path(wording.protocol())), text(wording))
+    };
+    let router = PROTOCOLS.into_iter().fold(router, answers);
     router
         .route(&at("/health"), get(health))
         .route(&at("/version"), get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
@@ -180,19 +182,19 @@ async fn clear_truth(State(mock): Shared) -> StatusCode {
 async fn generate(
     mock: Arc<Mock>,
     log: ConnectionLog,
-    endpoint: Endpoint,
+    wording: &'static dyn Wording,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let read = mock.clock.now();
     let number = mock.number();
     let faults = faults_of(&mock, number, &headers);
-    let prefix = endpoint.protocol().id_prefix;
+    let prefix = wording.id_prefix();
     // As vLLM, which uses the client's request id if there is one.
     let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
     let id = given.map_or_else(|| format!("{prefix}-mock-{number:08}"), |given| format!("{prefix}-{given}"));
     let named = faults.iter().flatten().map(Fault::to_string).collect();
-    log.begin(Record::new(number, id.clone(), endpoint.protocol().path, read, named));
+    log.begin(Record::new(number, id.clone(), wording.protocol().path, read, named));
 
     let answered = match faults {
         Ok(faults) => {
@@ -200,7 +202,7 @@ async fn generate(
                 log.reset();
                 return std::future::pending().await;
             }
-            let asked = IncomingRequest { number, id, endpoint, faults };
+            let asked = IncomingRequest { number, id, wording, faults };
             answer(&mock, &log, asked, &headers, body).await
         }
         Err(words) => Err(Refusal::bad_request(format!("{}: {words}", faults::HEADER))),
@@ -217,7 +219,7 @@ async fn generate(
 struct IncomingRequest {
     number: u64,
     id: String,
-    endpoint: Endpoint,
+    wording: &'static dyn Wording,
     faults: Vec<Fault>,
 }
 
@@ -236,7 +238,7 @@ async fn answer(
     headers: &HeaderMap,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let IncomingRequest { number, id, endpoint, faults } = asked;
+    let IncomingRequest { number, id, wording, faults } = asked;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if kind.is_some_and(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("application/json")) {
         return Err(Refusal::validation(&[Mistake::media_type()]));
@@ -244,7 +246,7 @@ async fn answer(
     if let Some(status) = faults.iter().find_map(|fault| fault.status()) {
         return Err(Refusal::injected(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)));
     }
-    let mut request = Request::read(endpoint, &body, mock.served())?;
+    let mut request = Request::read(wording.protocol(), &body, mock.served())?;
     let (wanted, choices) = plan(mock, number, &request, &faults);
     let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();
     // While it waits for the engine, nothing is kept of what the client sent.
@@ -263,7 +265,7 @@ async fn answer(
     }
     let model = request.adapter.and_then(|place| mock.options.adapters.get(place)).unwrap_or(&mock.model);
     let names = (id.as_str(), model.as_str());
-    let reply = Reply::new(endpoint, names, &request, choices, mock.options.prompt_details, faults.clone());
+    let reply = Reply::new(wording, names, &request, choices, mock.options.prompt_details, faults.clone());
     Ok(match request.form {
         AnswerForm::Streamed => streamed(log.clone(), work, Script::new(reply, faults)),
         AnswerForm::Whole => whole(log.clone(), work, reply, &faults).await,

@@ -97,11 +97,10 @@ impl Script {
             self.unfinished -= 1;
         }
         if self.unfinished == 0 {
-            if let Some(usage) = self.reply.last_usage() {
-                self.event(&usage);
-            }
-            if !self.has(Fault::NoDone) {
-                self.event("[DONE]");
+            let mut last = self.reply.wording.last(&self.reply);
+            last.truncate(last.len() - usize::from(self.has(Fault::NoDone)));
+            for event in last {
+                self.event(&event);
             }
             self.flush(acts);
             acts.push_back(WriteStep::End);
@@ -155,7 +154,7 @@ impl Script {
     fn roles(&mut self) {
         if !self.roles_sent {
             self.roles_sent = true;
-            for event in self.reply.roles() {
+            for event in self.reply.wording.first(&self.reply) {
                 self.event(&event);
             }
         }

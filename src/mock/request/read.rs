@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::fields::{BodyFields, object};
 use super::prompt::PromptTokens;
 use super::shape::AnswerFormat;
-use crate::engine::{AnswerForm, Endpoint, PromptForm};
+use crate::engine::{AnswerForm, Protocol};
+use crate::generator::PromptNeed;
 use crate::mock::refusal::Refusal;
 
 /// Events of an answer that carry token counts.
@@ -42,12 +43,11 @@ pub(crate) struct Request {
 
 impl Request {
     /// Reads a body.
-    pub(crate) fn read(endpoint: Endpoint, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn read(protocol: &Protocol, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let object = object(body)?;
         let mut fields = BodyFields::from_object(&object);
-        let prompts = prompts(&mut fields, endpoint.protocol().prompt);
+        let prompts = prompts(&mut fields, protocol);
         let model = fields.text("model");
-        let protocol = endpoint.protocol();
         let limits: Vec<_> = protocol.limits.iter().rev().map(|name| fields.whole(name)).collect();
         let limit = limits.into_iter().rev().flatten().next();
         let least = fields.whole("min_tokens");
@@ -98,26 +98,22 @@ impl Request {
     }
 }
 
-fn prompts(fields: &mut BodyFields<'_>, form: PromptForm) -> Vec<PromptTokens> {
-    let name = form.field();
+fn prompts(fields: &mut BodyFields<'_>, protocol: &Protocol) -> Vec<PromptTokens> {
+    let (name, takes_texts) = (protocol.prompt_field, !protocol.carries(PromptNeed::Messages));
     let Some(value) = fields.value(name) else {
         fields.missing(name);
         return Vec::new();
     };
-    match (form, value) {
+    match value {
         // A list of numbers is one prompt; a list of texts or of lists is several.
-        (PromptForm::Text, Value::Array(items)) if items.first().is_some_and(|item| !item.is_number()) => {
+        Value::Array(items) if takes_texts && items.first().is_some_and(|item| !item.is_number()) => {
             items.iter().map(PromptTokens::of_texts).collect()
         }
-        (_, Value::Array(_)) | (PromptForm::Text, Value::String(_)) => {
-            vec![PromptTokens::of_texts(value)]
-        }
+        Value::Array(_) => vec![PromptTokens::of_texts(value)],
+        Value::String(_) if takes_texts => vec![PromptTokens::of_texts(value)],
         _ => {
-            let (kind, wanted) = match form {
-                PromptForm::Messages => ("list_type", "Input should be a valid list"),
-                PromptForm::Text => ("string_type", "Input should be a valid string"),
-            };
-            fields.mistake(kind, name, wanted, value);
+            let kind = if takes_texts { "string" } else { "list" };
+            fields.mistake(&format!("{kind}_type"), name, &format!("Input should be a valid {kind}"), value);
             Vec::new()
         }
     }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::prompt::PromptTokens;
 use super::read::{Request, ServedModels, UsageIn};
-use crate::engine::{AnswerForm, Endpoint};
+use crate::engine::{AnswerForm, CHAT, COMPLETIONS, Protocol};
 use crate::mock::refusal::Refusal;
 
 const SERVED: ServedModels<'static> = ServedModels { model: "tiny-llama", adapters: &[], max_model_len: 4096 };
 
-fn read(endpoint: Endpoint, body: &str) -> Result<Request, Refusal> {
+fn read(endpoint: &Protocol, body: &str) -> Result<Request, Refusal> {
     Request::read(endpoint, body.as_bytes(), SERVED)
 }
 
@@ -33,7 +33,7 @@ async fn refusals_are_vllms_word_for_word() {
             transcript.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{name}: {start}"))
         };
         let body = line("### body: ").trim_start_matches("### body: ");
-        let endpoint = if line("### POST").contains("chat") { Endpoint::Chat } else { Endpoint::Completions };
+        let endpoint = if line("### POST").contains("chat") { &CHAT } else { &COMPLETIONS };
         let theirs: Value = serde_json::from_str(line("{\"error\"")).unwrap();
         let response = read(endpoint, body).unwrap_err().into_response();
         let status = response.status().as_u16();
@@ -46,7 +46,7 @@ async fn refusals_are_vllms_word_for_word() {
 #[test]
 fn prompts_come_in_every_shape() {
     let prompts = |prompt: Value| {
-        let request = read(Endpoint::Completions, &json!({ "prompt": prompt }).to_string()).unwrap();
+        let request = read(&COMPLETIONS, &json!({ "prompt": prompt }).to_string()).unwrap();
         request.prompts.iter().map(PromptTokens::tokens).collect::<Vec<_>>()
     };
     assert_eq!(prompts(json!("a b c")), [3]);
@@ -60,20 +60,20 @@ fn the_newer_limit_wins_and_defaults_are_vllms() {
     let chat = |more: Value| {
         let mut body = json!({ "messages": [{ "role": "user", "content": "a b c d" }] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        read(Endpoint::Chat, &body.to_string()).unwrap()
+        read(&CHAT, &body.to_string()).unwrap()
     };
     assert_eq!(chat(json!({ "max_tokens": 5, "max_completion_tokens": 9 })).max_tokens, 9);
     assert_eq!(chat(json!({})).max_tokens, 4092);
     let plain = chat(json!({ "stream": true, "stream_options": null }));
     assert_eq!((plain.form, plain.usage_in), (AnswerForm::Streamed, UsageIn::None));
-    assert_eq!(read(Endpoint::Completions, r#"{"prompt":"a"}"#).unwrap().max_tokens, 16);
+    assert_eq!(read(&COMPLETIONS, r#"{"prompt":"a"}"#).unwrap().max_tokens, 16);
 }
 
 #[test]
 fn a_priority_is_taken_whatever_the_scheduling_policy() {
     for (said, priority) in [("-1", -1), ("null", 0), ("9000000000000000000", i32::MAX)] {
         let body = format!(r#"{{"prompt":"a","priority":{said}}}"#);
-        assert_eq!(read(Endpoint::Completions, &body).unwrap().priority, priority);
+        assert_eq!(read(&COMPLETIONS, &body).unwrap().priority, priority);
     }
 }
 
@@ -82,7 +82,7 @@ fn what_vllm_refuses_is_refused() {
     let refused = |more: Value| {
         let mut body = json!({ "prompt": "a b" });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        format!("{:?}", read(Endpoint::Completions, &body.to_string()).unwrap_err())
+        format!("{:?}", read(&COMPLETIONS, &body.to_string()).unwrap_err())
     };
     for (more, says) in [
         (json!({ "stream_options": { "include_usage": true } }), "only be defined when `stream=True`"),

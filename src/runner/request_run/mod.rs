@@ -8,11 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::life::{ClientRules, RequestLife, Which};
 use super::live_answer::{LiveAnswer, next_event};
-use super::pacer::{DispatchedRequest, ring_at};
+use super::pacer::{DispatchedRequest, ReadyRequest, ring_at};
 use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest};
-use crate::generator::PlannedRequest;
 use crate::record::{
     AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome, RequestRecord, ShownText,
     TokenChunk, TokenSource,
@@ -73,14 +72,14 @@ impl AttemptOutcome {
 
 impl RequestRun {
     /// Starts the record of a request that was just dispatched.
-    pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
-        let record = request.record(dispatched);
+    pub(super) fn new(ready: &ReadyRequest, dispatched: Timestamp) -> Self {
+        let record = RequestRecord { work: ready.prepared.work, ..ready.request.record(dispatched) };
         Self { record, reasoned: false, chunks_counted: true }
     }
 
     /// Returns the record of a request that was dispatched but not sent. The run ended first.
     pub(super) fn never_sent(released: &DispatchedRequest, ended: Timestamp) -> RequestRecord {
-        let mut run = Self::new(&released.ready.request, released.dispatched);
+        let mut run = Self::new(&released.ready, released.dispatched);
         run.close(ended, Outcome::Censored)
     }
 
@@ -99,7 +98,7 @@ impl RequestRun {
         context: RequestContext<'_, E>,
     ) -> FinishedRequest {
         let DispatchedRequest { ready, dispatched } = released;
-        let mut run = Self::new(&ready.request, dispatched);
+        let mut run = Self::new(&ready, dispatched);
         run.record.admitted = admitted;
         let (rules, progress) = (context.rules, context.progress);
         let mut life = RequestLife::new(ready.request.index, rules);

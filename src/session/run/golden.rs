@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{RequestNeeds, ServerConnection};
 use crate::clock::RunClock;
-use crate::engine::{Endpoint, OpenAiEngine};
+use crate::engine::{OpenAiEngine, Protocol};
 use crate::generator::PromptNeed;
 use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
@@ -20,15 +20,15 @@ use crate::units::{counted, spoken};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
-pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
-    let carries = endpoint.protocol().carries(PromptNeed::Messages);
+pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
+    let carries = endpoint.carries(PromptNeed::Messages);
     let chat = spec.checks.iter().find(|check| !carries && check.messages.is_some());
     let Some(check) = chat else { return Ok(()) };
     Err(Stop::usage(format!(
         "check `{}` has chat messages, which the endpoint {endpoint} cannot carry\n\
          hint: give it a `prompt`, or give --endpoint {}",
         check.name,
-        endpoint.another(|protocol| protocol.carries(PromptNeed::Messages)).unwrap_or_default()
+        endpoint.another(|protocol| protocol.carries(PromptNeed::Messages))
     )))
 }
 
@@ -54,7 +54,7 @@ fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<An
             class.name
         )));
     }
-    if server.endpoint.protocol().shapes_answers {
+    if server.endpoint.shapes_answers {
         return Ok(spec.classes.iter().map(|class| class.answer.clone()).collect());
     }
     Err(Stop::usage(format!(
@@ -62,7 +62,7 @@ fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<An
          hint: give --endpoint {}, or take `answer` out of the class",
         class.name,
         server.endpoint,
-        server.endpoint.another(|protocol| protocol.shapes_answers).unwrap_or_default()
+        server.endpoint.another(|protocol| protocol.shapes_answers)
     )))
 }
 

@@ -7,9 +7,10 @@ use super::answer_form::RequestedForm;
 use crate::engine::answer::PreparedRequest;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::dialect_traits::LengthForcing;
-use crate::engine::protocol::PromptForm;
+use crate::engine::protocols::protocol::Protocol;
 use crate::engine::target::{AnswerForm, Target};
-use crate::generator::{Prompt, RequestSpec, texts_of_messages};
+use crate::generator::{Prompt, RequestSpec};
+use crate::record::WorkKind;
 
 /// The body of every request of a run. Constant fields are serialised once, the prompt and the length are spliced in.
 /// It may hold credentials, so it has no `Debug`.
@@ -20,8 +21,10 @@ pub(crate) struct BodyTemplate {
     length_fields: Vec<&'static str>,
     /// Whether they are forced.
     pub(crate) is_forced: bool,
-    /// Form of the prompt; `None` where the extra body fixes it.
-    prompt: Option<PromptForm>,
+    /// The protocol that writes the prompt; `None` where the extra body fixes it.
+    prompt: Option<&'static Protocol>,
+    /// The kind of work that answers count as.
+    work: WorkKind,
     /// Whether the text of every answer is captured, for its format is checked.
     pub(super) capture: CaptureText,
 }
@@ -29,12 +32,14 @@ pub(crate) struct BodyTemplate {
 impl BodyTemplate {
     /// The template for requests to `target` and `model` with this answer format.
     pub(crate) fn new(target: &Target, model: &str, form: RequestedForm<'_>) -> Self {
-        let traits = target.dialect.traits();
+        let (traits, protocol) = (target.dialect.traits(), target.endpoint);
         let streamed = target.form == AnswerForm::Streamed;
         let mut fields = Map::new();
         fields.insert("model".into(), model.into());
-        fields.insert("stream".into(), streamed.into());
-        if streamed {
+        if protocol.streams {
+            fields.insert("stream".into(), streamed.into());
+        }
+        if streamed && protocol.counts_tokens {
             let mut options = json!({ "include_usage": true });
             if traits.continuous_usage {
                 options["continuous_usage_stats"] = true.into();
@@ -59,15 +64,14 @@ impl BodyTemplate {
             length_fields.push("min_tokens");
         }
         length_fields.retain(|name| !target.extra_body.0.contains_key(*name));
-        let prompt = target.endpoint.protocol().prompt;
-        let prompt = Some(prompt).filter(|prompt| !target.extra_body.0.contains_key(prompt.field()));
+        let prompt = Some(protocol).filter(|_| !target.extra_body.0.contains_key(protocol.prompt_field));
         let checked = matches!(form, RequestedForm::Shaped(_));
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };
         form.ask(&mut fields, traits.schema_field);
         merge(&mut fields, &target.extra_body.0);
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();
-        Self { fixed, length_fields, is_forced: forcing != LengthForcing::None, prompt, capture }
+        Self { fixed, length_fields, is_forced: forcing != LengthForcing::None, prompt, work: protocol.work, capture }
     }
 
     /// Whether requests use their own prompts: the extra body may have fixed it.
@@ -80,7 +84,8 @@ impl BodyTemplate {
         let RequestSpec { planned, prompt } = request;
         let capture = if capture == CaptureText::Yes { capture } else { self.capture };
         let body = self.render(prompt, planned.output_tokens);
-        PreparedRequest::new(planned.index, body).capturing(capture).in_session(planned.session())
+        let session = planned.session();
+        PreparedRequest { capture, session, work: self.work, ..PreparedRequest::new(planned.index, body) }
     }
 
     /// The body that requests `output_tokens` tokens after `prompt`.
@@ -99,20 +104,9 @@ impl BodyTemplate {
             field(&mut body, name);
             body.extend_from_slice(output_tokens.to_string().as_bytes());
         }
-        if let Some(form) = self.prompt {
-            field(&mut body, form.field());
-            match (form, prompt) {
-                (PromptForm::Text, prompt) => content(&mut body, prompt),
-                (PromptForm::Messages, Prompt::Messages(messages)) => {
-                    body.extend_from_slice(messages.as_bytes());
-                }
-                (PromptForm::Messages, Prompt::Conversation(said)) => conversation(&mut body, said),
-                (PromptForm::Messages, prompt) => {
-                    body.extend_from_slice(br#"[{"role":"user","content":"#);
-                    content(&mut body, prompt);
-                    body.extend_from_slice(b"}]");
-                }
-            }
+        if let Some(protocol) = self.prompt {
+            field(&mut body, protocol.prompt_field);
+            (protocol.write_prompt)(&mut body, prompt);
         }
         body.push(b'}');
         body.into()
@@ -123,38 +117,7 @@ fn field(body: &mut Vec<u8>, name: &str) {
     if body.last() != Some(&b'{') {
         body.push(b',');
     }
-    string(body, name);
-    body.push(b':');
-}
-
-fn content(body: &mut Vec<u8>, prompt: &Prompt) {
-    match prompt {
-        Prompt::Text(text) => string(body, text),
-        Prompt::Messages(messages) => {
-            string(body, &texts_of_messages(messages).unwrap_or_default().join("\n\n"));
-        }
-        // Writing to memory cannot fail; if it did, the server would report what is missing.
-        Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
-        Prompt::Conversation(said) => string(body, &said.concat()),
-    }
-}
-
-/// The messages of a chat, user and server in turn.
-fn conversation(body: &mut Vec<u8>, said: &[String]) {
-    let roles: [&[u8]; 2] = [br#"{"role":"user","content":"#, br#"{"role":"assistant","content":"#];
-    let mut before = b'[';
-    for (text, role) in said.iter().zip(roles.iter().cycle()) {
-        body.push(before);
-        body.extend_from_slice(role);
-        string(body, text);
-        body.push(b'}');
-        before = b',';
-    }
-    body.push(b']');
-}
-
-fn string(body: &mut Vec<u8>, text: &str) {
-    let _ = serde_json::to_writer(body, text);
+    body.extend_from_slice(format!("\"{name}\":").as_bytes());
 }
 
 /// JSON Merge Patch (RFC 7386, section 2), for objects.
@@ -180,7 +143,7 @@ fn merge(into: &mut Map<String, Value>, patch: &Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::protocol::Endpoint;
+    use crate::engine::protocols::{CHAT, COMPLETIONS};
     use crate::record::EngineKind;
 
     fn target(dialect: EngineKind) -> Target {
@@ -218,7 +181,7 @@ mod tests {
             {"role": "user", "content": " d"}
         ]);
         assert_eq!(rendered(&target)["messages"], messages);
-        target.endpoint = Endpoint::Completions;
+        target.endpoint = &COMPLETIONS;
         assert_eq!(rendered(&target)["prompt"], "a \"b\"c\n d");
     }
 
@@ -232,7 +195,7 @@ mod tests {
             json!(7),
             "the newer field is the one that OpenAI's newer models take"
         );
-        target.endpoint = Endpoint::Completions;
+        target.endpoint = &COMPLETIONS;
         assert_eq!(
             body(&target, "x"),
             json!({"model": "m", "stream": false, "top_p": 0.5, "seed": 3, "max_tokens": 7, "prompt": "x"})
@@ -249,13 +212,13 @@ mod tests {
         let messages = r#"[ {"role":"system", "content":"a"},{"role":"user","content":null,"name":"x"} ]"#;
         let body = rendered(&target, Prompt::Messages(messages.to_owned()));
         assert!(body.ends_with(&format!(r#""messages":{messages}}}"#)), "{body}");
-        target.endpoint = Endpoint::Completions;
+        target.endpoint = &COMPLETIONS;
         let body = rendered(&target, Prompt::TokenIds(vec![1, 20, 300]));
         assert!(body.ends_with(r#""prompt":[1,20,300]}"#), "{body}");
         // A completion has no roles: the texts stand one after another.
         let body = rendered(&target, Prompt::Messages(messages.replace("null", "\"b\"")));
         assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["prompt"], "a\n\nb");
-        target.endpoint = Endpoint::Chat;
+        target.endpoint = &CHAT;
         let body = rendered(&target, Prompt::TokenIds(vec![1]));
         assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["messages"][0]["content"], json!([1]));
     }

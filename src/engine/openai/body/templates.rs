@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::answer_form::RequestedForm;
 use super::template::BodyTemplate;
+use crate::engine::protocols::protocol::{Protocol, TOKEN_LIMITS};
 use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, GoldenCheck, Priority};
@@ -93,11 +94,10 @@ impl BodyTemplates {
     }
 }
 
-/// Fields that a golden prompt sets itself, whatever the extra body of the load says. They are prompt, length,
-/// sampling, end and format of the answer.
-const OWN_FIELDS: [&[&str]; 6] = [
-    &["messages", "prompt", "n"],
-    &["max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos", "max_new_tokens", "n_predict"],
+/// Fields that a golden prompt sets itself, whatever the extra body of the load says, beside the prompt and the limit of
+/// the length: its least, sampling, end and format of the answer.
+const OWN_FIELDS: [&[&str]; 5] = [
+    &["n", "min_tokens", "ignore_eos"],
     &["temperature", "top_p", "top_k", "min_p", "seed", "logit_bias"],
     &["presence_penalty", "frequency_penalty", "repetition_penalty", "stop", "stop_token_ids"],
     &["response_format", "tools", "tool_choice", "structured_outputs", "json_schema", "regex", "grammar"],
@@ -109,7 +109,8 @@ const OWN_FIELDS: [&[&str]; 6] = [
 pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> Bytes {
     let mut target = target.clone();
     target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };
-    target.extra_body.0.retain(|name, _| !OWN_FIELDS.concat().contains(&name.as_str()));
+    let is_own = |name: &str| OWN_FIELDS.concat().contains(&name) || TOKEN_LIMITS.contains(&name);
+    target.extra_body.0.retain(|name, _| !is_own(name) && !Protocol::is_prompt_field(name));
     let prompt = match (&check.prompt, &check.messages) {
         (_, Some(messages)) => Prompt::Messages(messages.to_string()),
         (prompt, None) => Prompt::Text(prompt.clone().unwrap_or_default()),

@@ -59,7 +59,7 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
         FailureKind::Empty => {
-            let other = target.endpoint.another(|_| true).unwrap_or_default();
+            let other = target.endpoint.another(|_| true);
             format!("the model returned no text: try --endpoint {other}, or look at the server's log")
         }
         FailureKind::Reset | FailureKind::Truncated => {

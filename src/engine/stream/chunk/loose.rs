@@ -24,7 +24,7 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 struct Members<'a>(MemberList<'a>);
 
 /// Names and values.
-pub(super) type MemberList<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
+pub(crate) type MemberList<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -87,12 +87,12 @@ impl<'de: 'a, 'a, const MOST: usize> Deserialize<'de> for Items<'a, MOST> {
 }
 
 /// The members of the object that `json` is.
-pub(super) fn members(json: &[u8]) -> Result<MemberList<'_>, serde_json::Error> {
+pub(crate) fn members(json: &[u8]) -> Result<MemberList<'_>, serde_json::Error> {
     serde_json::from_slice(json).map(|Members(members)| members)
 }
 
 /// The first item of the list that `json` is.
-pub(super) fn first_item(json: &[u8]) -> Option<&RawValue> {
+pub(crate) fn first_item(json: &[u8]) -> Option<&RawValue> {
     struct First;
     impl<'de> Visitor<'de> for First {
         type Value = Option<&'de RawValue>;
@@ -111,7 +111,7 @@ pub(super) fn first_item(json: &[u8]) -> Option<&RawValue> {
 }
 
 /// Notes a field that could not be read, once.
-pub(super) fn note(unread: &mut Vec<&'static str>, field: &'static str) {
+pub(crate) fn note(unread: &mut Vec<&'static str>, field: &'static str) {
     if !unread.contains(&field) {
         unread.push(field);
     }
@@ -119,31 +119,31 @@ pub(super) fn note(unread: &mut Vec<&'static str>, field: &'static str) {
 
 /// A value without its type.
 #[derive(Clone, Copy)]
-pub(super) struct LooseValue<'a>(pub &'a RawValue);
+pub(crate) struct LooseValue<'a>(pub &'a RawValue);
 
 impl<'a> LooseValue<'a> {
-    pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
+    pub(crate) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         serde_json::from_str(self.0.get()).ok()
     }
 
-    pub(super) fn members(self) -> Option<MemberList<'a>> {
+    pub(crate) fn members(self) -> Option<MemberList<'a>> {
         self.read::<Members<'a>>().map(|members| members.0)
     }
 
     /// The items of a list, or the only one where it stands alone.
-    pub(super) fn items(self) -> Option<Vec<&'a RawValue>> {
+    pub(crate) fn items(self) -> Option<Vec<&'a RawValue>> {
         let alone = self.0.get().starts_with('{');
         if alone { Some(vec![self.0]) } else { self.read::<Items<'a, ITEMS>>().map(|items| items.0) }
     }
 
     /// The parts of a text, or the only one where it stands alone.
-    pub(super) fn parts(self) -> Option<Vec<&'a RawValue>> {
+    pub(crate) fn parts(self) -> Option<Vec<&'a RawValue>> {
         let alone = !self.0.get().starts_with('[');
         if alone { Some(vec![self.0]) } else { self.read::<Items<'a, PARTS>>().map(|items| items.0) }
     }
 
-    /// Returns whether it says nothing, or that all is well. The error of an answer that has none does so, for example.
-    pub(super) fn is_empty(self) -> bool {
+    /// Whether it says nothing, or that all is well, for example as the error of an answer that has none.
+    pub(crate) fn is_empty(self) -> bool {
         self.is_empty_within(DEPTH)
     }
 
@@ -164,7 +164,7 @@ impl<'a> LooseValue<'a> {
     }
 
     /// A string; half of a surrogate pair is replaced.
-    pub(super) fn string(self) -> Option<Cow<'a, str>> {
+    pub(crate) fn string(self) -> Option<Cow<'a, str>> {
         /// A string as it is escaped, which need not be Unicode.
         struct Bytes;
         impl Visitor<'_> for Bytes {
@@ -186,7 +186,7 @@ impl<'a> LooseValue<'a> {
     }
 
     /// A text: a string, or the parts of one.
-    pub(super) fn text(self) -> Option<Cow<'a, str>> {
+    pub(crate) fn text(self) -> Option<Cow<'a, str>> {
         self.text_within(DEPTH)
     }
 
@@ -207,7 +207,7 @@ impl<'a> LooseValue<'a> {
     }
 
     /// A count; one that stands in quotes too.
-    pub(super) fn count(self) -> Option<u64> {
+    pub(crate) fn count(self) -> Option<u64> {
         let json = self.0.get().trim_matches('"');
         let whole = |number: f64| (number >= 0.0 && number.fract() == 0.0).then_some(number as u64);
         json.parse().ok().or_else(|| json.parse().ok().and_then(whole))

@@ -1,19 +1,15 @@
-//! Reads common chunks fast: one with one choice or usage alone in one pass, one like the last by its text.
+//! Common chunks: one with one choice or usage alone, and one like the last, which is read by its text.
 
 use std::ops::Range;
 
-use crate::engine::stream::chunk::ChunkText;
 use crate::record::Usage;
 
-use super::chunk::{counted, is_reasoning};
-use super::json::{JsonCursor, string_length};
-use super::reasons::names_error;
+use super::json::string_length;
 
 /// A chunk with one choice, or with usage alone.
 ///
-/// [`FastChunk::read`] accepts a part of what [`ChunkJson`] accepts and never reads it differently: it exists
-/// for speed alone. For several choices, an error, escapes in names, counts with a sign or a fraction, and
-/// anything wrong it returns `None`, and [`ChunkJson`] decides.
+/// A protocol's fast reader accepts a part of what [`ChunkJson`] accepts and never reads it differently: it exists
+/// for speed alone. For what it leaves [`ChunkJson`] decides.
 ///
 /// [`ChunkJson`]: super::chunk::ChunkJson
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +26,29 @@ pub(crate) struct FastChunk<'a> {
     pub text_bytes: usize,
 }
 
+/// The kind of a chunk's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkText {
+    /// The answer itself.
+    Content,
+    /// Reasoning of a reasoning model.
+    Reasoning,
+    /// The arguments or the name of a tool call.
+    ToolCall,
+}
+
+impl ChunkText {
+    /// Returns the one of two kinds in a chunk that is nearer to the answer itself.
+    pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        let rank = |kind: &Self| match kind {
+            Self::Content => 2,
+            Self::ToolCall => 1,
+            Self::Reasoning => 0,
+        };
+        a.into_iter().chain(b).max_by_key(rank)
+    }
+}
+
 /// Contents that one chunk reports. In mid-answer there is no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkContents {
@@ -39,153 +58,6 @@ pub(crate) struct ChunkContents {
     pub token_ids: Option<u32>,
     /// The server's counts.
     pub usage: Option<Usage>,
-}
-
-/// Types of chunks that are no errors.
-const CHUNKS: [&[u8]; 2] = [b"chat.completion.chunk", b"text_completion"];
-
-impl<'a> FastChunk<'a> {
-    /// Reads a chunk if it is a common one.
-    pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader { length: json.len(), chunk: FastChunk::default(), elsewhere: false };
-        let mut choices = None;
-        let mut walk = JsonCursor::new(json);
-        walk.object(|walk, name, seen| match name {
-            b"choices" => seen.once(0, walk, |walk| {
-                choices = Some(walk.array(|walk| reader.choice(walk))?);
-                Some(())
-            }),
-            b"usage" => seen.once(1, walk, |walk| reader.usage(walk)),
-            b"object" => seen.once(2, walk, |walk| CHUNKS.contains(&walk.string()?).then_some(())),
-            // Beside choices, an error of `null` is no error; anything else is left to the full reader.
-            b"type" | b"event" | b"status" | b"status_code" | b"code" | b"success" | b"x_groq" | b"data"
-            | b"base_resp" => walk.null().then_some(()),
-            name if names_error(name) => walk.null().then_some(()),
-            _ => walk.any(),
-        })?;
-        walk.end()?;
-        let is_known = reader.chunk.said.text.is_some() || !reader.elsewhere;
-        (matches!(choices, Some(0 | 1)) && is_known).then_some(reader.chunk)
-    }
-}
-
-/// A chunk under way.
-struct Reader<'a> {
-    /// Length of the JSON.
-    length: usize,
-    chunk: FastChunk<'a>,
-    /// Whether a field of another name may have text.
-    elsewhere: bool,
-}
-
-impl<'a> Reader<'a> {
-    fn choice(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        self.chunk.index = Some(0);
-        walk.object(|walk, name, seen| match name {
-            b"index" => seen.once(0, walk, |walk| {
-                self.chunk.index = Some(u32::try_from(walk.count()?).ok()?);
-                Some(())
-            }),
-            b"delta" => seen.once(1, walk, |walk| self.delta(walk)),
-            b"text" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Content)),
-            b"finish_reason" => seen.once(3, walk, |walk| {
-                let word = walk.string().filter(|word| !word.contains(&b'\\'))?;
-                self.chunk.finish = Some(str::from_utf8(word).ok()?).filter(|word| !word.is_empty());
-                Some(())
-            }),
-            b"token_ids" => seen.once(4, walk, |walk| {
-                self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
-                Some(())
-            }),
-            // The message is that of a whole answer, the usage Moonshot's, the other reason that of a
-            // gateway's provider.
-            b"message" | b"usage" | b"native_finish_reason" => walk.null().then_some(()),
-            name if names_error(name) => walk.null().then_some(()),
-            _ => walk.any(),
-        })
-    }
-
-    fn delta(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        walk.object(|walk, name, seen| match name {
-            b"content" => seen.once(0, walk, |walk| self.text(walk, ChunkText::Content)),
-            b"reasoning" => seen.once(1, walk, |walk| self.text(walk, ChunkText::Reasoning)),
-            b"reasoning_content" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Reasoning)),
-            b"refusal" => seen.once(3, walk, |walk| self.text(walk, ChunkText::Content)),
-            b"tool_calls" => seen.once(4, walk, |walk| walk.array(|walk| self.tool_call(walk)).map(drop)),
-            b"function_call" => walk.null().then_some(()),
-            name if names_error(name) => walk.null().then_some(()),
-            name if str::from_utf8(name).is_ok_and(is_reasoning) => walk.null().then_some(()),
-            b"role" => walk.any(),
-            _ if walk.null() => Some(()),
-            _ => {
-                self.elsewhere = true;
-                walk.any()
-            }
-        })
-    }
-
-    fn tool_call(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        walk.object(|walk, name, seen| match name {
-            b"function" => seen.once(0, walk, |walk| self.function(walk)),
-            _ => walk.any(),
-        })
-    }
-
-    fn function(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        walk.object(|walk, name, seen| match name {
-            b"name" => seen.once(0, walk, |walk| self.text(walk, ChunkText::ToolCall)),
-            b"arguments" => seen.once(1, walk, |walk| self.text(walk, ChunkText::ToolCall)),
-            _ => walk.any(),
-        })
-    }
-
-    fn text(&mut self, walk: &mut JsonCursor<'a>, kind: ChunkText) -> Option<()> {
-        let text = walk.string()?;
-        if !text.is_empty() {
-            let end = self.length - walk.left() - 1;
-            self.chunk.text_at = end - text.len()..end;
-            self.chunk.text_bytes += text.len();
-            let said = &mut self.chunk.said;
-            said.text = ChunkText::stronger(said.text, Some(kind));
-        }
-        Some(())
-    }
-
-    fn usage(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        let (mut usage, mut cached, mut reasoning) = (Usage::default(), None, None);
-        walk.object(|walk, name, seen| match name {
-            b"cached_tokens" => seen.once(4, walk, |walk| count(walk, &mut cached)),
-            b"reasoning_tokens" => seen.once(5, walk, |walk| count(walk, &mut reasoning)),
-            b"prompt_tokens" => seen.once(0, walk, |walk| count(walk, &mut usage.prompt_tokens)),
-            b"completion_tokens" => seen.once(1, walk, |walk| count(walk, &mut usage.completion_tokens)),
-            b"prompt_tokens_details" => {
-                seen.once(2, walk, |walk| detail(walk, b"cached_tokens", &mut usage.cached_tokens))
-            }
-            b"completion_tokens_details" => {
-                seen.once(3, walk, |walk| detail(walk, b"reasoning_tokens", &mut usage.reasoning_tokens))
-            }
-            // Failures, and counts of other APIs.
-            b"error" | b"input_tokens" | b"output_tokens" | b"prompt_cache_hit_tokens" => walk.null().then_some(()),
-            _ => walk.any(),
-        })?;
-        usage.cached_tokens = usage.cached_tokens.or(cached);
-        usage.reasoning_tokens = usage.reasoning_tokens.or(reasoning);
-        self.chunk.said.usage = counted(usage);
-        Some(())
-    }
-}
-
-fn count(walk: &mut JsonCursor<'_>, found: &mut impl From<u64>) -> Option<()> {
-    *found = walk.count()?.into();
-    Some(())
-}
-
-/// The count called `wanted` in an object.
-fn detail(walk: &mut JsonCursor<'_>, wanted: &[u8], found: &mut Option<u64>) -> Option<()> {
-    walk.object(|walk, name, seen| match name {
-        name if name == wanted => seen.once(0, walk, |walk| count(walk, found)),
-        _ => walk.any(),
-    })
 }
 
 /// Longest remembered text around: one template per stream.
@@ -240,4 +112,49 @@ impl TemplateMatch {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::engine::stream::chunk::AnswerGrammar;
+
+    /// A chunk around `inside` the quotes of its text.
+    fn chunk(inside: &str) -> Vec<u8> {
+        format!(r#"{{"choices":[{{"index":1,"delta":{{"content":"{inside}"}},"finish_reason":null}}]}}"#).into_bytes()
+    }
+
+    fn learned(json: &[u8]) -> TemplateMatch {
+        let mut shape = TemplateMatch::default();
+        shape.learn(json, &(<&AnswerGrammar>::default().common)(json).unwrap());
+        shape
+    }
+
+    #[test]
+    fn another_text_has_the_same_shape_and_what_is_no_text_has_not() {
+        let shape = learned(&chunk("a"));
+        for (inside, same) in [
+            ("b", true),
+            (r#"\"\\ \u00e9 é漢"#, true),
+            ("", false),
+            (r#"b","role":"x"#, false),
+            (r"b\", false),
+            (r"\x", false),
+            ("\u{1}", false),
+        ] {
+            let json = chunk(inside);
+            let found = shape.matches(&json);
+            assert_eq!(found.is_some(), same, "{inside}");
+            assert!(found.is_none_or(|found| found == (shape.index, inside.as_bytes(), inside.len(), shape.said)));
+        }
+        assert_eq!(shape.matches(&chunk("b")[1..]), None);
+        assert_eq!(shape.matches(&[chunk("b"), b" ".to_vec()].concat()), None);
+    }
+
+    #[test]
+    fn nothing_is_learned_from_a_chunk_without_text_or_with_an_end_or_too_long() {
+        let long = format!(r#"{{"id":"{}","choices":[{{"text":"a"}}]}}"#, "x".repeat(LENGTH_LIMIT));
+        for json in [&chunk("")[..], br#"{"choices":[{"text":"a","finish_reason":"stop"}]}"#, long.as_bytes()] {
+            assert_eq!(learned(json).matches(json), None);
+        }
+        let long_text = chunk(&"x".repeat(LENGTH_LIMIT));
+        assert!(learned(&long_text).matches(&chunk("a")).is_some());
+    }
+}

@@ -19,7 +19,7 @@ impl Grammar {
         }
         let event = SseEvent { name: None, data: Cow::Borrowed(document), stray: false };
         let json = readable(document);
-        let parsed = ChunkJson::parse(&json).map_err(|error| {
+        let parsed = ChunkJson::parse(&json, self.answers).map_err(|error| {
             let said = excerpt(document, &self.secrets);
             let message = format!("the answer is not the JSON of one ({error}): {said}");
             self.secrets.failure(FailureKind::Malformed, message)

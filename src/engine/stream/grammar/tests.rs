@@ -5,7 +5,7 @@ mod names;
 use std::borrow::Cow;
 
 use super::*;
-use crate::engine::stream::chunk::ChunkText::{Content, Reasoning, ToolCall};
+use crate::engine::stream::fast_chunk::ChunkText::{Content, Reasoning, ToolCall};
 use crate::engine::transport::BodyEnd;
 
 fn event(data: &str) -> SseEvent<'static> {

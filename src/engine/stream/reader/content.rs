@@ -1,5 +1,6 @@
 //! What a body is, by its first bytes.
 
+use crate::engine::stream::chunk::AnswerGrammar;
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::target::AnswerForm;
 
@@ -21,14 +22,14 @@ pub(super) enum BodyContent {
 /// Fields of an event stream; a comment is one without a name.
 const FIELDS: [&str; 6] = ["data", "event", "id", "retry", "error", ""];
 
-/// Returns the kind of a body that begins with `bytes`. It is `None` where more must come, unless this is its end.
-pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<BodyContent> {
+/// The kind of a body that begins with `bytes`; `None` where more must come, unless this is its end.
+pub(super) fn content(bytes: &[u8], answers: &AnswerGrammar, form: AnswerForm, at_end: bool) -> Option<BodyContent> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let begun = bytes.trim_ascii_start();
     match begun {
         [0x1f, 0x8b, ..] => Some(BodyContent::Compressed),
         [b'<', ..] => Some(BodyContent::Page),
-        [b'{', ..] if form == AnswerForm::Streamed => json(begun, at_end),
+        [b'{', ..] if form == AnswerForm::Streamed => json(begun, answers, at_end),
         [b'{' | b'[', ..] => Some(BodyContent::Json),
         _ if begun.len() < bytes.len() && bytes.first() == Some(&b' ') => Some(BodyContent::Other),
         _ => {
@@ -48,10 +49,12 @@ pub(super) fn content(bytes: &[u8], form: AnswerForm, at_end: bool) -> Option<Bo
 }
 
 /// Chunks in lines, or a document: the first line shows it.
-fn json(begun: &[u8], at_end: bool) -> Option<BodyContent> {
+fn json(begun: &[u8], answers: &AnswerGrammar, at_end: bool) -> Option<BodyContent> {
     let line = begun.split(|byte| *byte == b'\n').next().filter(|line| line.len() < begun.len());
     match line {
-        Some(line) if ChunkJson::parse(line).is_ok_and(|document| document.is_chunk()) => Some(BodyContent::Events),
+        Some(line) if ChunkJson::parse(line, answers).is_ok_and(|document| document.is_chunk()) => {
+            Some(BodyContent::Events)
+        }
         None if !at_end && begun.len() < LINE => None,
         _ => Some(BodyContent::Json),
     }
@@ -84,10 +87,15 @@ mod tests {
             (b" data: x", Some(BodyContent::Other)),
             (b"Internal", Some(BodyContent::Other)),
         ] {
-            assert_eq!(content(bytes, AnswerForm::Streamed, false), kind, "{}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                content(bytes, Default::default(), AnswerForm::Streamed, false),
+                kind,
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
         }
-        assert_eq!(content(b"dat", AnswerForm::Streamed, true), Some(BodyContent::Other));
-        assert_eq!(content(b"{\"a\":1}", AnswerForm::Streamed, true), Some(BodyContent::Json));
-        assert_eq!(content(b"{\"a\":", AnswerForm::Whole, false), Some(BodyContent::Json));
+        assert_eq!(content(b"dat", Default::default(), AnswerForm::Streamed, true), Some(BodyContent::Other));
+        assert_eq!(content(b"{\"a\":1}", Default::default(), AnswerForm::Streamed, true), Some(BodyContent::Json));
+        assert_eq!(content(b"{\"a\":", Default::default(), AnswerForm::Whole, false), Some(BodyContent::Json));
     }
 }

@@ -7,6 +7,7 @@ use crate::engine::answer::{AnswerEnd, Cause};
 use crate::engine::secrets::Secrets;
 use crate::record::{Failure, FailureKind};
 
+use crate::engine::stream::chunk::AnswerGrammar;
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::stream::fault::{blamed_field, excerpt, words_of};
 
@@ -38,12 +39,12 @@ impl Explained {
     }
 
     /// The end of the answer with this body.
-    pub(super) fn end(&self, body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
-        AnswerEnd::failed(at, self.failure(body, secrets))
+    pub(super) fn end(&self, body: &[u8], at: Timestamp, answers: &AnswerGrammar, secrets: &Secrets) -> AnswerEnd {
+        AnswerEnd::failed(at, self.failure(body, answers, secrets))
     }
 
     /// The failure with the words of this body.
-    pub(super) fn failure(&self, body: &[u8], secrets: &Secrets) -> Failure {
+    pub(super) fn failure(&self, body: &[u8], answers: &AnswerGrammar, secrets: &Secrets) -> Failure {
         let said = || excerpt(body, secrets);
         let (kind, message) = match self {
             Self::Status(status) => {
@@ -56,7 +57,7 @@ impl Explained {
                 (FailureKind::HttpStatus(status.as_u16()), format!("it redirects to {location}"))
             }
             Self::NotStreamed if body.is_empty() => (FailureKind::Empty, "the answer has no body".to_owned()),
-            Self::NotStreamed => match ChunkJson::parse(body) {
+            Self::NotStreamed => match ChunkJson::parse(body, answers) {
                 Ok(document) => document.error(secrets, false).map_or_else(
                     || {
                         let what = "a whole JSON body in place of the requested stream";

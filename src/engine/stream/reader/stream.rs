@@ -7,7 +7,7 @@ use crate::engine::captured_text::CapturedText;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::stream::fault::excerpt;
-use crate::engine::stream::grammar::{Grammar, Step, is_done};
+use crate::engine::stream::grammar::{Grammar, Step};
 use crate::engine::stream::sse::{SseEvent, SseFramer};
 use crate::engine::target::AnswerForm;
 use crate::engine::transport::{ArrivalStamp, BodyEnd};
@@ -115,9 +115,9 @@ impl StreamedAnswer {
         if let Some(last) = self.framer.unterminated() {
             // Where no empty line stands between events, all of them are one, whose first line is whole.
             let first = last.data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let is_whole = || {
-                is_done(last.data.trim_ascii()) || [&last.data, first].iter().any(|data| ChunkJson::parse(data).is_ok())
-            };
+            let answers = self.grammar.answers;
+            let is_json = |data| ChunkJson::parse(data, answers).is_ok();
+            let is_whole = || answers.is_end(last.data.trim_ascii()) || is_json(&last.data) || is_json(first);
             if last.stray || (close == BodyEnd::Clean && is_whole()) {
                 if let Some(end) = self.event(&last, form, arrival, events, limits) {
                     return end;

@@ -105,7 +105,8 @@ mod tests {
         headers.append("x-tag", "two".parse().unwrap());
         let head = |headers: &HeaderMap| RequestHead::new("/gate/v1/completions", headers, "id-".to_owned());
         let written = |head: &RequestHead| {
-            let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}")).in_session(7);
+            let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
+            let request = PreparedRequest { session: 7, ..request };
             String::from_utf8(head.of(&request)).unwrap()
         };
         let text = |headers: &HeaderMap| written(&head(headers));

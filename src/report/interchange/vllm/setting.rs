@@ -21,7 +21,7 @@ pub(super) fn setting(report: RunReport<'_>, requests: usize) -> Map<String, Val
     let rate = users.map_or_else(|| json!(arrivals::request_rate(report.summary)), |_| json!("inf"));
     let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
     set("date", json!(run.started_at.strftime("%Y%m%d-%H%M%S").to_string()));
-    let backend = if run.engine.endpoint == "chat" { "openai-chat" } else { "openai" };
+    let backend = crate::engine::Protocol::named(&run.engine.endpoint).map_or("openai", |protocol| protocol.backend);
     set("endpoint_type", json!(backend));
     set("backend", json!(backend));
     set("label", Value::Null);

@@ -1,0 +1,51 @@
+//! Chats: `messages`, answered by a message.
+
+use super::choices::CHOICES;
+use super::prompt::{content, string};
+use super::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol};
+use crate::generator::{Prompt, PromptNeed};
+use crate::record::WorkKind;
+
+/// `/v1/chat/completions`.
+pub static CHAT: Protocol = Protocol {
+    name: "chat",
+    path: "/v1/chat/completions",
+    backend: "openai-chat",
+    prompt_field: "messages",
+    write_prompt: messages,
+    carries: &[PromptNeed::Messages, PromptNeed::Images],
+    limits: &[MAX_COMPLETION_TOKENS, MAX_TOKENS],
+    usual_tokens: None,
+    streams: true,
+    counts_tokens: true,
+    shapes_answers: true,
+    work: WorkKind::Tokens,
+    answers: &CHOICES,
+};
+
+/// The messages of a prompt; a text becomes one of the user.
+fn messages(body: &mut Vec<u8>, prompt: &Prompt) {
+    match prompt {
+        Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+        Prompt::Conversation(said) => conversation(body, said),
+        prompt => {
+            body.extend_from_slice(br#"[{"role":"user","content":"#);
+            content(body, prompt);
+            body.extend_from_slice(b"}]");
+        }
+    }
+}
+
+/// The messages of a chat, user and server in turn.
+fn conversation(body: &mut Vec<u8>, said: &[String]) {
+    let roles: [&[u8]; 2] = [br#"{"role":"user","content":"#, br#"{"role":"assistant","content":"#];
+    let mut before = b'[';
+    for (text, role) in said.iter().zip(roles.iter().cycle()) {
+        body.push(before);
+        body.extend_from_slice(role);
+        string(body, text);
+        body.push(b'}');
+        before = b',';
+    }
+    body.push(b']');
+}

@@ -1,0 +1,24 @@
+//! Completions: `prompt`, a text or token ids, answered by a text.
+
+use super::choices::CHOICES;
+use super::prompt::content;
+use super::protocol::{MAX_TOKENS, Protocol};
+use crate::generator::PromptNeed;
+use crate::record::WorkKind;
+
+/// `/v1/completions`.
+pub static COMPLETIONS: Protocol = Protocol {
+    name: "completions",
+    path: "/v1/completions",
+    backend: "openai",
+    prompt_field: "prompt",
+    write_prompt: content,
+    carries: &[PromptNeed::TokenIds],
+    limits: &[MAX_TOKENS],
+    usual_tokens: Some(16),
+    streams: true,
+    counts_tokens: true,
+    shapes_answers: false,
+    work: WorkKind::Tokens,
+    answers: &CHOICES,
+};

@@ -1,0 +1,67 @@
+//! A protocol: all that is said of one endpoint.
+
+use std::fmt;
+
+use crate::engine::stream::AnswerGrammar;
+use crate::generator::{Prompt, PromptNeed};
+use crate::record::WorkKind;
+
+/// OpenAI's older name of the field that limits an answer's tokens, which every self-hosted server takes.
+pub(crate) const MAX_TOKENS: &str = "max_tokens";
+/// OpenAI's newer name of that field.
+pub(crate) const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
+/// All names of that field: Hugging Face's and llama.cpp's too.
+pub(crate) const TOKEN_LIMITS: [&str; 4] = [MAX_TOKENS, MAX_COMPLETION_TOKENS, "max_new_tokens", "n_predict"];
+
+/// The protocol of one endpoint: nothing else asks which endpoint a request is for.
+#[derive(Debug)]
+pub struct Protocol {
+    /// Name for `--endpoint`.
+    pub name: &'static str,
+    /// Usual path.
+    pub path: &'static str,
+    /// Name of vLLM's benchmark for it.
+    pub backend: &'static str,
+    /// The field of the prompt.
+    pub prompt_field: &'static str,
+    /// The function that writes a prompt as the value of its field.
+    pub(crate) write_prompt: fn(&mut Vec<u8>, &Prompt),
+    /// Prompts that it carries besides texts.
+    pub carries: &'static [PromptNeed],
+    /// The fields that limit an answer's tokens; where there are several, the dialect says which, and the first counts
+    /// before the others.
+    pub(crate) limits: &'static [&'static str],
+    /// Tokens of an answer whose request sets no limit; `None` for as many as fit.
+    pub usual_tokens: Option<u32>,
+    /// Whether answers can be streamed.
+    pub streams: bool,
+    /// Whether streams can end with token counts.
+    pub counts_tokens: bool,
+    /// Whether answers of a form (a schema, tools) can be requested.
+    pub shapes_answers: bool,
+    /// The kind of work that an answer counts as.
+    pub work: WorkKind,
+    /// How its answers are read.
+    pub answers: &'static AnswerGrammar,
+}
+
+impl Protocol {
+    /// Whether it carries prompts of this kind.
+    pub fn carries(&self, need: PromptNeed) -> bool {
+        need == PromptNeed::Nothing || self.carries.contains(&need)
+    }
+}
+
+impl PartialEq for Protocol {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Protocol {}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}

@@ -1,0 +1,47 @@
+//! A toy protocol for tests: one that is not OpenAI's in anything.
+
+use super::protocol::Protocol;
+use crate::engine::captured_text::CapturedText;
+use crate::engine::stream::AnswerGrammar;
+use crate::engine::stream::chunk::loose::LooseValue;
+use crate::engine::stream::chunk::{Choice, ChunkJson};
+use crate::generator::Prompt;
+use crate::record::WorkKind;
+
+/// `/v1/echo`: `{"say": "…"}` is answered by `{"word": "…"}` for each word, and by `bye`.
+pub(crate) static ECHO: Protocol = Protocol {
+    name: "echo",
+    path: "/v1/echo",
+    backend: "echo",
+    prompt_field: "say",
+    write_prompt: |body, prompt| {
+        let Prompt::Text(text) = prompt else { return };
+        body.extend_from_slice(serde_json::json!(text).to_string().as_bytes());
+    },
+    carries: &[],
+    limits: &["most_words"],
+    usual_tokens: None,
+    streams: true,
+    counts_tokens: false,
+    shapes_answers: false,
+    work: WorkKind::None,
+    answers: &WORDS,
+};
+
+static WORDS: AnswerGrammar = AnswerGrammar { member: word, common: |_| None, events: &["", "word"], ends: &["bye"] };
+
+fn word<'a>(document: &mut ChunkJson<'a>, name: &str, value: LooseValue<'a>) -> bool {
+    let text = value.string().filter(|_| name == "word");
+    let choice = text.map(|text| Choice { text, ..Choice::default() });
+    document.choices.get_or_insert_default().extend(choice);
+    name == "word"
+}
+
+#[test]
+fn its_text_is_read_by_its_own_grammar() {
+    let mut captured = CapturedText::new(ECHO.answers);
+    for word in [r#"{"word":"one "}"#, r#"{"choices":[{"text":"and"}]}"#, r#"{"word":"two"}"#] {
+        captured.push(word.as_bytes());
+    }
+    assert_eq!(captured.read().content, "one two");
+}
