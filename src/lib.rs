@@ -101,7 +101,7 @@
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/parts/tags.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `session/exits.rs` |
-//! | to add an endpoint (a protocol) | `engine/protocols/table.rs`, a file beside it; of the mock: `mock/protocols.rs` |
+//! | to add an endpoint (a protocol) | `engine/protocols/table.rs`, with a file beside it; `mock/protocols.rs` |
 //! | to add a server's metric names | `engine/dialect.rs`; those of devices: `engine/metrics/exporters.rs` |
 //! | the columns of a run's tables | `report/documents/run/latency.rs`; of CSV and Parquet: `report/data/` |
 //! | to add a server's dialect | `record/run/engine_kind.rs`, and its row in `engine/dialect.rs` |

@@ -21,9 +21,9 @@ pub struct Secrets(Arc<[String]>);
 
 /// Shorter ones are masked where they are whole words: within others they would match everywhere.
 const SHORT: usize = 6;
-/// A value of this length in a query may be a credential, whatever its name is.
+/// Length from which a value in a query may be a credential, whatever its name.
 pub(super) const LONG: usize = 16;
-/// Pieces of a secret of at least so many bytes are masked: an answer that is cut, or in fields, holds a part of it.
+/// Bytes from which pieces of a secret are masked. An answer that is cut, or in fields, holds a part of it.
 const PIECE: usize = 12;
 /// Bytes by which pieces are found.
 const BLOCK: usize = 8;
@@ -121,9 +121,9 @@ fn without_word(text: &str, word: &str) -> String {
     masked + &text[from..]
 }
 
-/// A secret as others write it, where that differs: escaped in JSON once and twice, with plain and with
-/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's
-/// value; byte by byte; and in both alphabets of base64, alone and within other text.
+/// Returns a secret as others write it, where that differs. It is escaped in JSON once and twice, with plain and with
+/// escaped slashes, escaped in HTML, percent-encoded once and twice as a part of an address and as a form's value; byte
+/// by byte; and in both alphabets of base64, alone and within other text.
 fn written(secret: &str) -> Vec<String> {
     let quoted = |text: &str| {
         let json = Value::from(text).to_string();

@@ -9,18 +9,18 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("calibration", 609),
     ("cli", 6_635),
     ("clock", 469),
-    ("engine", 8_943),
+    ("engine", 9_031),
     ("experiment", 13_241),
     ("foreign", 1_821),
     ("generator", 5_238),
     ("guide", 87),
     ("live", 1_804),
     ("main", 4),
-    ("mock", 2_909),
+    ("mock", 2_951),
     ("random", 190),
     ("record", 3_555),
     ("report", 11_366),
-    ("runner", 2_687),
+    ("runner", 2_686),
     ("session", 5_698),
     ("simulator", 2_392),
     ("telemetry", 601),
@@ -31,7 +31,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
 /// graphs and schedulers: `Router`, `Transport`, `Exchange`, `Receiver`, `Reader`, `Dependents`, `StepScheduler`.
 pub(crate) const PUBLIC_TYPES: usize = 673;
-pub(crate) const RESTRICTED_TYPES: usize = 534;
+pub(crate) const RESTRICTED_TYPES: usize = 535;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.
@@ -49,7 +49,7 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 35;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 34;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.

@@ -18,7 +18,7 @@ const MOST_TRIED: usize = 5;
 /// Time limits of test requests after one that was answered. A warm server answers those. The second limit is that of
 /// whole answers, which may be without end.
 const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
-/// Fields of the extra body that decide the length beside its limits, or make one request several answers.
+/// Fields of the extra body that decide the length beside its limits. Some make one request several answers.
 const LENGTH_SETTERS: [&str; 5] = ["min_tokens", "ignore_eos", "n", "best_of", "stop"];
 
 impl OpenAiEngine {

@@ -6,7 +6,7 @@ use crate::engine::stream::AnswerGrammar;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
 
-/// OpenAI's older name of the field that limits an answer's tokens, which every self-hosted server takes.
+/// OpenAI's older name of the field that limits an answer's tokens. Every self-hosted server takes it.
 pub(crate) const MAX_TOKENS: &str = "max_tokens";
 /// OpenAI's newer name of that field.
 pub(crate) const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
@@ -28,7 +28,7 @@ pub struct Protocol {
     pub(crate) write_prompt: fn(&mut Vec<u8>, &Prompt),
     /// Prompts that it carries besides texts.
     pub carries: &'static [PromptNeed],
-    /// The fields that limit an answer's tokens; where there are several, the dialect says which, and the first counts
+    /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts
     /// before the others.
     pub(crate) limits: &'static [&'static str],
     /// Tokens of an answer whose request sets no limit; `None` for as many as fit.

@@ -20,11 +20,11 @@ use message::Message;
 /// The grammar of a protocol's answers, beside what all have in common: errors, pings, framing.
 #[derive(Debug)]
 pub struct AnswerGrammar {
-    /// Reads the value of a member of a document that has a part of the answer; returns whether it has one.
+    /// Reads a member of a document where it has a part of the answer. Returns whether it has one.
     pub(crate) member: for<'a> fn(&mut ChunkJson<'a>, &str, LooseValue<'a>) -> bool,
     /// Reads a common chunk fast, and as `member` would; `None` leaves it to that.
     pub(crate) common: fn(&[u8]) -> Option<FastChunk<'_>>,
-    /// Names of the events that have parts of answers; the empty one is that of events without a name.
+    /// Names of the events that have parts of answers. The empty one is that of events without a name.
     pub(crate) events: &'static [&'static str],
     /// Data of the events that end a stream.
     pub(crate) ends: &'static [&'static str],
@@ -48,7 +48,7 @@ impl AnswerGrammar {
 #[derive(Debug, Default)]
 pub(crate) struct ChunkJson<'a> {
     whole: &'a [u8],
-    /// Its choices; empty in vLLM's usage chunk, absent where it has no part of an answer.
+    /// Its choices. They are empty in vLLM's usage chunk.
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     pub(crate) usage: Option<Usage>,
     /// Counts of its usage that are none, as they came.
@@ -133,7 +133,8 @@ impl<'a> ChunkJson<'a> {
         }
     }
 
-    /// The server's message, where the document is an error; in an event of a foreign name a bare message is none.
+    /// Returns the server's message, where the document is an error. In an event of a foreign name a bare message is
+    /// none.
     pub(crate) fn error(&self, secrets: &Secrets, foreign: bool) -> Option<String> {
         let words = |value: &RawValue| words_of(value.get().as_bytes(), secrets);
         if self.is_error {

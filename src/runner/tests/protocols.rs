@@ -46,7 +46,7 @@ fn answer(socket: &mut BufReader<&TcpStream>, requests: &Mutex<Vec<String>>) -> 
     } else {
         let line = head.lines().next().unwrap();
         requests.lock().unwrap().push(format!("{line} {}", String::from_utf8(body).unwrap()));
-        let words = "event: word\ndata: {\"word\":\"hello \"}\n\nevent: note\ndata: {\"word\":\"no\"}\n\n";
+        let words = "event: word\ndata: {\"word\":\"hello \"}\n\n";
         ("text/event-stream", &*format!("{words}data: {{\"word\":\"you\"}}\n\ndata: bye\n\n").leak())
     };
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", said.len());

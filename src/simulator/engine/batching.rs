@@ -15,7 +15,7 @@ use crate::simulator::work_totals::WorkTotals;
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
 
-/// A kind of scheduler: another one is a file with its [`StepScheduler`], and a row of these.
+/// A kind of scheduler. Another one is a file with its [`StepScheduler`], and a row of these.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerKind {
     /// Its name, which no other one has.

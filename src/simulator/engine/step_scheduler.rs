@@ -24,9 +24,8 @@ pub trait StepScheduler: Debug + Send {
     /// Plans the next step; `None` where it would have no work. At most one step runs while another is planned.
     fn plan(&mut self, now: Timestamp) -> Option<PlannedStep>;
 
-    /// Ends the step at `place` for every sequence that it brings a token to: `emit` gets the sequence and
-    /// the number of drafts, and returns how many of these are accepted. Then removes every sequence whose
-    /// answer is complete.
+    /// Ends the step at `place` for every sequence that it brings a token to. `emit` gets the sequence and the number
+    /// of drafts, and returns how many of these are accepted. Then removes every sequence whose answer is complete.
     fn end_step(&mut self, place: usize, emit: &mut dyn FnMut(&mut Sequence, u32) -> u32);
 
     /// Tokens whose keys and values fit the memory.

@@ -94,8 +94,8 @@ impl BodyTemplates {
     }
 }
 
-/// Fields that a golden prompt sets itself, whatever the extra body of the load says, beside the prompt and the limit of
-/// the length: its least, sampling, end and format of the answer.
+/// Fields that a golden prompt sets itself, whatever the extra body of the load says. Beside the prompt and the limit
+/// of its length they are sampling, end and format of the answer.
 const OWN_FIELDS: [&[&str]; 5] = [
     &["n", "min_tokens", "ignore_eos"],
     &["temperature", "top_p", "top_k", "min_p", "seed", "logit_bias"],

@@ -11,8 +11,9 @@ use super::message::is_reasoning;
 /// Types of chunks that are no errors.
 const CHUNKS: [&[u8]; 2] = [b"chat.completion.chunk", b"text_completion"];
 
-/// Reads a chunk if it is a common one: not for several choices, an error, escapes in names, counts with a sign or a
-/// fraction, and anything wrong.
+/// Reads a chunk if it is a common one.
+///
+/// It is none with several choices, an error, escapes in names, counts with a sign or a fraction, and anything wrong.
 pub(super) fn read(json: &[u8]) -> Option<FastChunk<'_>> {
     let mut reader = Reader { length: json.len(), chunk: FastChunk::default(), elsewhere: false };
     let mut choices = None;

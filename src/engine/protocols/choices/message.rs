@@ -46,7 +46,7 @@ impl<'a> Message<'a> {
         message
     }
 
-    /// Reads the content: a text, or a list of parts of which some are the model's thoughts.
+    /// Reads the content. It is a text, or a list of parts of which some are the model's thoughts.
     fn read_content(&mut self, value: LooseValue<'a>, unread: &mut Vec<&'static str>) {
         let Some(parts) = value.parts() else { return note(unread, "content") };
         let (mut content, mut thoughts) = (Vec::new(), Vec::new());

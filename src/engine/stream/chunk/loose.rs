@@ -142,7 +142,7 @@ impl<'a> LooseValue<'a> {
         if alone { Some(vec![self.0]) } else { self.read::<Items<'a, PARTS>>().map(|items| items.0) }
     }
 
-    /// Whether it says nothing, or that all is well, for example as the error of an answer that has none.
+    /// Returns whether it says nothing, or that all is well. The error of an answer that has none does so, for example.
     pub(crate) fn is_empty(self) -> bool {
         self.is_empty_within(DEPTH)
     }

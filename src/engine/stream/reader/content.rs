@@ -22,7 +22,7 @@ pub(super) enum BodyContent {
 /// Fields of an event stream; a comment is one without a name.
 const FIELDS: [&str; 6] = ["data", "event", "id", "retry", "error", ""];
 
-/// The kind of a body that begins with `bytes`; `None` where more must come, unless this is its end.
+/// Returns the kind of a body that begins with `bytes`. It is `None` where more must come, unless this is its end.
 pub(super) fn content(bytes: &[u8], answers: &AnswerGrammar, form: AnswerForm, at_end: bool) -> Option<BodyContent> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let begun = bytes.trim_ascii_start();

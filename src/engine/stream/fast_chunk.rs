@@ -38,7 +38,7 @@ pub enum ChunkText {
 }
 
 impl ChunkText {
-    /// Returns the one of two kinds in a chunk that is nearer to the answer itself.
+    /// Returns whichever of two kinds in a chunk is nearer to the answer itself.
     pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         let rank = |kind: &Self| match kind {
             Self::Content => 2,

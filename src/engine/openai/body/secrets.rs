@@ -1,4 +1,4 @@
-//! Finds the secrets in what is known of a server.
+//! Finds the secrets in what requests carry.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
