@@ -1,10 +1,12 @@
 //! What happened: one record per request, and the log that stores them.
 
+mod gauge;
 mod log;
 mod request;
 mod run;
 mod telemetry;
 
+pub use gauge::Gauge;
 pub(crate) use log::LineFile;
 pub use log::{LogDamage, LogLine, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
@@ -19,6 +21,6 @@ pub use run::{
     RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{
-    ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,
-    TelemetrySource, TimeHistogram, TokenCounting,
+    ClientSample, Counter, DeviceReading, PageKind, Reading, ServerState, ServerTime, Telemetry, TelemetrySource,
+    TimeHistogram, TokenCounting,
 };

@@ -16,7 +16,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("guide", 87),
     ("live", 1_804),
     ("main", 4),
-    ("mock", 2_951),
+    ("mock", 2_940),
     ("random", 190),
     ("record", 3_555),
     ("report", 11_366),
@@ -49,7 +49,7 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 34;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 26;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.

@@ -7,6 +7,8 @@
 //! Deadlines are absolute. A delayed thread sends at once what is due, each token with its due time, and
 //! nothing after it is delayed.
 
+mod jobs;
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -16,30 +18,11 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+pub(crate) use self::jobs::{JobRequest, SubmitError, TokensDue};
+use self::jobs::{LARGEST_JOBS, MOST_OF_ANSWER, MOST_UNREAD};
 use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep, start_thread};
 use crate::mock::metrics::{Finish, JobTimes, Meters, Readings};
-use crate::simulator::{Job, JobId, Reject, SimulatedServer, TokenEvent};
-
-/// Tokens that are due now, for one of a request's answers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TokensDue {
-    /// Choice index, from 0.
-    pub(crate) choice: usize,
-    pub(crate) event: TokenEvent,
-}
-
-/// One choice to be generated.
-#[derive(Clone, Debug)]
-pub(crate) struct JobRequest {
-    /// The job for the simulated server.
-    pub(crate) job: Job,
-    /// `max_tokens` of the request.
-    pub(crate) max_tokens: u32,
-    /// Reason why it will end.
-    pub(crate) finish: Finish,
-    /// Memory of its text, bytes.
-    pub(crate) text: usize,
-}
+use crate::simulator::{JobId, SimulatedServer, TokenEvent};
 
 enum Command {
     Arrive(Submission),
@@ -68,21 +51,6 @@ pub(crate) struct EngineThread {
 /// Times at which tokens were due that a client has not yet taken.
 type Unread = Arc<AtomicUsize>;
 
-/// Most memory of the jobs inside, bytes. One takes about so much beside its text, and its prefix half a byte a
-/// token.
-const LARGEST_JOBS: usize = 160 << 20;
-const JOB: usize = 768;
-/// Most times that are unread, about 64 MiB of them. Then answers with so many of their own are cut off.
-const MOST_UNREAD: usize = 1 << 20;
-const MOST_OF_ANSWER: usize = 256;
-
-impl JobRequest {
-    /// The memory that it takes, bytes.
-    fn size(&self) -> usize {
-        JOB + self.text + usize::midpoint(self.job.input_tokens as usize, self.job.output_tokens as usize)
-    }
-}
-
 /// The running jobs of one request. Dropping it cancels those that are not done.
 #[derive(Debug)]
 pub(crate) struct RunningJobs {
@@ -92,29 +60,13 @@ pub(crate) struct RunningJobs {
     unread: Unread,
 }
 
-/// Reason why a request was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SubmitError {
-    /// The server refuses it.
-    #[error(transparent)]
-    Refused(#[from] Reject),
-    /// All that wait have no room for it.
-    #[error(
-        "the answers under way take more than {} MiB of the mock's memory; send fewer at a time",
-        LARGEST_JOBS >> 20
-    )]
-    NoRoom,
-    /// The engine thread has stopped, which only a bug in the model can cause.
-    #[error("the simulated engine has stopped; restart the mock and report its output")]
-    Stopped,
-}
-
 impl EngineThread {
     /// Starts the thread.
     pub(crate) fn start(server: Box<dyn SimulatedServer + Send>, clock: RunClock, pacing: Pacing) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
-        let unread = Arc::default();
-        let beating = EngineLoop::new(server, clock, orders, Arc::clone(&unread));
+        let unread = Unread::default();
+        let (inside, counted, meters, events) = (HashMap::new(), Arc::clone(&unread), Meters::default(), Vec::new());
+        let beating = EngineLoop { server, clock, orders, inside, held: 0, unread: counted, meters, events };
         start_thread("mock engine", move || {
             let _raised = pacing.raise();
             beating.run();
@@ -214,16 +166,6 @@ enum WakeReason {
 }
 
 impl EngineLoop {
-    fn new(
-        server: Box<dyn SimulatedServer + Send>,
-        clock: RunClock,
-        orders: mpsc::Receiver<Command>,
-        unread: Unread,
-    ) -> Self {
-        let (inside, meters, events) = (HashMap::new(), Meters::default(), Vec::new());
-        Self { server, clock, orders, inside, held: 0, unread, meters, events }
-    }
-
     /// Runs until every handle is dropped.
     fn run(mut self) {
         let mut sharp = SharpWait::new(self.clock);
@@ -279,11 +221,7 @@ impl EngineLoop {
     fn handle_command(&mut self, now: Timestamp, command: Command) {
         match command {
             Command::Arrive(arrival) => self.admit(now, arrival),
-            Command::Cancel(jobs) => {
-                for id in jobs {
-                    self.abort(now, id);
-                }
-            }
+            Command::Cancel(jobs) => jobs.into_iter().for_each(|id| self.abort(now, id)),
             Command::Look(answer) => {
                 let _ = answer.send(Readings { gauges: self.server.gauges(), meters: self.meters.clone() });
             }
@@ -313,23 +251,20 @@ impl EngineLoop {
         let mut submitted: Vec<JobId> = Vec::new();
         for wanted in &wanted {
             if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
-                for id in submitted {
-                    self.server.withdraw(now, id);
-                }
+                submitted.into_iter().for_each(|id| _ = self.server.withdraw(now, id));
                 let _ = taken.send(Err(reject.into()));
                 return;
             }
             submitted.push(wanted.job.id);
         }
+        self.held += size;
         for (wanted, choice) in wanted.into_iter().zip(0..) {
             // vLLM counts once per prompt.
             if choice % n as usize == 0 {
                 self.meters.arrived(n);
             }
+            let (size, tokens, unread) = (wanted.size(), tokens.clone(), Arc::clone(&unread));
             let passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
-            let size = wanted.size();
-            self.held += size;
-            let (tokens, unread) = (tokens.clone(), Arc::clone(&unread));
             self.inside.insert(wanted.job.id, ActiveJob { choice, size, tokens, unread, passage });
         }
         let _ = taken.send(Ok(now));
@@ -350,11 +285,10 @@ impl EngineLoop {
                 continue;
             }
             self.meters.token(&mut inside.passage, &event);
-            if event.finished
-                && let Some(inside) = self.inside.remove(&event.job)
-            {
+            if event.finished {
                 self.held -= inside.size;
                 self.meters.ended(&inside.passage, event.at);
+                self.inside.remove(&event.job);
             }
         }
         self.events = events;

@@ -53,11 +53,8 @@ impl LineRules {
 fn check_header(header: &RunHeader) -> Result<(), String> {
     let plan = &header.plan;
     if plan.window_end < plan.window_start {
-        return Err(format!(
-            "the window ends at {} s, before it begins at {} s",
-            plan.window_end.as_secs_f64(),
-            plan.window_start.as_secs_f64()
-        ));
+        let [end, start] = [plan.window_end, plan.window_start].map(Timestamp::as_secs_f64);
+        return Err(format!("the window ends at {end} s, before it begins at {start} s"));
     }
     in_time("the window's end", plan.window_end)?;
     countable("warmup_requests", plan.warmup_requests)?;

@@ -3,8 +3,9 @@
 use super::plausibility::in_order;
 use crate::record::request::check::CheckRecord;
 use crate::record::request::chunks::ChunkTrain;
+use crate::record::request::kinds::TokenSource;
 use crate::record::request::outcome::{Failure, FailureKind, Outcome, Validity};
-use crate::record::request::record::{RequestRecord, TokenSource};
+use crate::record::request::record::RequestRecord;
 use crate::record::request::usage::Usage;
 use crate::record::telemetry::Reading;
 
@@ -93,8 +94,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::record::gauge::Gauge;
     use crate::record::log::runlog::RunLog;
-    use crate::record::telemetry::{Counter, DeviceReading, Gauge, ServerTime, TimeHistogram};
+    use crate::record::telemetry::{Counter, DeviceReading, ServerTime, TimeHistogram};
 
     #[test]
     fn impossible_values_are_left_out_of_a_reading_and_the_others_stay() {

@@ -236,8 +236,9 @@ impl LogReader {
 mod tests {
     use super::*;
     use crate::record::log::writer::RunLogWriter;
+    use crate::record::request::kinds::FinishReason;
     use crate::record::request::outcome::FailureKind;
-    use crate::record::request::record::{FinishReason, RequestRecord};
+    use crate::record::request::record::RequestRecord;
 
     /// A stored run, its header first, its footer last, between them its requests.
     fn stored() -> (RunLog, Vec<String>) {

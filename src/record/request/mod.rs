@@ -4,6 +4,7 @@ pub(super) mod attempt;
 mod attempts;
 pub(super) mod check;
 pub(super) mod chunks;
+pub(super) mod kinds;
 pub(super) mod oddity;
 pub(super) mod outcome;
 pub(super) mod packed;
@@ -16,11 +17,10 @@ pub(super) mod usage_bounds;
 pub use attempt::{Attempt, AttemptEnd, AttemptKind};
 pub use check::{CheckRecord, CheckResult};
 pub use chunks::{ChunkTrain, LateStamps, TokenChunk};
+pub use kinds::{FinishReason, LostConnection, SharedPrefix, TokenSource, WorkKind};
 pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
-pub use record::{
-    CountedAnswer, FinishReason, LostConnection, RequestRecord, SharedPrefix, TokenSource, UnendedRequest, WorkKind,
-};
+pub use record::{CountedAnswer, RequestRecord, UnendedRequest};
 pub use release::{Join, Release};
 pub use turn::{Phase, SessionCounts, Turn};
 pub use usage::Usage;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
+use super::kinds::{FinishReason, LostConnection, SharedPrefix, TokenSource, WorkKind};
 use super::oddity::Oddity;
 use super::outcome::{Failure, FailureKind, Outcome, Validity};
 use super::release::Release;
@@ -119,17 +120,6 @@ pub struct RequestRecord {
     /// [`RequestRecord::own_sent`] tell the attempts apart. Headers, chunks and what follows are those of the
     /// last attempt, or of the one that answered.
     pub attempts: Option<Box<Vec<Attempt>>>,
-}
-
-/// Moment at which the server closed a connection that a request could have used. The request then opened another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LostConnection {
-    /// The time before the request was due.
-    Idle,
-    /// The moment at which the request was sent, before a byte of an answer. The request was sent again; its stamps
-    /// count from the first sending.
-    AsSent,
 }
 
 /// A request that was dispatched and had not ended when this was written. The run may be cut off before it ends.
@@ -253,16 +243,14 @@ impl RequestRecord {
         let always = [&mut self.scheduled, &mut self.dispatched, &mut self.ended];
         let sending = [&mut self.admitted, &mut self.sent, &mut self.headers];
         let answering = [&mut self.first_answer, &mut self.whole_answer];
-        let optional = sending.into_iter().chain(answering).flatten();
-        for moment in always.into_iter().chain(optional) {
+        for moment in always.into_iter().chain(sending.into_iter().chain(answering).flatten()) {
             *moment = moment.after(by);
         }
         if let Some(Release::At(at)) = self.release.as_deref_mut() {
             *at = at.after(by);
         }
         self.attempts.iter_mut().flat_map(|all| all.iter_mut()).for_each(|attempt| attempt.put_later(by));
-        let later = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
-        self.chunks = later.collect();
+        self.chunks = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect();
     }
 
     /// Takes its last chunk away.
@@ -296,62 +284,4 @@ impl RequestRecord {
             self.validity = self.validity.map(|_| Validity::NotCompleted);
         }
     }
-}
-
-/// The kind of work that an answer counts as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkKind {
-    /// Its tokens.
-    #[default]
-    Tokens,
-    /// The items that it answers at once, as embeddings do.
-    Items,
-    /// Itself alone.
-    None,
-}
-
-/// The prefix of a prompt that other requests share. They are of the same class and run, as under one system prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SharedPrefix {
-    /// Its number in the class, from 0, most popular first.
-    pub number: u32,
-    /// Its tokens.
-    pub tokens: u32,
-}
-
-/// Why a model stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum FinishReason {
-    /// An end token or a stop string.
-    Stop,
-    /// The requested number of tokens was reached.
-    Length,
-    /// The model called a tool.
-    ToolCalls,
-    /// A content filter intervened.
-    ContentFilter,
-    /// Another reason, in the server's word.
-    Other(String),
-}
-
-/// Sources of answer token counts, best first.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum TokenSource {
-    /// The server's `usage`.
-    Usage,
-    /// Counts with each chunk (`continuous_usage_stats` or `token_ids`).
-    ChunkCounts,
-    /// A local tokenizer, applied to the answer's text after the run.
-    Tokenizer,
-    /// The number of chunks, assuming one token each.
-    #[default]
-    Chunks,
 }

@@ -1,17 +1,13 @@
 //! The first and the last line of a run log: the conditions of a run, and how it ended.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroU64;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
 use super::engine::{self, DeploymentFacts, EngineFacts};
+use super::limits::ClientLimits;
 use crate::clock::Timestamp;
 use crate::record::request::turn::SessionCounts;
 use crate::record::telemetry::TelemetrySource;
-use crate::units::{count, counted};
 use crate::workload::WorkloadSpec;
 
 /// Everything that describes a run before its first request.
@@ -181,81 +177,6 @@ pub enum PromptMethod {
     LengthsOnly,
 }
 
-/// Limits that the client enforces; absent: none.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ClientLimits {
-    /// Most requests in flight; the others wait, and their wait counts in latency.
-    pub max_concurrency: Option<u64>,
-    /// Most requests in flight of classes, by their names. The others wait, and their wait counts in latency.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub class_concurrency: BTreeMap<String, u64>,
-    /// Seconds to the first token, from dispatch or from admission under the cap.
-    pub first_token_timeout_s: Option<f64>,
-    /// Seconds between two tokens.
-    pub between_tokens_timeout_s: Option<f64>,
-    /// Seconds to the end, from dispatch or from admission under the cap.
-    pub total_timeout_s: Option<f64>,
-}
-
-impl ClientLimits {
-    /// Whether requests may have waited for a slot.
-    pub fn is_capped(&self) -> bool {
-        self.max_concurrency.is_some() || !self.class_concurrency.is_empty()
-    }
-
-    /// Refuses caps of classes that a workload does not have.
-    ///
-    /// # Errors
-    ///
-    /// Such a class, with those that it has.
-    pub fn check_classes(&self, workload: &WorkloadSpec) -> Result<(), String> {
-        let known: Vec<_> = workload.classes.iter().map(|class| class.name.as_str()).collect();
-        let unknown = self.class_concurrency.keys().find(|name| !known.contains(&name.as_str()));
-        unknown.map_or(Ok(()), |unknown| {
-            let (workload, known) = (&workload.name, known.join(", "));
-            Err(format!("`{workload}` has no class `{unknown}`; its classes are {known}"))
-        })
-    }
-
-    /// Returns the caps on requests in flight, or `None` where there is none. Examples are `64 requests` and
-    /// `chat 16, batch 4`.
-    pub(crate) fn caps_in_words(&self) -> Option<String> {
-        let total = self.max_concurrency.map(|cap| counted(cap, "request"));
-        let classes = self.class_concurrency.iter().map(|(class, cap)| format!("{class} {}", count(*cap)));
-        let caps: Vec<_> = total.into_iter().chain(classes).collect();
-        (!caps.is_empty()).then(|| caps.join(", "))
-    }
-}
-
-impl FromStr for ClientLimits {
-    type Err = String;
-
-    /// Reads caps: `64`, `chat=16,batch=4`, or both as `64,batch=4`.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |part: &str| {
-            let number = part.trim().parse::<NonZeroU64>();
-            number.map(NonZeroU64::get).map_err(|_| format!("`{part}` is not a whole number from 1 on"))
-        };
-        let mut limits = Self::default();
-        for part in text.split(',') {
-            let Some((name, limit)) = part.split_once('=') else {
-                if limits.max_concurrency.replace(number(part)?).is_some() {
-                    return Err(format!("`{text}` limits all requests twice; leave one of the numbers out"));
-                }
-                continue;
-            };
-            let name = name.trim();
-            if limits.class_concurrency.insert(name.to_owned(), number(limit)?).is_some() {
-                return Err(format!("`{text}` limits the class `{name}` twice; leave one of the limits out"));
-            }
-        }
-        Ok(limits)
-    }
-}
-
 /// The client machine.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -329,28 +250,4 @@ pub enum RunEnding {
     Interrupted,
     /// A circuit breaker stopped it: [`RunFooter::breaker`].
     Aborted,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn caps_are_of_all_or_of_classes() {
-        let read = |text: &str| text.parse::<ClientLimits>();
-        let workload = WorkloadSpec::load("bursty_mix").unwrap();
-        let class = &workload.classes[0].name;
-        let both = read(&format!("64, {class}=4")).unwrap();
-        assert_eq!((both.max_concurrency, both.class_concurrency[class]), (Some(64), 4));
-        assert_eq!(both.check_classes(&workload), Ok(()));
-        assert!(read("nope=4").unwrap().check_classes(&workload).unwrap_err().contains("its classes are"));
-        for (text, problem) in [
-            ("0", "`0` is not a whole number"),
-            ("chat=x", "`x` is not"),
-            ("1,2", "limits all requests twice"),
-            ("chat=1,chat=2", "limits the class `chat` twice"),
-        ] {
-            assert!(read(text).unwrap_err().contains(problem), "{text}");
-        }
-    }
 }

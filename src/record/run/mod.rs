@@ -5,6 +5,7 @@ pub(super) mod engine;
 pub(super) mod engine_kind;
 pub(super) mod fact;
 pub(super) mod header;
+mod limits;
 pub(super) mod part_kind;
 pub(super) mod plan_check;
 
@@ -13,8 +14,9 @@ pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
 pub use engine_kind::EngineKind;
 pub use fact::Fact;
 pub use header::{
-    BreakerTrip, CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
-    RunFooter, RunHeader,
+    BreakerTrip, CachePreparation, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding, RunFooter,
+    RunHeader,
 };
+pub use limits::ClientLimits;
 pub use part_kind::PartKind;
 pub use plan_check::PlanCheck;

@@ -32,19 +32,16 @@ impl Chart {
         Self { title: title.into(), hint: String::new(), plot, behind: None, bars: None }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = hint.into();
-        self
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: hint.into(), ..self }
     }
 
-    pub(crate) fn behind(mut self, table: impl Into<Table>) -> Self {
-        self.behind = Some(table.into());
-        self
+    pub(crate) fn behind(self, table: impl Into<Table>) -> Self {
+        Self { behind: Some(table.into()), ..self }
     }
 
-    pub(crate) fn bars(mut self, bars: BarChart) -> Self {
-        self.bars = Some(bars);
-        self
+    pub(crate) fn bars(self, bars: BarChart) -> Self {
+        Self { bars: Some(bars), ..self }
     }
 }
 

@@ -116,24 +116,20 @@ impl Note {
         Self::new(NoteKind::Info, sentence)
     }
 
-    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
-        self.cause = Some(cause.into());
-        self
+    pub(crate) fn cause(self, cause: impl Into<String>) -> Self {
+        Self { cause: Some(cause.into()), ..self }
     }
 
-    pub(crate) fn counters(mut self, counters: Option<String>) -> Self {
-        self.counters = counters;
-        self
+    pub(crate) fn counters(self, counters: Option<String>) -> Self {
+        Self { counters, ..self }
     }
 
-    pub(crate) fn confirm(mut self, confirm: impl Into<String>) -> Self {
-        self.confirm = Some(confirm.into());
-        self
+    pub(crate) fn confirm(self, confirm: impl Into<String>) -> Self {
+        Self { confirm: Some(confirm.into()), ..self }
     }
 
-    pub(crate) fn cure(mut self, cure: impl Into<String>) -> Self {
-        self.cure = Some(cure.into());
-        self
+    pub(crate) fn cure(self, cure: impl Into<String>) -> Self {
+        Self { cure: Some(cure.into()), ..self }
     }
 
     /// Returns the lines that follow the sentence, each with its label. The cure's label is an arrow.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::chart::Chart;
+use super::fact::{NamedFact, Statement};
 use super::note::{Level, Note, Tone};
 use super::table::Table;
 use crate::guide::TOPICS;
@@ -29,24 +30,20 @@ impl Document {
         Self { title: title.into(), verdict: None, headline: None, about: None, dated: None, sections: Vec::new() }
     }
 
-    pub(crate) fn verdict(mut self, verdict: VerdictLine) -> Self {
-        self.verdict = Some(verdict);
-        self
+    pub(crate) fn verdict(self, verdict: VerdictLine) -> Self {
+        Self { verdict: Some(verdict), ..self }
     }
 
-    pub(crate) fn headline(mut self, figure: Option<KeyFigure>) -> Self {
-        self.headline = figure;
-        self
+    pub(crate) fn headline(self, figure: Option<KeyFigure>) -> Self {
+        Self { headline: figure, ..self }
     }
 
-    pub(crate) fn about(mut self, about: impl Into<String>) -> Self {
-        self.about = Some(about.into());
-        self
+    pub(crate) fn about(self, about: impl Into<String>) -> Self {
+        Self { about: Some(about.into()), ..self }
     }
 
-    pub(crate) fn dated(mut self, dated: impl Into<String>) -> Self {
-        self.dated = Some(dated.into());
-        self
+    pub(crate) fn dated(self, dated: impl Into<String>) -> Self {
+        Self { dated: Some(dated.into()), ..self }
     }
 
     /// Returns what was measured, and when.
@@ -269,53 +266,12 @@ impl KeyFigure {
         self
     }
 
-    pub(crate) fn card_only(mut self) -> Self {
-        self.card_only = true;
-        self
+    pub(crate) fn card_only(self) -> Self {
+        Self { card_only: true, ..self }
     }
 
     /// Returns what stands between the value and its unit: nothing before `/s`.
     pub(crate) fn space(&self) -> &'static str {
         if self.unit.is_empty() || self.unit.starts_with('/') { "" } else { " " }
-    }
-}
-
-/// A name with what is known under it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NamedFact {
-    pub(crate) name: String,
-    pub(crate) values: Vec<Statement>,
-}
-
-/// A value with the party that reported it, where that is not this client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Statement {
-    pub(crate) text: String,
-    pub(crate) source: Option<String>,
-}
-
-impl Statement {
-    pub(crate) fn reported_by(text: impl Into<String>, source: impl Into<String>) -> Self {
-        Self { text: text.into(), source: Some(source.into()) }
-    }
-
-    /// `bfloat16 (reported by the server)`.
-    pub(crate) fn in_words(&self) -> String {
-        match &self.source {
-            Some(source) => format!("{} (reported by {source})", self.text),
-            None => self.text.clone(),
-        }
-    }
-}
-
-impl From<String> for Statement {
-    fn from(text: String) -> Self {
-        Self { text, source: None }
-    }
-}
-
-impl From<&str> for Statement {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
     }
 }

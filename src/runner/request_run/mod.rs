@@ -1,5 +1,7 @@
 //! Follows one request from its dispatch to its end, over all of its attempts.
 
+mod answer_end;
+
 use std::pin::pin;
 use std::time::Duration;
 
@@ -13,8 +15,7 @@ use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest};
 use crate::record::{
-    AttemptEnd, AttemptKind, ChunkTrain, Failure, FailureKind, LostConnection, Outcome, RequestRecord, ShownText,
-    TokenChunk, TokenSource,
+    AttemptEnd, AttemptKind, Failure, FailureKind, LostConnection, Outcome, RequestRecord, TokenChunk,
 };
 use crate::workload::RetryPolicy;
 
@@ -79,8 +80,7 @@ impl RequestRun {
 
     /// Returns the record of a request that was dispatched but not sent. The run ended first.
     pub(super) fn never_sent(released: &DispatchedRequest, ended: Timestamp) -> RequestRecord {
-        let mut run = Self::new(&released.ready, released.dispatched);
-        run.close(ended, Outcome::Censored)
+        Self::new(&released.ready, released.dispatched).close(ended, Outcome::Censored)
     }
 
     /// The record of a request that a fault of this program ended.
@@ -208,12 +208,10 @@ impl RequestRun {
                 if let Some(failure) = life.broken(at) {
                     return Some(AttemptOutcome::new(at, Outcome::Failed(failure.into())));
                 }
-                match text {
-                    ChunkText::Reasoning => self.reasoned = true,
-                    ChunkText::Content | ChunkText::ToolCall if self.reasoned => {
-                        record.first_answer.get_or_insert(at);
-                    }
-                    ChunkText::Content | ChunkText::ToolCall => {}
+                if text == ChunkText::Reasoning {
+                    self.reasoned = true;
+                } else if self.reasoned {
+                    record.first_answer.get_or_insert(at);
                 }
                 self.chunks_counted &= tokens.is_some();
                 let (tokens, progress) = (tokens.unwrap_or(1), context.progress);
@@ -249,21 +247,6 @@ impl RequestRun {
         Some(self.whole(end))
     }
 
-    /// Keeps what the end of the answer says.
-    fn whole(&mut self, end: AnswerEnd) -> AttemptOutcome {
-        self.record.finish_reason = end.finish_reason;
-        self.record.usage = end.usage;
-        self.record.impossible_usage = end.impossible_usage.map(Box::new);
-        self.record.hidden_tokens = u32::try_from(end.hidden_tokens).unwrap_or(u32::MAX);
-        self.record.oddities = end.oddities.into_record();
-        self.record.whole_answer = end.whole_answer;
-        if end.last_repeats {
-            self.record.drop_last_chunk();
-        }
-        let outcome = end.result.map_or_else(|failure| Outcome::Failed(failure.into()), |()| Outcome::Completed);
-        AttemptOutcome { captured: end.captured, retry_after: end.retry_after, ..AttemptOutcome::new(end.at, outcome) }
-    }
-
     /// Ends the attempts under way before an answer is over. All of its text may still have come.
     fn cut_off<A: Answer>(
         &mut self,
@@ -289,30 +272,8 @@ impl RequestRun {
             Outcome::Failed(failure) => AttemptEnd::Failed(failure.reason),
             Outcome::Cancelled | Outcome::Censored => AttemptEnd::Cancelled,
         };
-        let AttemptOutcome { at, retry_after, .. } = ended;
-        let tokens = self.record.chunks.tokens();
-        let again = life.conclude(at, end, retry_after, tokens);
+        let again = life.conclude(ended.at, end, ended.retry_after, self.record.chunks.tokens());
         AttemptOutcome { again, ..ended }
-    }
-
-    /// Forgets the answer of an attempt that failed, since the request is sent again.
-    fn forget_answer(&mut self) {
-        let record = &mut self.record;
-        (self.reasoned, self.chunks_counted) = (false, true);
-        *record = RequestRecord {
-            headers: None,
-            chunks: ChunkTrain::default(),
-            first_answer: None,
-            whole_answer: None,
-            finish_reason: None,
-            usage: None,
-            impossible_usage: None,
-            hidden_tokens: 0,
-            oddities: None,
-            merged_reads: 0,
-            late_stamps: None,
-            ..std::mem::take(record)
-        };
     }
 
     /// Ends the request.
@@ -325,32 +286,6 @@ impl RequestRun {
         }
         FinishedRequest { record, captured }
     }
-
-    fn close(&mut self, ended: Timestamp, outcome: Outcome) -> RequestRecord {
-        let record = &mut self.record;
-        record.ended = ended;
-        record.chunks_counted = self.chunks_counted && counts_each(&record.chunks, record.merged_reads);
-        if !record.chunks_counted && record.chunks.iter().any(|chunk| chunk.tokens != 1) {
-            let chunks = record.chunks.iter().map(|chunk| TokenChunk { tokens: 1, ..chunk });
-            record.chunks = chunks.collect();
-        }
-        record.outcome = outcome;
-        record.chunks.shrink_to_fit();
-        (record.output_tokens, record.output_tokens_source) = match record.usage.and_then(|usage| usage.completion()) {
-            Some(tokens) => (tokens, TokenSource::Usage),
-            None if record.chunks_counted => (record.chunks.tokens(), TokenSource::ChunkCounts),
-            None => (record.chunks.len() as u64, TokenSource::Chunks),
-        };
-        record.clone()
-    }
-}
-
-/// Returns whether the counts that came with chunks can be theirs. Most have a token of their own, and all have no
-/// fewer than reads.
-fn counts_each(chunks: &ChunkTrain, merged_reads: u32) -> bool {
-    let without = chunks.iter().filter(|chunk| chunk.tokens == 0).count();
-    let shown = ShownText { chunks: chunks.len() as u64, merged: merged_reads.into(), ..ShownText::default() };
-    !chunks.is_empty() && without * 2 <= chunks.len() && shown.is_counted_by(chunks.tokens())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::generator::PlannedRequest;
-use crate::record::{LateStamps, Usage};
+use crate::record::{LateStamps, TokenSource, Usage};
 use crate::runner::options::Timeouts;
 
 /// An answer that never comes.

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use super::*;
 use crate::clock::Timestamp;
+use crate::record::gauge::Gauge;
 use crate::record::request::record::RequestRecord;
 use crate::record::run::client::Calibration;
 use crate::record::run::engine::RequestParameters;
 use crate::record::run::header::PromptMethod;
-use crate::record::telemetry::{Gauge, PageKind};
+use crate::record::telemetry::PageKind;
 use crate::workload::{Distribution, SharedPrefixes, Slo};
 
 fn stored() -> RunLog {

@@ -27,9 +27,8 @@ const OTHERS: [Metric; 5] = [
 
 /// Returns whether a screen has the figure. It has headlines, and percentiles that the user asked for.
 pub(super) fn is_headline(figure: &FigureKey) -> bool {
-    let percentiles = PERCENTILES.iter().flat_map(|(metric, quantiles)| quantiles.iter().map(|at| (*at, *metric)));
-    let mut headlines = percentiles.map(|(at, metric)| FigureKey::percentile(at, metric));
-    headlines.any(|headline| headline == *figure)
+    let is_among = |metric, ats: &[Quantile]| ats.iter().any(|at| FigureKey::percentile(*at, metric) == *figure);
+    PERCENTILES.iter().any(|(metric, ats)| is_among(*metric, ats))
         || OTHERS.map(FigureKey::from_metric).contains(figure)
         || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
 }

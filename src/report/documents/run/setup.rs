@@ -166,11 +166,8 @@ fn window(window: &Window) -> String {
             format!("after {} of warm-up ({})", seconds(window.start_s), counted(requests, "request"))
         }
     };
-    let planned = if window.cut_short {
-        format!(" of {} planned", seconds(window.planned_end_s - window.start_s))
-    } else {
-        String::new()
-    };
+    let planned = || format!(" of {} planned", seconds(window.planned_end_s - window.start_s));
+    let planned = window.cut_short.then(planned).unwrap_or_default();
     let cool_down = match window.cooldown_requests {
         0 => String::new(),
         requests => format!(", {} not counted", counted(requests, "cool-down request")),

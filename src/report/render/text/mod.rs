@@ -2,6 +2,7 @@
 
 mod blocks;
 mod brief;
+mod grid;
 mod lines;
 #[cfg(test)]
 mod tests;
