@@ -92,7 +92,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     announce_load(&args.load(&plan), [&plan.checked.settings], args.live.announce(printer), printer)?;
     folder::base(&args.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
-    stored::warn_of_salt(&args.out, plan.checked.settings.requests.salt, context.engine(), printer);
+    stored::warn_of_salt(&args.out, plan.checked.settings.requests.salt, &context);
     if let Some(first) = plan.runs.first() {
         context.warm_server(first, args.warmup_requests);
     }

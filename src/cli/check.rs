@@ -4,7 +4,8 @@ use clap::Args;
 
 use super::args::ServerArgs;
 use super::output::ShowArgs;
-use crate::engine::LengthTest;
+use crate::clock::Pacing;
+use crate::engine::{LengthTest, Router, Targets};
 use crate::live::Screen;
 use crate::report::documents::{self, CheckedServer};
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
@@ -35,15 +36,19 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
         Some(spec) => request_needs(spec, &server)?,
     };
     let screen = Screen::detect();
-    let connection = ServerConnection::open(&server, needs, screen, printer)?;
-    let golden = spec.as_ref().and_then(|spec| Golden::new(&connection, &connection.engine, spec, None, None, true));
-    let checks: Vec<_> = golden.iter().flat_map(|golden| golden.results(screen)).collect();
-    let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
-    let is_wrong = checks.iter().any(|(_, unmet)| unmet.is_some()) || smoke.length == LengthTest::Ignored;
-    let exit = if is_wrong { Exit::Missed } else { Exit::Fine };
-    let abilities = connection.runtime.block_on(connection.engine.abilities());
-    let found = CheckedServer { facts, smoke, abilities: &abilities, checks: &checks };
-    args.show.with_json(printer, || documents::check(found), || documents::check_json(found))?;
+    let connection = ServerConnection::open(&|| None, &server, Pacing::Precise, needs, screen, printer)?;
+    let mut exit = Exit::Fine;
+    for (engine, smoke) in connection.router.targets().iter().zip(connection.smokes.iter()) {
+        let alone = Router::in_turn(Targets::one(engine.clone()));
+        let golden = spec.as_ref().and_then(|spec| Golden::new(&connection, &alone, spec, None, None, true));
+        let checks: Vec<_> = golden.iter().flat_map(|golden| golden.results(screen)).collect();
+        if checks.iter().any(|(_, unmet)| unmet.is_some()) || smoke.length == LengthTest::Ignored {
+            exit = Exit::Missed;
+        }
+        let abilities = connection.runtime.block_on(engine.abilities());
+        let found = CheckedServer { facts: engine.facts(), smoke, abilities: &abilities, checks: &checks };
+        args.show.with_json(printer, || documents::check(found), || documents::check_json(found))?;
+    }
     Ok(exit)
 }
 

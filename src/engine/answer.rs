@@ -27,6 +27,11 @@ pub trait Engine: Send + Sync + 'static {
         0
     }
 
+    /// Returns the request with the server that is chosen for it.
+    fn routed(&self, request: PreparedRequest) -> PreparedRequest {
+        PreparedRequest { target: self.route(&request), ..request }
+    }
+
     /// Begins an answer. Nothing is sent before the first [`Answer::next`]. Dropping the answer cancels the
     /// request and closes its connection.
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Self::Answer;

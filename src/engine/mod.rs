@@ -33,16 +33,16 @@ pub(crate) use intake::ServerText;
 pub(crate) use metrics::exposition::{MetricSample, metric_samples};
 pub(crate) use metrics::series::MetricSeries;
 pub use metrics::url::MetricsUrl;
-pub(crate) use openai::MOCK_SERVER;
 pub use openai::{
     ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries,
     LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities, ServerChanged, SmokeReport,
 };
+pub(crate) use openai::{MOCK_SERVER, warm_server};
 #[cfg(test)]
 pub(crate) use protocols::ECHO;
 pub use protocols::{CHAT, COMPLETIONS, Protocol};
 pub(crate) use proxy::Proxy;
-pub use router::{Router, RoutingPolicy};
+pub use router::{Router, Targets};
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
 pub use stream::{AnswerGrammar, ChunkText, ResponseReader};

@@ -37,6 +37,15 @@ impl Secrets {
         all.extend(written);
         // What has no letter and no digit says nothing.
         all.retain(|secret| secret.contains(char::is_alphanumeric));
+        Self::sorted(all)
+    }
+
+    /// Returns all of these secrets as one.
+    pub(crate) fn joined(all: impl Iterator<Item = Self>) -> Self {
+        Self::sorted(all.flat_map(|secrets| secrets.0.to_vec()).collect())
+    }
+
+    fn sorted(mut all: Vec<String>) -> Self {
         // Longest first, so that a shorter one inside it leaves no part of it.
         all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         all.dedup();

@@ -119,7 +119,7 @@ impl CheckTimes {
 
 /// Sends one prompt and returns how its answer ended.
 async fn ask<E: Engine>(engine: &E, prompt: PreparedRequest, clock: RunClock, limit: Option<Duration>) -> AnswerEnd {
-    let mut answer = engine.generate(prompt, clock);
+    let mut answer = engine.generate(engine.routed(prompt), clock);
     let whole = answer.until_end();
     let Some(limit) = limit else { return whole.await };
     timeout(limit, whole).await.unwrap_or_else(|_| {

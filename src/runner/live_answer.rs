@@ -14,8 +14,8 @@ pub(super) struct LiveAnswer<A> {
 
 impl<A: Answer> LiveAnswer<A> {
     /// Sends a request to the server that `engine` chooses for it.
-    pub(super) fn begin<E: Engine<Answer = A>>(engine: &E, mut request: PreparedRequest, clock: RunClock) -> Self {
-        request.target = engine.route(&request);
+    pub(super) fn begin<E: Engine<Answer = A>>(engine: &E, request: PreparedRequest, clock: RunClock) -> Self {
+        let request = engine.routed(request);
         let target = request.target;
         Self { answer: engine.generate(request, clock), headers: None, target }
     }

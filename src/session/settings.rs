@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::analysis::Objective;
 use crate::clock::Pacing;
 use crate::engine::{
-    AnswerForm, BaseUrl, ExtraBody, Header, MetricsUrl, PriorityField, Protocol, Sampling, Secret, Target, TlsOptions,
-    answer_tokens,
+    AnswerForm, BaseUrl, ExtraBody, Header, MetricsUrl, PriorityField, Protocol, Sampling, Secret, Target, Targets,
+    TlsOptions, answer_tokens,
 };
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, EngineKind, RequestParameters, Shard};
@@ -70,8 +70,19 @@ pub(crate) enum ServerAddress {
     /// A mock inside this process, which lives as long as the connection to it.
     /// It models this deployment, with defaults for what is absent.
     EmbeddedMock(DeploymentFacts),
-    /// A server that is there already.
-    At(BaseUrl),
+    /// Servers that are there already.
+    At(Targets<BaseUrl>),
+}
+
+impl ServerAddress {
+    /// The addresses of the servers that are there already, in their order; none of an embedded mock.
+    pub(crate) fn urls(&self) -> impl Iterator<Item = &BaseUrl> {
+        let given = match self {
+            Self::At(urls) => Some(urls.iter()),
+            Self::EmbeddedMock(_) => None,
+        };
+        given.into_iter().flatten()
+    }
 }
 
 impl ServerSettings {

@@ -27,7 +27,7 @@ pub(crate) struct Measured<'a> {
     came: Came,
 }
 
-/// How the answers of a run came.
+/// How the answer to a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Streamed,
@@ -37,9 +37,9 @@ enum Came {
 }
 
 impl Came {
-    fn new(log: &RunLog, tpot_withheld: bool) -> Self {
+    fn new(log: &RunLog, record: &RequestRecord, tpot_withheld: bool) -> Self {
         match tpot_withheld {
-            _ if !log.header.engine().streamed => Self::Whole,
+            _ if !log.header.engine_of(record).streamed => Self::Whole,
             true => Self::Gathered,
             false => Self::Streamed,
         }
@@ -234,22 +234,23 @@ pub(crate) fn unrecorded_requests(observed: &Observed<'_>) -> Vec<u64> {
 
 /// The latencies of `record` in a run with this log.
 pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
-    Came::new(log, false).latency(record, LoadForm::from_workload(&log.header.workload))
+    Came::new(log, record, false).latency(record, LoadForm::from_workload(&log.header.workload))
 }
 
 /// Returns the latencies of a request of a run, and whether it met its SLO. `None` where it has none, or that cannot be
 /// measured, as TTFT of answers that are not streamed.
 pub fn of_request(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
     let form = LoadForm::from_workload(&log.header.workload);
-    let latency = Came::new(log, delivery.tpot_withheld).latency(record, form);
+    let latency = Came::new(log, record, delivery.tpot_withheld).latency(record, form);
     (latency, slo_of(log, delivery, record).is_met())
 }
 
 /// Measures the record at `place` of `records` in a run with this log.
 pub(crate) fn measure<'a>(log: &RunLog, delivery: &StreamDelivery, records: &'a Records, place: u32) -> Measured<'a> {
-    let slo = slo_of(log, delivery, &records.at(place as usize));
+    let record = records.at(place as usize);
+    let slo = slo_of(log, delivery, &record);
     let form = LoadForm::from_workload(&log.header.workload);
-    let came = Came::new(log, delivery.tpot_withheld);
+    let came = Came::new(log, &record, delivery.tpot_withheld);
     Measured { records, place, found: 0, slo, form, came }
 }
 
@@ -259,7 +260,7 @@ fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> Sl
     let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let target = if record.outcome == Outcome::Cancelled { Slo::default() } else { target };
     let latency_of_answer = (record.outcome == Outcome::Completed).then_some(&latency);
-    let slo = if !log.header.engine().streamed {
+    let slo = if !log.header.engine_of(record).streamed {
         SloOutcome::of_whole_answer(target, latency_of_answer)
     } else if delivery.tpot_withheld {
         SloOutcome::of_part(target, Slo { tpot_ms: None, ..target }, latency_of_answer)

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::header;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Header, Protocol, Sampling, Scheme, Secret, TlsOptions, check_ca_cert,
-    session_header,
+    AnswerForm, BaseUrl, CertificateCheck, Header, Protocol, Sampling, Scheme, Secret, Targets, TlsOptions,
+    check_ca_cert, session_header,
 };
 use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::settings::{ServerAddress, ServerSettings};
@@ -215,16 +215,12 @@ impl ServerArgs {
             None => url,
             Some(path) => url.with_path(path).map_err(|error| Stop::usage(format!("--path: {error}")))?,
         };
-        Ok(ServerAddress::At(url))
+        Ok(ServerAddress::At(Targets::one(url)))
     }
 
     /// The endpoint that was named, by its address or by itself.
     fn endpoint(&self, address: &ServerAddress) -> Result<&'static Protocol, Stop> {
-        let named = match address {
-            ServerAddress::At(url) => url.endpoint(),
-            ServerAddress::EmbeddedMock(_) => None,
-        };
-        match (self.endpoint, named) {
+        match (self.endpoint, address.urls().find_map(BaseUrl::endpoint)) {
             (Some(typed), Some(named)) if typed != named => Err(Stop::usage(format!(
                 "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
             ))),
@@ -264,8 +260,8 @@ impl ServerArgs {
     }
 
     fn tls(&self, address: Option<&ServerAddress>) -> Result<TlsOptions, Stop> {
-        if let Some(ServerAddress::At(url)) = address
-            && url.scheme() == Scheme::Http
+        let mut urls = address.into_iter().flat_map(ServerAddress::urls);
+        if let Some(url) = urls.find(|url| url.scheme() == Scheme::Http)
             && (self.ca_cert.is_some() || self.insecure)
         {
             return Err(Stop::usage(format!(
@@ -294,8 +290,9 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
 mod tests {
     use clap::Parser;
 
-    use super::EngineKind;
+    use super::{EngineKind, ServerAddress, Targets};
     use crate::cli::args::TargetArgs;
+    use crate::cli::output::planned_server;
     use crate::engine::{CHAT, COMPLETIONS};
     use crate::live::Screen;
     use crate::session::settings::LoadOption;
@@ -320,6 +317,18 @@ mod tests {
         drop(dir);
         let resumed = ExperimentDir::resume(&folder, &manifest(now));
         resumed.err().map(|stop| stop.message().to_owned())
+    }
+
+    #[test]
+    fn of_several_servers_all_are_named() {
+        let Typed { target } = Typed::parse_from(["skyline", "--url", "http://a:1"]);
+        let mut settings = target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap();
+        let [a, b] = ["http://a:1", "http://b:2"].map(|url| url.parse().unwrap());
+        settings.server.address = ServerAddress::At(Targets::new(a, vec![b]));
+        let (_, said) = planned_server("server", &settings);
+        assert!(said.starts_with("vllm at http://a:1 and http://b:2, "), "{said}");
+        let manifest = serde_json::to_value(ServerManifest::from_settings(&settings)).unwrap();
+        assert_eq!(manifest["url"], "http://a:1, http://b:2");
     }
 
     #[test]

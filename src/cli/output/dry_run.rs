@@ -8,7 +8,7 @@ use crate::report::{self, Extent, Format, documents};
 use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
-use crate::units::{count, counted, spoken, three_digits};
+use crate::units::{count, counted, joined, spoken, three_digits};
 use crate::workload::{Slo, WorkloadSpec};
 
 /// A fact of what would be run.
@@ -70,7 +70,7 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
             let modelled = documents::deployment(facts).map(|facts| format!(" (a model of {facts})"));
             format!("inside this process{}", modelled.unwrap_or_default())
         }
-        ServerAddress::At(url) => format!("at {url}"),
+        ServerAddress::At(urls) => format!("at {}", joined(urls.iter(), " and ")),
     };
     let model = server.model.as_deref().unwrap_or("the first that it lists");
     (name, format!("{} {address}, {}, model: {model}", server.dialect, server.endpoint))

@@ -320,7 +320,7 @@ impl PlannedSweep {
             dir
         } else {
             let salt = self.checked.settings.requests.salt;
-            stored::warn_of_salt(&args.campaign.out, salt, context.engine(), context.printer);
+            stored::warn_of_salt(&args.campaign.out, salt, context);
             let name = format!("{}-sweep", spec.name);
             ExperimentDir::create(&args.campaign.out, &name, &context.engine().engine, &manifest)?
         };

@@ -17,7 +17,7 @@ use crate::session::campaign::matrix::{EVERY_VARIANT, MatrixCampaign, MatrixMani
 use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::serving::Servers;
 use crate::session::run::{PlannedLoad, announce_load, check_before_load, of_one_server};
-use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::settings::RunSettings;
 use crate::session::{Exit, Interrupts, Opened, PlannedRun, Printer, Stop};
 use crate::units::counted;
 
@@ -211,11 +211,10 @@ impl MatrixArgs {
     /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one
     /// server's of several, as far as addresses show it.
     fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
-        let root = |cell: &PlannedCell| match &cell.checked.settings.server.address {
-            ServerAddress::At(url) => Some(url.join("/")),
-            ServerAddress::EmbeddedMock(_) => None,
+        let roots = |cell: &PlannedCell| {
+            cell.checked.settings.server.address.urls().map(|url| url.join("/")).collect::<Vec<_>>()
         };
-        let roots: BTreeSet<_> = self.wanted(planned).map(root).collect();
+        let roots: BTreeSet<_> = self.wanted(planned).map(roots).collect();
         if roots.len() < 2 {
             return Ok(false);
         }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
-use super::answer::ServerAnswer;
 use super::control_error::ControlError;
 use super::engine::OpenAiEngine;
+use crate::clock::RunClock;
 use crate::engine::answer::{Answer, Engine};
 use crate::generator::RequestSpec;
 use crate::record::{EngineKind, Failure, FailureKind};
@@ -69,27 +69,30 @@ impl OpenAiEngine {
             request.planned.output_tokens = 1;
             request
         });
-        self.warm_server(of_one_token, TOGETHER).await.map_err(CacheError::NotWarmed)
-    }
-
-    /// Sends each request once, `together` at a time, and waits for all. The server's one-time work (compiled kernels,
-    /// captured graphs, filled pools) is then done before the first run, and it is seen how long that takes.
-    ///
-    /// # Errors
-    ///
-    /// The first failure.
-    pub async fn warm_server(
-        &self,
-        requests: impl Iterator<Item = RequestSpec>,
-        together: usize,
-    ) -> Result<(), Failure> {
-        let answers = requests.map(|request| whole(self.unmeasured(self.prepare(&request))));
-        futures::stream::iter(answers).buffer_unordered(together).try_collect().await
+        warm_server(self, of_one_token, TOGETHER).await.map_err(CacheError::NotWarmed)
     }
 }
 
+/// Sends each request once, `together` at a time, and waits for all. The server's one-time work (compiled kernels,
+/// captured graphs, filled pools) is then done before the first run, and it is seen how long that takes.
+///
+/// # Errors
+///
+/// The first failure.
+pub(crate) async fn warm_server(
+    engine: &impl Engine,
+    requests: impl Iterator<Item = RequestSpec>,
+    together: usize,
+) -> Result<(), Failure> {
+    let answers = requests.map(|request| {
+        let request = engine.routed(engine.prepare(&request));
+        whole(engine.generate(request, RunClock::starting_in(Duration::ZERO)))
+    });
+    futures::stream::iter(answers).buffer_unordered(together).try_collect().await
+}
+
 /// Waits until the answer is complete.
-async fn whole(mut answer: ServerAnswer) -> Result<(), Failure> {
+async fn whole(mut answer: impl Answer) -> Result<(), Failure> {
     let all = async { answer.until_end().await.result };
     let late = || Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}", spoken(LIMIT)));
     timeout(LIMIT, all).await.unwrap_or_else(|_| Err(late()))

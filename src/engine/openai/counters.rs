@@ -30,20 +30,15 @@ impl CounterReading {
     /// The difference since `earlier`. `None` when a counter went back: the server was restarted, and its
     /// earlier counts are lost.
     pub fn since(&self, earlier: &Self) -> Option<ServerCounters> {
-        let (now, then) = (&self.counters, &earlier.counters);
-        // A series missing on the earlier page was 0: Prometheus' clients show a series with labels only
-        // once it has counted something.
-        let rise = |now: Option<u64>, then: Option<u64>| match now {
-            Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),
-            None => Some(None),
-        };
-        Some(ServerCounters {
-            prompt_tokens: rise(now.prompt_tokens, then.prompt_tokens)?,
-            generation_tokens: rise(now.generation_tokens, then.generation_tokens)?,
-            requests_succeeded: rise(now.requests_succeeded, then.requests_succeeded)?,
-            cache_queries: rise(now.cache_queries, then.cache_queries)?,
-            cache_hits: rise(now.cache_hits, then.cache_hits)?,
-        })
+        let mut went_back = false;
+        let risen = self.counters.zip(earlier.counters, |now, then| {
+            // A series missing on the earlier page was 0: Prometheus' clients show a series with labels only
+            // once it has counted something.
+            let rise = now?.checked_sub(then.unwrap_or(0));
+            went_back |= rise.is_none();
+            rise
+        });
+        (!went_back).then_some(risen)
     }
 
     /// The counters of a page; `None` when it has none of them.

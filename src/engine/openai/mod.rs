@@ -15,9 +15,11 @@ mod http_client;
 mod lengths;
 mod preflight;
 mod readiness;
+mod routed;
 mod settings;
 
 pub use abilities::{EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities};
+pub(crate) use cache::warm_server;
 pub use connect_error::ConnectProgress;
 pub(crate) use control::MOCK_SERVER;
 pub use counters::CounterReading;

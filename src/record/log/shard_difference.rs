@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::record::run::engine::EngineFacts;
 use crate::record::run::header::RunHeader;
 
 /// The usual cure: shards of one command differ only in their numbers.
@@ -27,19 +28,19 @@ const FACTS: [(&str, ReadFact, &str); 16] = [
     ("the workload", |of| json!(of.workload.without_texts()), SAME_PLAN),
     ("the salt of prompts that share prefixes", salt, "run all shards again with the same --salt"),
     ("the number of shards", |of| json!(of.shard.map(|shard| shard.of)), "give the shards of one plan, all of them"),
-    ("the model", |of| json!(of.engine().model), "run all shards again with the same --model"),
-    ("the engine", |of| json!(of.engine().engine), "run all shards again with the same --engine"),
+    ("the model", |of| of_each(of, |engine| json!(engine.model)), "run all shards again with the same --model"),
+    ("the engine", |of| of_each(of, |engine| json!(engine.engine)), "run all shards again with the same --engine"),
     (
         "the server's address",
-        |of| json!(of.engine().url),
+        |of| of_each(of, |engine| json!(engine.url)),
         "run all shards again with the same --url, one that every generator reaches the server by",
     ),
-    ("the server's version", |of| json!(of.engine().server_version), AGAIN),
-    ("the endpoint", |of| json!(of.engine().endpoint), AGAIN),
-    ("whether answers are streamed", |of| json!(of.engine().streamed), AGAIN),
+    ("the server's version", |of| of_each(of, |engine| json!(engine.server_version)), AGAIN),
+    ("the endpoint", |of| of_each(of, |engine| json!(engine.endpoint)), AGAIN),
+    ("whether answers are streamed", |of| of_each(of, |engine| json!(engine.streamed)), AGAIN),
     (
         PARAMETERS,
-        |of| json!(of.engine().parameters.as_ref().map(ToString::to_string)),
+        |of| of_each(of, |engine| json!(engine.parameters.as_ref().map(ToString::to_string))),
         "run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority, \
          --session-header and --extra-body",
     ),
@@ -80,6 +81,14 @@ pub(crate) fn difference(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference
         let what = if short { format!("{what}: {one} and {other}") } else { what.to_owned() };
         Some(ShardDifference { what, cure })
     })
+}
+
+/// Returns a fact of the server; of several, the list.
+fn of_each(of: &RunHeader, fact: fn(&EngineFacts) -> Value) -> Value {
+    match of.engines.as_slice() {
+        [only] => fact(only),
+        several => several.iter().map(fact).collect(),
+    }
 }
 
 /// Returns the salt, where prompts share prefixes. With other texts the shards shared none with one another.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 
 /// The source of arrival stamps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StampSource {
@@ -67,6 +67,16 @@ impl Delays {
     pub fn largest_mean_ns(&self) -> f64 {
         0.5 * self.p50_ns as f64 + 0.49 * self.p99_ns as f64 + 0.01 * self.max_ns as f64
     }
+
+    /// Delays of both, with the worse of their percentiles.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        Self {
+            n: self.n + other.n,
+            p50_ns: self.p50_ns.max(other.p50_ns),
+            p99_ns: self.p99_ns.max(other.p99_ns),
+            max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
 }
 
 /// A host stall: nothing on this machine ran, because it was suspended or starved.
@@ -113,6 +123,19 @@ pub struct ServerCounters {
     pub cache_queries: Option<u64>,
     /// Found among them.
     pub cache_hits: Option<u64>,
+}
+
+impl ServerCounters {
+    /// Returns what `of_two` makes of each count and that of the `other`.
+    pub(crate) fn zip(self, other: Self, mut of_two: impl FnMut(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        Self {
+            prompt_tokens: of_two(self.prompt_tokens, other.prompt_tokens),
+            generation_tokens: of_two(self.generation_tokens, other.generation_tokens),
+            requests_succeeded: of_two(self.requests_succeeded, other.requests_succeeded),
+            cache_queries: of_two(self.cache_queries, other.cache_queries),
+            cache_hits: of_two(self.cache_hits, other.cache_hits),
+        }
+    }
 }
 
 /// The capacity of this machine to measure. It is calibrated shortly before a run against a server of known streams

@@ -6,6 +6,7 @@ use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource
 use super::engine::{self, DeploymentFacts, EngineFacts};
 use super::limits::ClientLimits;
 use crate::clock::Timestamp;
+use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;
 use crate::record::telemetry::TelemetrySource;
 use crate::workload::WorkloadSpec;
@@ -73,9 +74,15 @@ impl RunHeader {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 8;
 
-    /// The server, or the first of several.
+    /// The first server, which is asked what all have in common. They speak one dialect, serve one model, and get
+    /// requests of one form. A result that names one server names this one.
     pub fn engine(&self) -> &EngineFacts {
         self.engines.first().unwrap_or_else(|| unreachable!("a header without a server is not read"))
+    }
+
+    /// The server of `record`.
+    pub fn engine_of(&self, record: &RequestRecord) -> &EngineFacts {
+        self.engines.get(usize::from(record.target)).unwrap_or_else(|| self.engine())
     }
 
     /// Returns the checksum from which those of its lines go on. Its own is `sum`, which counts from schema 7 on, so

@@ -77,9 +77,14 @@ impl RequestRow<'_> {
         LATENCIES[1..].iter().copied().fold(Self::last_columns(all), Self::at_least)
     }
 
-    /// Returns the columns of the requests of `log`. There is one for each tag that they can have.
+    /// Returns the columns of the requests of `log`. There is one for each tag that they can have, and that of their
+    /// servers, where these are several.
     pub(super) fn columns_of(log: &RunLog) -> DataColumns<Self> {
-        log.header.workload.tag_keys().into_iter().fold(Self::columns(), Self::tag)
+        let all = log.header.workload.tag_keys().into_iter().fold(Self::columns(), Self::tag);
+        match log.header.engines.len() {
+            1 => all,
+            _ => all.whole("target", "Place of its server among the run's, from 0", |row| Some(row.target.into())),
+        }
     }
 
     fn tag(all: DataColumns<Self>, key: &str) -> DataColumns<Self> {
@@ -111,7 +116,7 @@ impl RequestRow<'_> {
                 Some(row.index)
             })
             .text("request_id", "What its X-Request-Id was", |row| {
-                let prefix = &row.log.header.engine().request_id_prefix;
+                let prefix = &row.log.header.engine_of(row).request_id_prefix;
                 (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.index).into())
             })
             .text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| name(row.phase))
@@ -126,7 +131,7 @@ impl RequestRow<'_> {
             })
             .text("model", "Model that it requested", |row| match &row.log.header.workload.models {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.model),
-                None => Some(row.log.header.engine().model.as_str().into()),
+                None => Some(row.log.header.engine_of(row).model.as_str().into()),
             })
             .whole("session", "Number of its session", |row| Some(row.turn()?.session))
             .whole("turn", "Place in its session, from 0", |row| Some(row.turn()?.number.into()))

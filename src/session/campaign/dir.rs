@@ -11,9 +11,10 @@ use crate::engine::{AnswerForm, Header};
 use crate::record::{ClientLimits, DeploymentFacts, EngineKind, RequestParameters, RunLog};
 use crate::session::console::Stop;
 use crate::session::save;
-use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::settings::RunSettings;
 use crate::session::stored_run::{BROKEN_OFF, completed};
 use crate::session::{command_line, folder};
+use crate::units::listed;
 use crate::workload::WorkloadSpec;
 
 /// The manifest of the experiment, stored with its runs.
@@ -230,7 +231,7 @@ fn list_changes(name: &str, before: &Value, now: &Value, into: &mut Vec<Change>)
 /// extra body its SHA-256.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerManifest {
-    /// Its address; absent for the mock that lives with a command.
+    /// Its address, of several all; absent for the mock that lives with a command.
     url: Option<String>,
     engine: String,
     /// The model that was named, or found.
@@ -252,10 +253,7 @@ impl ServerManifest {
     pub(crate) fn from_settings(settings: &RunSettings) -> Self {
         let RunSettings { server, deployment, requests, .. } = settings;
         Self {
-            url: match &server.address {
-                ServerAddress::At(url) => Some(url.to_string()),
-                ServerAddress::EmbeddedMock(_) => None,
-            },
+            url: listed(server.address.urls(), ", "),
             engine: server.dialect.to_string(),
             model: server.model.clone(),
             deployment: deployment.clone(),

@@ -11,7 +11,8 @@ use crate::record::RunEnding;
 use crate::session::console::{Exit, Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::settings::RunSettings;
+use crate::units::listed;
 
 /// Time limit of a connection that finds out whether an address is taken.
 const TRIAL: Duration = Duration::from_secs(1);
@@ -26,8 +27,8 @@ pub(crate) struct Serving<'a> {
     variables: Variables,
     output: Output,
     process: Option<ServerProcess>,
-    /// The host and port at which it is about to serve. Absent unless it is started for this table.
-    place: Option<(String, u16)>,
+    /// The hosts and ports at which it is about to serve. None unless it is started for this table.
+    places: Vec<(String, u16)>,
     interrupts: &'a Interrupts,
     screen: Screen,
     /// Whether the server has been found ready.
@@ -46,17 +47,19 @@ impl<'a> Serving<'a> {
         let mut variables = Variables::default()
             .with(Variable::Variant, &variant.name)
             .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
-        let mut place = None;
-        if let ServerAddress::At(url) = &run.server.address {
+        let mut places = Vec::new();
+        for url in run.server.address.urls() {
             if settings.serve.is_some() || settings.start.is_some() {
                 refuse_another(url.host(), url.port(), &variant.name)?;
-                place = Some((url.host().to_owned(), url.port()));
+                places.push((url.host().to_owned(), url.port()));
             }
-            variables = variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
+        }
+        if let Some(urls) = listed(run.server.address.urls(), " ") {
+            variables = variables.with(Variable::Url, settings.url.clone().unwrap_or(urls));
         }
         let output = Output::to(dir.folder().join("commands.log"));
         let (screen, process) = (run.screen, None);
-        Ok(Self { variant, variables, output, process, place, interrupts, screen, served: false })
+        Ok(Self { variant, variables, output, process, places, interrupts, screen, served: false })
     }
 
     /// Starts its server, where the file says how, without waiting until it is ready. Stop it in any case: a
@@ -111,9 +114,8 @@ impl<'a> Serving<'a> {
         let Variant { name, server: settings } = self.variant;
         let Some(command) = &settings.stop else { return Ok(()) };
         self.run("stop", command, None)?;
-        let Some((host, port)) = self.place else { return Ok(()) };
         let end = Instant::now() + GOING;
-        while let Some(address) = answering(&host, port) {
+        while let Some(address) = self.places.iter().find_map(|(host, port)| answering(host, *port)) {
             if Instant::now() >= end {
                 return Err(Stop::impossible(format!(
                     "the stop command of variant {name} has ended, and a server still answers at {address}: `{command}`"

@@ -29,7 +29,9 @@ pub(super) fn prepare(
     prompts: &PromptBuilder,
 ) -> Result<Option<CachePreparation>, Stop> {
     if settings.requests.reset_cache {
-        server.runtime.block_on(server.engine.reset_cache()).map_err(Stop::impossible)?;
+        for engine in server.router.targets().iter() {
+            server.runtime.block_on(engine.reset_cache()).map_err(Stop::impossible)?;
+        }
     }
     let warmed = warmed(spec);
     if !warmed.is_empty() {
@@ -42,8 +44,11 @@ pub(super) fn prepare(
             request.planned.index = index;
             request
         });
-        let line = StepLine::counting(settings.screen, "warming the prefix cache", (warmed.len() * models) as u64);
-        server.runtime.block_on(server.engine.warm_cache(line.count(requests))).map_err(Stop::impossible)?;
+        for engine in server.router.targets().iter() {
+            let line = StepLine::counting(settings.screen, "warming the prefix cache", (warmed.len() * models) as u64);
+            let warming = engine.warm_cache(line.count(requests.clone()));
+            server.runtime.block_on(warming).map_err(Stop::impossible)?;
+        }
     }
     let preparation = CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };
     Ok((preparation != CachePreparation::default()).then_some(preparation))

@@ -8,7 +8,7 @@ use super::load::{PlannedLoad, rounded};
 use crate::engine::{BaseUrl, Proxy};
 use crate::session::console::{Printer, Stop};
 use crate::session::folder;
-use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::settings::RunSettings;
 use crate::units::count;
 
 /// The load that any server gets unasked.
@@ -97,7 +97,7 @@ pub(crate) fn check_before_load<'a>(
 }
 
 /// Returns the public servers that get more than little, and how much, in words. `None` without any.
-fn public_load<'a>(
+pub(super) fn public_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,
 ) -> Result<Option<String>, Stop> {
@@ -106,11 +106,10 @@ fn public_load<'a>(
     for settings in servers.into_iter().filter(|settings| !settings.requests.yes) {
         let of_it = load.all_tokens(|planned| settings.server.answer_tokens(planned));
         tokens = tokens.max(of_it);
-        if let ServerAddress::At(url) = &settings.server.address
-            && !is_small(load, of_it)
-            && urls.iter().all(|(asked, _)| asked != &url)
-        {
-            urls.push((url, settings.server.wait.is_some()));
+        for url in settings.server.address.urls().filter(|_| !is_small(load, of_it)) {
+            if urls.iter().all(|(asked, _)| asked != &url) {
+                urls.push((url, settings.server.wait.is_some()));
+            }
         }
     }
     let mut public = Vec::new();

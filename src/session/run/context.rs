@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connect::{Sending, ServerConnection, connection_warning};
+use super::connect::ServerConnection;
 use super::context_fit::Context;
 use super::golden::Golden;
+use super::sending::{Sending, connection_warning};
 use super::{cache, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
 use crate::calibration::ClientCapacity;
 use crate::clock::RunClock;
-use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine, Router};
+use crate::engine::{
+    AnswerLimits, CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine, Router, Targets,
+};
 use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
@@ -83,7 +86,7 @@ struct PreparedRun<'a> {
     part: Option<String>,
     options: RunOptions,
     sending: Sending,
-    engine: Arc<OpenAiEngine>,
+    engine: Arc<Router<OpenAiEngine>>,
     feed: RequestFeed,
     keep: CaptureText,
     counter: Option<TokenCounter>,
@@ -92,8 +95,8 @@ struct PreparedRun<'a> {
     golden: Option<Golden<'a>>,
     /// Golden prompts that were sent before the load.
     checked: Vec<FinishedCheck>,
-    /// The reading of the server's counters before the run.
-    counted: Option<CounterReading>,
+    /// The reading of each server's counters before the run.
+    counted: Targets<Option<CounterReading>>,
     pages: Vec<FoundPage>,
 }
 
@@ -106,9 +109,14 @@ struct StartedRun {
 }
 
 impl RunContext {
-    /// The server, as it describes itself.
+    /// The servers, as they describe themselves.
+    pub(crate) fn engines(&self) -> impl Iterator<Item = &EngineFacts> {
+        self.server.engines()
+    }
+
+    /// The first server, by which results are named. All serve one model in one dialect.
     pub(crate) fn engine(&self) -> &EngineFacts {
-        self.server.engine.facts()
+        self.server.router.targets().first().facts()
     }
 
     /// Refuses a workload that asks for more than this machine can be trusted with.
@@ -154,11 +162,12 @@ impl RunContext {
     fn prepare(&self, run: PlannedRun, texts: u64) -> Result<PreparedRun<'_>, Stop> {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
-        if server.engine.sends_planned_lengths() {
+        let asked_alike = server.router.targets().first();
+        if asked_alike.sends_planned_lengths() {
             let context = Context {
-                tokens: self.engine().max_model_len,
+                tokens: self.engines().filter_map(|engine| engine.max_model_len).min(),
                 template: self.template_tokens.unwrap_or(0),
-                option: server.engine.context_option(),
+                option: asked_alike.context_option(),
             };
             if let Some(warning) = context.check(&schedule, &plan, workload.requests)? {
                 self.printer.words(&warning);
@@ -173,9 +182,11 @@ impl RunContext {
         }
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
-        let keep = tokens::capture(&server.smoke, counter.as_ref());
-        let engine = server.engine.for_another_run().capturing(keep).limiting(settings.requests.answers());
-        let engine = Arc::new(engine);
+        let keep = tokens::capture(&server.smokes, counter.as_ref());
+        let all = settings.requests.answers();
+        let each = AnswerLimits { memory: all.memory / u64::from(server.router.targets().count().get()), ..all };
+        let of_run = |engine: &OpenAiEngine| engine.for_another_run().capturing(keep).limiting(each);
+        let engine = Arc::new(server.router.map(of_run));
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
         let requests = plan.warmup_requests + plan.measured_requests;
@@ -193,7 +204,7 @@ impl RunContext {
             golden.as_ref().map(|golden| golden.before(settings.screen, self.printer)).unwrap_or_default();
         // Each of several generators would count what all of them send.
         let before = match shard {
-            Some(_) => None,
+            Some(_) => engine.targets().map(|_| None),
             None => server.runtime.block_on(engine.counters()),
         };
         let mut pages = server.runtime.block_on(FoundPage::again(&self.pages));
@@ -247,8 +258,10 @@ impl RunContext {
 
     fn header(&self, prepared: &PreparedRun<'_>, clock: RunClock) -> RunHeader {
         let Self { settings, conditions, .. } = self;
-        let facts = prepared.engine.facts();
-        let reported = prepared.counted.as_ref().and_then(|counted| counted.block_tokens);
+        let reported = |(engine, counted): (&OpenAiEngine, &Option<CounterReading>)| {
+            let (facts, block_tokens) = (engine.facts().clone(), counted.and_then(|counted| counted.block_tokens));
+            EngineFacts { cache_block_tokens: block_tokens.or(facts.cache_block_tokens), ..facts }
+        };
         RunHeader {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -259,7 +272,7 @@ impl RunContext {
             prompts: prepared.prompts.clone(),
             cache: prepared.cache,
             warming_requests: Some(self.warmed.get()).filter(|requests| *requests > 0),
-            engines: vec![EngineFacts { cache_block_tokens: reported.or(facts.cache_block_tokens), ..facts.clone() }],
+            engines: prepared.engine.targets().iter().zip(prepared.counted.iter()).map(reported).collect(),
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(prepared.workload.clients.as_ref()),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
@@ -299,16 +312,13 @@ impl RunContext {
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
             let dispatches = Some(writer.dispatch_keeper());
-            let engine = Arc::new(Router::to_one(engine));
             let run = Run { engine, clock, plan, options, samples, dispatches, progress, interrupt: stop };
             let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {
                 None => sent.await,
                 Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
             }?;
-            if let Some(before) = counted {
-                footer.server = server.counters().await.and_then(|after| after.since(&before));
-            }
+            footer.server = server.counted_since(&counted).await;
             if let Some(client) = &mut footer.client {
                 client.read_delay = server.read_delays();
             }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{RequestNeeds, ServerConnection};
 use crate::clock::RunClock;
-use crate::engine::{OpenAiEngine, Protocol};
+use crate::engine::{OpenAiEngine, Protocol, Router};
 use crate::generator::PromptNeed;
 use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
@@ -91,7 +91,7 @@ fn models(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<String>, S
 /// The golden prompts of one run.
 pub(crate) struct Golden<'a> {
     server: &'a ServerConnection,
-    checks: Checks<OpenAiEngine>,
+    checks: Checks<Router<OpenAiEngine>>,
     named: Vec<GoldenCheck>,
     judge: AnswerJudge,
 }
@@ -102,7 +102,7 @@ impl<'a> Golden<'a> {
     /// they are as many however many run the plan.
     pub(crate) fn new(
         server: &'a ServerConnection,
-        engine: &OpenAiEngine,
+        engine: &Router<OpenAiEngine>,
         spec: &WorkloadSpec,
         shard: Option<Shard>,
         limit: Option<Duration>,
@@ -111,10 +111,11 @@ impl<'a> Golden<'a> {
         if spec.checks.is_empty() || shard.is_some_and(|shard| shard.number > 1) {
             return None;
         }
-        let prompts = (0..).zip(&spec.checks).map(|(index, check)| engine.prepare_check(index, check)).collect();
+        let asked_alike = engine.targets().first();
+        let prompts = (0..).zip(&spec.checks).map(|(index, check)| asked_alike.prepare_check(index, check)).collect();
         Some(Self {
             server,
-            checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
+            checks: Checks { engine: Arc::new(engine.map(OpenAiEngine::for_another_run)), prompts, limit },
             named: spec.checks.clone(),
             judge: AnswerJudge::new(spec, engine.secrets(), shows_texts),
         })

@@ -10,7 +10,10 @@ mod golden;
 mod load;
 mod machine;
 mod pages;
+mod sending;
 mod setup;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod warm;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::connect::ServerConnection;
-use crate::engine::MetricsPage;
-use crate::record::{EngineKind, PageKind, Reading};
+use crate::engine::{MetricsPage, OpenAiEngine};
+use crate::record::{EngineFacts, EngineKind, PageKind, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{LocalGpus, RunSettings};
@@ -19,19 +19,21 @@ pub(super) fn find(
     server: &ServerConnection,
     printer: Printer,
 ) -> Result<Vec<FoundPage>, Stop> {
-    let (engine, telemetry) = (&server.engine, &settings.telemetry);
-    let own = telemetry.reads_own_page.then(|| engine.metrics_page()).flatten();
-    let own_url = own.as_ref().map(MetricsPage::url);
-    let mut pages: Vec<_> = own.into_iter().collect();
+    let (engines, telemetry) = (server.router.targets(), &settings.telemetry);
+    // Which roots are trusted, and which option exports metrics, is the same for all.
+    let engine = engines.first();
+    let own = engines.iter().filter(|_| telemetry.reads_own_page);
+    let mut pages: Vec<_> = own.filter_map(OpenAiEngine::metrics_page).collect();
+    let own_urls: Vec<_> = pages.iter().map(MetricsPage::url).collect();
     for url in &telemetry.urls {
-        if Some(url.to_string()) != own_url {
+        if !own_urls.contains(&url.to_string()) {
             pages.push(engine.page_elsewhere(url).map_err(Stop::usage)?);
         }
     }
     let mut found = server.runtime.block_on(FoundPage::all(pages));
     found.retain(|page| {
         let (Some(problem), url) = (&page.problem, &page.source.url) else { return true };
-        let is_asked_for = Some(url) != own_url.as_ref();
+        let is_asked_for = !own_urls.contains(url);
         if is_asked_for {
             let cure = "check that the address is that of a metrics page, and that this machine can reach it";
             printer.words(&format!("{url} is not read: {problem}\nhint: {cure}"));
@@ -63,10 +65,9 @@ pub(super) fn find(
 /// no page is about devices.
 fn local(gpus: LocalGpus, server: &ServerConnection, found: &[FoundPage]) -> Result<Option<FoundPage>, Stop> {
     let is_about_devices = |page: &FoundPage| page.source.kind.is_none_or(PageKind::is_of_devices);
-    let facts = server.engine.facts();
     // The mock uses none.
-    let may_serve =
-        || facts.is_on_this_machine() && facts.kind() != Some(EngineKind::Mock) && !found.iter().any(is_about_devices);
+    let is_here = |facts: &EngineFacts| facts.is_on_this_machine() && facts.kind() != Some(EngineKind::Mock);
+    let may_serve = || server.engines().any(is_here) && !found.iter().any(is_about_devices);
     match gpus {
         LocalGpus::Named => LocalDevices::nvidia(LocalChoice::All)
             .map(|devices| Some(FoundPage::local(devices)))

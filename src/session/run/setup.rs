@@ -188,7 +188,7 @@ impl CheckedWorkload {
     ) -> Result<RunContext, Stop> {
         let Self { settings, spec, datasets, salt, .. } = self;
         let (server, needs, screen) = (&settings.server, self.needs.clone(), settings.screen);
-        let server = ServerConnection::open_unless(give_up, server, settings.pacing, needs, screen, printer)?;
+        let server = ServerConnection::open(give_up, server, settings.pacing, needs, screen, printer)?;
         let pages = pages::find(settings, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),

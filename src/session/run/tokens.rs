@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::connect::ServerConnection;
-use crate::engine::{CaptureText, SmokeReport};
+use crate::engine::{CaptureText, SmokeReport, Targets};
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{Screen, StepLine};
 use crate::record::{PromptMethod, TokenSource};
@@ -39,7 +39,7 @@ pub(super) fn counted(
         counted += 1;
         line.done(counted);
     };
-    let counts = server.runtime.block_on(server.engine.count_tokens(&texts, step));
+    let counts = server.runtime.block_on(server.router.targets().first().count_tokens(&texts, step));
     drop(line);
     match counts {
         Ok(Some(counts)) => {
@@ -56,12 +56,14 @@ pub(super) fn counted(
 /// Returns the tokens that the server adds to a text. They are what it counted of the test request's prompt beyond the
 /// text itself. `None` where one of the two is not known.
 pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder, printer: Printer) -> Option<u64> {
-    let reported = server.smoke.usage?.prompt()?;
-    let text = server.smoke.prompt?;
+    // All serve one model: what the first counts, all do.
+    let (engine, smoke) = (server.router.targets().first(), server.smokes.first());
+    let reported = smoke.usage?.prompt()?;
+    let text = smoke.prompt?;
     let own = match (prompts.counter(), prompts.facts().method) {
         (Some(counter), _) => u64::from(counter.count(text)),
         (None, PromptMethod::Server) => {
-            let counted = server.runtime.block_on(server.engine.count_tokens(&[text.to_owned()], || ()));
+            let counted = server.runtime.block_on(engine.count_tokens(&[text.to_owned()], || ()));
             *counted.ok().flatten()?.first()? as u64
         }
         (None, _) => return None,
@@ -77,10 +79,11 @@ pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder
     reported.checked_sub(own)
 }
 
-/// Returns what is kept of answers, by how the server answered the test request. It is their words, where the server
+/// Returns what is kept of answers, by how the servers answered the test request. It is their words, where a server
 /// counts nothing and something here can.
-pub(super) fn capture(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
-    let is_counted_here = smoke.token_source == TokenSource::Chunks && counter.is_some();
+pub(super) fn capture(smokes: &Targets<SmokeReport>, counter: Option<&TokenCounter>) -> CaptureText {
+    let counts_nothing = smokes.iter().any(|smoke| smoke.token_source == TokenSource::Chunks);
+    let is_counted_here = counts_nothing && counter.is_some();
     if is_counted_here { CaptureText::Yes } else { CaptureText::No }
 }
 

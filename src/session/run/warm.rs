@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::context::RunContext;
 use crate::clock::{RunClock, Timestamp};
+use crate::engine::warm_server;
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
 use crate::live::StepLine;
@@ -100,7 +101,7 @@ impl RunContext {
         at_once: usize,
         asked: &Cell<u64>,
     ) -> Result<Option<()>, Failure> {
-        let answered = self.unless_stopped(self.server.engine.warm_server(requests, at_once)).transpose()?;
+        let answered = self.unless_stopped(warm_server(&self.server.router, requests, at_once)).transpose()?;
         self.warmed.set(self.warmed.get() + answered.map_or(0, |()| asked.get()));
         Ok(answered)
     }
@@ -113,11 +114,13 @@ impl RunContext {
     /// Refuses a server that is not the one that was connected to. It does so as far as the server reports that.
     pub(crate) fn ask_who_it_is(&self) -> Result<(), Stop> {
         let Self { server, .. } = self;
-        server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
-            Stop::impossible(format!(
-                "{other}: rounds of two servers are not one experiment\nhint: serve what was served before, and \
-                 continue with --resume; or begin again"
-            ))
+        server.router.targets().iter().try_for_each(|engine| {
+            server.runtime.block_on(engine.verify_identity()).map_err(|other| {
+                Stop::impossible(format!(
+                    "{other}: rounds of two servers are not one experiment\nhint: serve what was served before, and \
+                     continue with --resume; or begin again"
+                ))
+            })
         })
     }
 
@@ -130,7 +133,7 @@ impl RunContext {
         let at_rest = async {
             tokio::time::sleep(pause).await;
             let mut waited = Duration::ZERO;
-            while let Some(in_flight @ 1..) = server.engine.in_flight_requests().await {
+            while let Some(in_flight @ 1..) = server.router.in_flight_requests().await {
                 let in_flight = counted(in_flight, "request");
                 line.at(format!("{waiting}: {in_flight} in flight, {} at most", spoken(PATIENCE)));
                 if waited >= PATIENCE {

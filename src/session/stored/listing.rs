@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::experiment::matrix::Matrix;
 use crate::experiment::tune::Tune;
 use crate::experiment::{Repeats, Sweep};
-use crate::record::{EngineFacts, RunLog};
+use crate::record::RunLog;
 use crate::report::documents::ListedResult;
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::tune::TuneManifest;
-use crate::session::console::Printer;
 use crate::session::folder;
+use crate::session::run::RunContext;
 use crate::session::save::SUMMARY;
 use crate::session::stored_run::{LONGEST_HEADER, is_aside, repeats_in};
 
@@ -128,10 +128,10 @@ fn header(path: &Path) -> Value {
 }
 
 /// Warns of a typed salt that an earlier run sent to the same server. The run is inside `folder`.
-pub(crate) fn warn_of_salt(folder: &Path, salt: Option<u64>, engine: &EngineFacts, printer: Printer) {
+pub(crate) fn warn_of_salt(folder: &Path, salt: Option<u64>, context: &RunContext) {
     let Some(salt) = salt else { return };
-    if let Some(earlier) = with_salt(folder, salt, &engine.url) {
-        printer.words(&format!(
+    if let Some(earlier) = context.engines().find_map(|engine| with_salt(folder, salt, &engine.url)) {
+        context.printer.words(&format!(
             "warning: {} sent the same prompts (--salt {salt}): a prefix cache may still hold them; leave --salt out \
              for new ones",
             earlier.display()
@@ -143,8 +143,9 @@ pub(crate) fn warn_of_salt(folder: &Path, salt: Option<u64>, engine: &EngineFact
 fn with_salt(folder: &Path, salt: u64, url: &str) -> Option<PathBuf> {
     results_in(folder).into_iter().find(|path| {
         let header = header(path);
-        let is = |at: &str, value: Value| header.pointer(at) == Some(&value);
-        is("/header/prompts/salt", salt.into()) && is("/header/engine/url", url.into())
+        let listed = header.pointer("/header/engines").and_then(Value::as_array);
+        let mut servers = listed.into_iter().flatten().chain(header.pointer("/header/engine"));
+        header.pointer("/header/prompts/salt") == Some(&salt.into()) && servers.any(|server| server["url"] == url)
     })
 }
 

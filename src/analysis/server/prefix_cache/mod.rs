@@ -83,7 +83,7 @@ impl PrefixCacheFigures {
             return None;
         }
         let classes = &log.header.workload.classes;
-        let block_tokens = log.header.engine().cache_block_tokens.filter(|&tokens| tokens > 0);
+        let block_tokens = block_tokens(log);
         let (shortest, longest) = block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
         let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
         let places = log.records.places_by(|record| was_looked_up(record).then_some((record.scheduled, record.index)));
@@ -224,6 +224,11 @@ fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
     records.filter_map(added).min().unwrap_or(0)
 }
 
+/// Tokens of a block of the prefix caches, of several servers the smallest; `None` where none is known.
+fn block_tokens(log: &RunLog) -> Option<u32> {
+    log.header.engines.iter().filter_map(|engine| engine.cache_block_tokens).filter(|&tokens| tokens > 0).min()
+}
+
 impl MeasuredHits {
     /// Reads the hits from the server's counters over the run. Else they are by those on its pages, else by the usage
     /// of answers; `None` where nothing reports hits.
@@ -233,8 +238,7 @@ impl MeasuredHits {
         if let Some((hits, queries)) =
             counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
         {
-            let block = log.header.engine().cache_block_tokens.filter(|&tokens| tokens > 0);
-            let (golden_hits, golden_queries) = golden(log, block.map_or(USUAL_BLOCKS.0, u64::from));
+            let (golden_hits, golden_queries) = golden(log, block_tokens(log).map_or(USUAL_BLOCKS.0, u64::from));
             let (hits, queries) = (hits.saturating_sub(golden_hits), queries.saturating_sub(golden_queries));
             return of(hits as f64, queries as f64, HitSource::Counters);
         }

@@ -92,7 +92,7 @@ impl ServerSide {
             })
             .collect();
         // What a page that was never read tells of may be further devices, unless it is the server's own.
-        let own = |page: &PageSummary| page.url.starts_with(&log.header.engine().url);
+        let own = |page: &PageSummary| log.header.engines.iter().any(|engine| page.url.starts_with(&engine.url));
         let reported = summaries.iter().all(|page| page.readings > 0 || own(page));
         let energy = || EnergyUse::new(&devices, log.header.deployment.gpus, alone.then_some(rates), window);
         Some(Self {

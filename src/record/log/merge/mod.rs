@@ -15,7 +15,7 @@ use super::records::Records;
 use super::runlog::RunLog;
 use super::shard_difference::{ShardDifference, difference};
 use crate::record::request::turn::SessionCounts;
-use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard, StampSource};
+use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
 use crate::units::spoken;
@@ -189,7 +189,7 @@ fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
 /// Returns the header of the shard that started first, with joined facts. These are the sums of counts and concurrency
 /// caps, every objective, and the worst stamps and calibration.
 fn header(logs: &[RunLog]) -> RunHeader {
-    let mut headers = logs.iter().map(|log| &log.header);
+    let headers = logs.iter().map(|log| &log.header);
     let mut joined = headers
         .clone()
         .min_by_key(|header| header.started_at)
@@ -213,8 +213,9 @@ fn header(logs: &[RunLog]) -> RunHeader {
         .filter_map(|header| header.calibration)
         .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
     // Its finding is about all latencies, even where it was before one generator alone.
-    let proxy = headers.clone().find_map(|header| header.engine().proxy.clone());
-    joined.engines.iter_mut().for_each(|engine| engine.proxy.clone_from(&proxy));
+    for (place, engine) in joined.engines.iter_mut().enumerate() {
+        engine.proxy = headers.clone().find_map(|header| header.engines.get(place)?.proxy.clone());
+    }
     joined.telemetry.clear();
     for page in headers.clone().flat_map(|header| &header.telemetry) {
         // Another shard may have been able to read the page.
@@ -229,9 +230,7 @@ fn header(logs: &[RunLog]) -> RunHeader {
             joined.objectives.push(objective.clone());
         }
     }
-    if headers.any(|header| header.stamps == StampSource::ReadReturned) {
-        joined.stamps = StampSource::ReadReturned;
-    }
+    joined.stamps = headers.map(|header| header.stamps).min().unwrap_or_default();
     joined
 }
 
@@ -254,14 +253,7 @@ fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
 /// Returns the client facts of all generators. CPU time, memory and stalls are of all; delays and loop time of the
 /// worst.
 fn client(all: &[ClientFacts]) -> ClientFacts {
-    let worst = |delays: fn(&ClientFacts) -> Option<Delays>| {
-        all.iter().filter_map(delays).reduce(|a, b| Delays {
-            n: a.n + b.n,
-            p50_ns: a.p50_ns.max(b.p50_ns),
-            p99_ns: a.p99_ns.max(b.p99_ns),
-            max_ns: a.max_ns.max(b.max_ns),
-        })
-    };
+    let worst = |delays: fn(&ClientFacts) -> Option<Delays>| all.iter().filter_map(delays).reduce(Delays::joined);
     let mut host_stalls: Vec<HostStall> = all.iter().flat_map(|client| client.host_stalls.clone()).collect();
     host_stalls.sort_by_key(|stall| (stall.from, stall.shard));
     ClientFacts {

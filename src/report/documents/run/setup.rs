@@ -215,11 +215,15 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> [Section; 2] {
         .fact("this machine", format!("{}{cpu}, {}", host.os, counted(host.cores, "core")))
         .fact("limits", limits(&header.limits))
         .fact("tool", format!("skyline {}, run log of schema {}", header.skyline_version, header.schema))
-        .fact("request ids", format!("{}… in the server's log", header.engine().request_id_prefix))
+        .facts(
+            "request ids",
+            header.engines.iter().map(|engine| format!("{}… in the server's log", engine.request_id_prefix)),
+        )
         .facts("objectives", header.objectives.iter().map(String::as_str));
     let copies = Section::reference("The workload and the server as JSON");
     let copies = json(copies, title, &header.workload);
-    [section, json(copies, "The server and the requests made of it", header.engine())]
+    let server = |copies, engine| json(copies, "The server and the requests made of it", engine);
+    [section, header.engines.iter().fold(copies, server)]
 }
 
 /// Said beside a command from which secrets were taken.

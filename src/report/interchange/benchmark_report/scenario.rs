@@ -7,6 +7,7 @@ use crate::analysis::LoadForm;
 use crate::record::{Fact, Phase, RunHeader};
 use crate::report::documents::arrivals;
 use crate::report::run_report::RunReport;
+use crate::units::joined;
 use crate::workload::{Distribution, PromptSource, RequestClass, WorkloadSpec};
 
 /// The label of the one component that a client knows of.
@@ -24,7 +25,7 @@ pub(super) fn server(report: RunReport<'_>) -> Value {
         Some(accelerator) => json!({
             "kind": "inference_engine",
             "role": "replica",
-            "replicas": 1,
+            "replicas": header.engines.len(),
             "model": { "name": engine.model },
             "accelerator": accelerator,
         }),
@@ -44,7 +45,7 @@ pub(super) fn server(report: RunReport<'_>) -> Value {
     args.extend(engine.serving_flags.clone());
     let texts = [&engine.engine, version, &engine.model, &standardized.to_string()];
     json!({
-        "metadata": { "label": SERVER, "cfg_id": identity(&texts), "description": engine.url },
+        "metadata": { "label": SERVER, "cfg_id": identity(&texts), "description": joined(header.engines.iter().map(|engine| &engine.url), " ") },
         "standardized": standardized,
         "native": { "args": (!args.is_empty()).then_some(args) },
     })
