@@ -7,7 +7,7 @@ use super::*;
 use crate::clock::Timestamp;
 use crate::record::gauge::Gauge;
 use crate::record::request::record::RequestRecord;
-use crate::record::run::client::Calibration;
+use crate::record::run::client::{Calibration, StampSource};
 use crate::record::run::engine::RequestParameters;
 use crate::record::run::header::PromptMethod;
 use crate::record::telemetry::PageKind;

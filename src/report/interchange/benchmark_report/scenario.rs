@@ -43,9 +43,10 @@ pub(super) fn server(report: RunReport<'_>) -> Value {
     // How it was started: what a person said of it, and above that what it tells itself.
     let mut args: Map<String, Value> = said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     args.extend(engine.serving_flags.clone());
+    let urls = joined(header.engines.iter().map(|engine| &engine.url), " ");
     let texts = [&engine.engine, version, &engine.model, &standardized.to_string()];
     json!({
-        "metadata": { "label": SERVER, "cfg_id": identity(&texts), "description": joined(header.engines.iter().map(|engine| &engine.url), " ") },
+        "metadata": { "label": SERVER, "cfg_id": identity(&texts), "description": urls },
         "standardized": standardized,
         "native": { "args": (!args.is_empty()).then_some(args) },
     })
