@@ -9,6 +9,7 @@ use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::DialectTraits;
 use crate::engine::metrics::exposition::metric_samples;
 use crate::engine::metrics::series::RAY;
+use crate::engine::router::{Router, Targets};
 use crate::record::{Counter, Gauge, ServerCounters};
 
 /// Time limit of a reading: a run does not wait longer.
@@ -94,6 +95,33 @@ impl OpenAiEngine {
         traits.metrics?;
         let page = timeout(LIMIT, self.control.text(traits.metrics_path?)).await.ok()?.ok()?;
         in_flight_on(&page, &traits)
+    }
+}
+
+/// The counters of a run's servers, each by itself or together.
+impl Router<OpenAiEngine> {
+    /// The counters of each server, as [`OpenAiEngine::counters`] reads them.
+    pub async fn counters(&self) -> Targets<Option<CounterReading>> {
+        let mut readings =
+            futures::future::join_all(self.targets().iter().map(OpenAiEngine::counters)).await.into_iter();
+        self.targets().map(|_| readings.next().flatten())
+    }
+
+    /// Returns the sum of what each server counted since `before`. `None` where one does not report it.
+    pub async fn counted_since(&self, before: &Targets<Option<CounterReading>>) -> Option<ServerCounters> {
+        let mut sum: Option<ServerCounters> = None;
+        for (engine, before) in self.targets().iter().zip(before.iter()) {
+            let before = before.as_ref()?;
+            let counted = engine.counters().await?.since(before)?;
+            sum = Some(sum.map_or(counted, |sum| sum.zip(counted, |one, other| Some(one? + other?))));
+        }
+        sum
+    }
+
+    /// Requests in all servers that report them, as [`OpenAiEngine::in_flight_requests`] says of one.
+    pub async fn in_flight_requests(&self) -> Option<u64> {
+        let all = futures::future::join_all(self.targets().iter().map(OpenAiEngine::in_flight_requests)).await;
+        all.into_iter().flatten().reduce(u64::saturating_add)
     }
 }
 

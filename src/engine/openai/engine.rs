@@ -18,6 +18,7 @@ use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
+use crate::engine::router::Router;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::received::{AnswerContext, ReceivedAnswer};
 use crate::engine::target::Target;
@@ -212,6 +213,24 @@ impl Engine for OpenAiEngine {
 
     async fn warm_up(&self, count: usize) {
         self.transport.warm_up(count).await;
+    }
+}
+
+/// The servers of a run, asked together.
+impl Router<OpenAiEngine> {
+    /// The secrets of any of the servers.
+    pub fn secrets(&self) -> Secrets {
+        Secrets::joined(self.targets().iter().map(OpenAiEngine::secrets))
+    }
+
+    /// The coarsest source of stamps, as [`OpenAiEngine::stamp_source`] says of one.
+    pub fn stamp_source(&self) -> StampSource {
+        self.targets().iter().map(OpenAiEngine::stamp_source).min().unwrap_or_default()
+    }
+
+    /// The read delays of all servers' answers, as [`OpenAiEngine::read_delays`] says of one.
+    pub fn read_delays(&self) -> Option<Delays> {
+        self.targets().iter().filter_map(OpenAiEngine::read_delays).reduce(Delays::joined)
     }
 }
 

@@ -15,7 +15,6 @@ mod http_client;
 mod lengths;
 mod preflight;
 mod readiness;
-mod routed;
 mod settings;
 
 pub use abilities::{EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries, SeriesFigure, ServerAbilities};
