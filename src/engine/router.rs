@@ -7,7 +7,7 @@ use super::answer::{Engine, PreparedRequest};
 use crate::clock::RunClock;
 use crate::generator::RequestSpec;
 
-/// One or more servers, or a fact about each, in the order of the header's list.
+/// One or more servers, or a fact about each. Their order is that of the header's list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Targets<T> {
     first: T,

@@ -75,7 +75,7 @@ pub(crate) enum ServerAddress {
 }
 
 impl ServerAddress {
-    /// The addresses of the servers that are there already, in their order; none of an embedded mock.
+    /// The addresses of the servers that are there already, in order. An embedded mock has none.
     pub(crate) fn urls(&self) -> impl Iterator<Item = &BaseUrl> {
         let given = match self {
             Self::At(urls) => Some(urls.iter()),

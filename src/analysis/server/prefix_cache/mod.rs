@@ -224,7 +224,7 @@ fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
     records.filter_map(added).min().unwrap_or(0)
 }
 
-/// Tokens of a block of the prefix caches, of several servers the smallest; `None` where none is known.
+/// Returns the tokens of a block of the prefix caches. Of several servers it is the smallest.
 fn block_tokens(log: &RunLog) -> Option<u32> {
     log.header.engines.iter().filter_map(|engine| engine.cache_block_tokens).filter(|&tokens| tokens > 0).min()
 }
