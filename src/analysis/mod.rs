@@ -35,6 +35,7 @@ pub(crate) use client::effects::{ClientEffect, LEAST_MS, SPOILED};
 pub(crate) use client::load::DELAY_FLOOR_MS;
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary, LateStampSummary};
 pub use client::pauses::HostStallImpact;
+pub(crate) use figures::selections;
 pub use figures::{
     Direction, Elsewhere, Figure, FigureInfo, FigureKey, FigureKeyError, FigureKind, Metric, PartName, Quantile,
     Sample, SampleWarning, Samples, Statistic, Unit, Unresolvable,

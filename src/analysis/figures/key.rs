@@ -135,17 +135,6 @@ impl FigureKey {
         Self::latency(Statistic::Percentile(quantile), metric)
     }
 
-    /// Lists figures of a whole run. They are each latency of `latencies` with each percentile of `quantiles`, then
-    /// `others`.
-    pub fn listed(
-        latencies: &'static [Metric],
-        quantiles: &'static [Quantile],
-        others: &'static [Metric],
-    ) -> impl Iterator<Item = Self> {
-        let of = |&metric| quantiles.iter().map(move |&quantile| Self::percentile(quantile, metric));
-        latencies.iter().flat_map(of).chain(others.iter().copied().map(Self::from_metric))
-    }
-
     /// Every figure of a whole run: latencies with each statistic of `statistics`.
     pub fn all(statistics: &[Statistic]) -> impl Iterator<Item = Self> {
         Metric::ALL.iter().flat_map(move |&metric| {

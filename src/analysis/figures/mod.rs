@@ -9,6 +9,7 @@ mod part;
 mod percentile;
 mod quantile;
 mod rows;
+pub(crate) mod selections;
 mod unit;
 
 pub use catalogue::Metric;

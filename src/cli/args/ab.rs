@@ -3,20 +3,13 @@
 use clap::Args;
 
 use super::values::{dialect, label, share_up_to_half, whole};
-use crate::analysis::FigureKey;
+use crate::analysis::{FigureKey, Metric, selections};
 use crate::engine::{AnswerForm, BaseUrl};
 use crate::experiment::{AbDesign, DEFAULT_ROUNDS};
 use crate::record::EngineKind;
 use crate::session::Stop;
 use crate::session::exits::Require;
 use crate::workload::WorkloadSpec;
-
-/// Figures that decide where none was chosen.
-const USUAL: [&str; 4] = ["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"];
-/// Figures that decide where none was chosen and answers come in one piece.
-const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
-/// The figure that a closed loop tells beside them. Its users ask a fast server for more.
-const CLOSED: &str = "output_tokens_per_s";
 
 /// How the comparison is made; all of it is fixed before the first round.
 #[derive(Clone, Debug, Args)]
@@ -49,13 +42,12 @@ impl DesignArgs {
     pub(in crate::cli) fn design(&self, workload: &WorkloadSpec, form: AnswerForm) -> Result<AbDesign, Stop> {
         let mut metrics = self.metrics.clone();
         if metrics.is_empty() {
-            let usual = match form {
-                AnswerForm::Streamed => &USUAL[..],
-                AnswerForm::Whole => &WHOLE[..],
-            };
-            let closed = workload.arrival.users().map(|_| &CLOSED);
-            let usual = usual.iter().chain(closed).map(|metric| metric.parse());
-            metrics = usual.collect::<Result<_, _>>().map_err(Stop::usage)?;
+            match form {
+                AnswerForm::Streamed => metrics.extend(selections::deciding_of_streams()),
+                AnswerForm::Whole => metrics.extend(selections::deciding_of_whole_answers()),
+            }
+            // Users of a closed loop ask a fast server for more.
+            metrics.extend(workload.arrival.users().map(|_| FigureKey::from_metric(Metric::OutputTokens)));
         }
         metrics.iter().try_for_each(|metric| metric.check(workload)).map_err(Stop::usage)?;
         AbDesign::new(self.rounds, metrics, self.margin).map_err(Stop::usage)

@@ -6,7 +6,7 @@ use strum::IntoStaticStr;
 use super::differences::{AbPair, Differences};
 use super::power::{LEVEL, Power};
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
-use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Sample};
+use crate::analysis::{FigureKey, FigureKind, Sample};
 use crate::experiment::difference::{DifferenceScale, PerGpuTrade};
 
 /// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates does not matter.
@@ -171,14 +171,6 @@ pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Opti
     let all = metrics.iter().chain(explored).filter(|metric| metric.scale == DifferenceScale::Ratio);
     let changed = |metric: &AbMetric| Some((metric.metric.parse().ok()?, metric.change()?, is_sure(metric)));
     PerGpuTrade::from_changes(all.filter_map(changed))
-}
-
-/// The exploratory metrics.
-pub(super) fn explored() -> Vec<FigureKey> {
-    const OTHERS: [Metric; 5] =
-        [Metric::OutputTokens, Metric::OutputTokensPerGpu, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
-    let usual = FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS);
-    usual.chain(Metric::COSTS.map(FigureKey::from_metric)).collect()
 }
 
 /// The median, if all figures are known.

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::design::{AbDesign, AbOrder, AbSide};
 use super::differences::Differences;
-use super::metric::{AbMetric, AbVerdict, FAILURE_MARGIN, explored, per_gpu_trade};
+use super::metric::{AbMetric, AbVerdict, FAILURE_MARGIN, per_gpu_trade};
 use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
-use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
+use crate::analysis::{FigureKey, selections};
 use crate::experiment::difference::DifferenceScale;
 use crate::experiment::spoiled;
 use crate::experiment::spoiled::InvalidRuns;
@@ -313,7 +313,7 @@ impl JudgedRounds<'_> {
     /// Exploratory metrics that some round has.
     fn explored(&self) -> Vec<AbMetric> {
         let metrics = &self.design.metrics;
-        let measures: Vec<_> = explored().into_iter().filter(|measure| !metrics.contains(measure)).collect();
+        let measures: Vec<_> = selections::explored().filter(|measure| !metrics.contains(measure)).collect();
         let mut explored = self.compared(&measures, 1);
         explored.retain(|metric| metric.rounds > 0);
         explored

@@ -9,19 +9,7 @@ use super::condition::{Condition, Difference, differences};
 use super::gate::{DISTRUSTED, Gate, GateJudgement};
 use super::row::{ComparedRow, unjudged};
 use super::side::SideUnit;
-use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
-
-/// Latencies that other tools have too.
-const METRICS: [Metric; 6] =
-    [Metric::TtftFromSend, Metric::Tpot, Metric::TpotAdjusted, Metric::Itl, Metric::ChunkGap, Metric::E2eFromSend];
-
-/// Statistics of each.
-const STATISTICS: [Statistic; 4] = [
-    Statistic::Mean,
-    Statistic::Percentile(Quantile::P50),
-    Statistic::Percentile(Quantile::P95),
-    Statistic::Percentile(Quantile::P99),
-];
+use crate::analysis::{FigureKey, FigureKind, Metric, selections};
 
 /// Runs of several tools compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -105,7 +93,7 @@ impl ComparedForeign {
 impl AgainstForeign {
     fn new(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
-        for key in &subjects() {
+        for key in &selections::compared_of_tools().collect::<Vec<_>>() {
             let (before, after) = (baseline.figure(key), other.figure(key));
             match (before.is_known(), after.is_known()) {
                 (true, true) => {
@@ -129,13 +117,6 @@ impl AgainstForeign {
     }
 }
 
-/// Returns all figures that are looked at.
-fn subjects() -> Vec<FigureKey> {
-    let latencies =
-        METRICS.into_iter().flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
-    latencies.chain([FigureKey::from_metric(Metric::ErrorRate)]).collect()
-}
-
 /// Refuses a demand on what other tools do not have under our meaning.
 fn has_an_equal(gate: &Gate) -> Result<(), NotComparableForeign> {
     let measure = &gate.margin().figure;
@@ -151,7 +132,7 @@ fn has_an_equal(gate: &Gate) -> Result<(), NotComparableForeign> {
         return no("it reports no classes\nhint: demand the figure of the whole run".to_owned());
     }
     match (measure.kind(), measure.metric) {
-        (FigureKind::Latency, metric) if METRICS.contains(&metric) => Ok(()),
+        (FigureKind::Latency, metric) if selections::LATENCIES_OF_TOOLS.contains(&metric) => Ok(()),
         (_, Metric::ErrorRate) => Ok(()),
         (_, Metric::Ttft) => from_send(Metric::TtftFromSend),
         (_, Metric::E2e) => from_send(Metric::E2eFromSend),

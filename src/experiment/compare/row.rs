@@ -8,7 +8,7 @@ use super::change::{Change, ChangeStanding, Pairing, SIGNIFICANT, two_means};
 use super::pairs::RequestPairs;
 use super::side::ComparedSide;
 use crate::analysis::statistics::{Estimate, holm, mean, slope, slope_p, student_t_quantile};
-use crate::analysis::{AcrossRuns, FigureKey, FigureLevel, Metric, Quantile, Statistic, Unit};
+use crate::analysis::{AcrossRuns, FigureKey, FigureLevel, Metric, Quantile, Statistic, Unit, selections};
 use crate::experiment::difference::DifferenceScale;
 
 /// The power for the detectable change.
@@ -117,32 +117,8 @@ pub(super) fn unjudged<'a>(distrusted: bool, rows: impl Iterator<Item = &'a mut 
     rows.filter(|_| distrusted).for_each(|row| row.standing = ChangeStanding::Unknown);
 }
 
-/// The compared figures.
-static SUBJECTS: [FigureKey; 20] = [
-    FigureKey::percentile(Quantile::P50, Metric::Ttft),
-    FigureKey::percentile(Quantile::P95, Metric::Ttft),
-    FigureKey::percentile(Quantile::P99, Metric::Ttft),
-    FigureKey::percentile(Quantile::P50, Metric::Tpot),
-    FigureKey::percentile(Quantile::P99, Metric::Tpot),
-    FigureKey::percentile(Quantile::P99, Metric::Itl),
-    FigureKey::percentile(Quantile::P50, Metric::E2e),
-    FigureKey::percentile(Quantile::P99, Metric::E2e),
-    FigureKey::from_metric(Metric::RequestRate),
-    FigureKey::from_metric(Metric::OutputTokens),
-    FigureKey::from_metric(Metric::OutputTokensPerGpu),
-    FigureKey::from_metric(Metric::Goodput),
-    FigureKey::from_metric(Metric::SloAttainment),
-    FigureKey::from_metric(Metric::ErrorRate),
-    FigureKey::from_metric(Metric::CostPerMillionOutputTokens),
-    FigureKey::from_metric(Metric::CostPerAnswer),
-    FigureKey::from_metric(Metric::CostPerAcceptableAnswer),
-    FigureKey::from_metric(Metric::EnergyPerMillionOutputTokens),
-    FigureKey::from_metric(Metric::EnergyPerAnswer),
-    FigureKey::from_metric(Metric::EnergyPerAcceptableAnswer),
-];
-
-/// Returns the [`SUBJECTS`] and further percentiles that sides were run to show. The further ones are of each latency
-/// that a user feels, and all sides have them.
+/// Returns the figures of every comparison, and further percentiles that sides were run to show. The further ones are
+/// of each latency that a user feels, and all sides have them.
 fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     let asked: BTreeSet<Quantile> = sides.iter().flat_map(|side| side.asked()).collect();
     let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
@@ -150,7 +126,7 @@ fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
     let fraction = |key: &FigureKey| key.statistic.and_then(Statistic::fraction).unwrap_or(0.0);
     let is_shared = sides.iter().any(|side| side.has_several_gpus());
     let has_one_currency = sides.windows(2).all(|pair| pair[0].currency() == pair[1].currency());
-    let mut keys = SUBJECTS.to_vec();
+    let mut keys: Vec<_> = selections::compared().collect();
     keys.retain(|key| match key.metric.info().unit {
         Unit::MONEY => has_one_currency,
         // Of one GPU it is the rate itself.

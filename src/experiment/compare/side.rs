@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
     AcrossRuns, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Quantile, Reason, Summary, Verdict,
-    VerdictOutcome,
+    VerdictOutcome, selections,
 };
 use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};
@@ -26,19 +26,6 @@ pub struct ComparedSide {
     /// Figures of the requests of a single run, by the figure without its statistic.
     requests: HashMap<FigureKey, Vec<(u64, Figure)>>,
 }
-
-/// Figures of single requests that every comparison shows.
-const BY_REQUEST: [Metric; 9] = [
-    Metric::Ttft,
-    Metric::Tpot,
-    Metric::E2e,
-    Metric::ErrorRate,
-    Metric::SloAttainment,
-    Metric::Goodput,
-    Metric::RequestRate,
-    Metric::OutputTokens,
-    Metric::OutputTokensPerGpu,
-];
 
 /// Whether the sides are runs or repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -93,8 +80,7 @@ impl ComparedSide {
         summary: Summary,
         demanded: impl Iterator<Item = &'k FigureKey>,
     ) -> Self {
-        let shown = BY_REQUEST.map(FigureKey::from_metric);
-        let keys = shown.into_iter().chain(demanded.map(FigureKey::without_statistic));
+        let keys = selections::compared_by_request().chain(demanded.map(FigureKey::without_statistic));
         let requests = keys
             .map(|key| {
                 let each = key.of_requests(log);

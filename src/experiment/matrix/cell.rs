@@ -7,8 +7,7 @@ use serde::{Serialize, Serializer};
 use super::table::{Experiments, MatrixRow, MatrixSlot, MatrixVariable};
 use super::tested::{ContractResult, Tested, TrustedRuns, cost, in_claim_words};
 use crate::analysis::{
-    AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Reason, Rule, Status, Summary, Verdict,
-    VerdictOutcome,
+    AcrossRuns, FigureLevel, FigureSet, Reason, Rule, Status, Summary, Verdict, VerdictOutcome, selections,
 };
 use crate::experiment::difference::PerGpuTrade;
 use crate::experiment::driver::{FailedBy, RunFailure};
@@ -135,17 +134,6 @@ pub struct CellRun {
     pub replaced: bool,
 }
 
-/// The figures that tables of experiments follow.
-fn followed() -> impl Iterator<Item = FigureKey> {
-    use Metric::{ErrorRate, Goodput, OutputTokens, OutputTokensPerGpu, RequestRate, SloAttainment};
-    FigureKey::listed(
-        &Metric::MAIN_AND_ITL,
-        &[Quantile::P50, Quantile::P95, Quantile::P99],
-        &[RequestRate, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate],
-    )
-    .chain(Metric::COSTS.map(FigureKey::from_metric))
-}
-
 /// A figure of a row as it is stored.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -175,7 +163,7 @@ fn by_name_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
     schemars::json_schema!({
         "description": "The figures that a table of experiments follows, by name; what no run has is not there.",
         "type": "object",
-        "properties": crate::analysis::schema(followed(), &figure),
+        "properties": crate::analysis::schema(selections::of_rows(), &figure),
     })
 }
 
@@ -249,7 +237,7 @@ impl<'a> CellContext<'a> {
         let of_server = |reason: &Reason| SERVER_RULES.contains(&reason.rule);
         let saturated = !found.is_empty() && found.iter().all(of_server);
         let reasons: Vec<_> = found.iter().map(Reason::in_words).collect();
-        let figures = FigureSet::new(followed(), &summaries);
+        let figures = FigureSet::new(selections::of_rows(), &summaries);
         let cost = cost(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
         let whole = cell.runs.len() as u64 >= row.repeats();

@@ -6,7 +6,7 @@ use super::ratio::{ratio, shared_first};
 use super::table::{Accept, Claim, ClaimKind, MatrixVariable, Variant};
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{
-    AcrossRuns, Comparison, FigureKey, FigureSet, Metric, Objective, Quantile, SampleWarning, Status, Summary,
+    AcrossRuns, Comparison, FigureKey, FigureSet, Metric, Objective, SampleWarning, Status, Summary, selections,
 };
 use crate::experiment::difference::PerGpuTrade;
 use crate::experiment::repeats::AcrossJudgement;
@@ -240,23 +240,14 @@ fn cost_in_words(cost: Estimate) -> String {
     }
 }
 
-/// Figures of a row that may be better at the price of each GPU. They are compared with the same row under another
-/// variant.
-static TRADED: [FigureKey; 4] = [
-    FigureKey::percentile(Quantile::P50, Metric::Ttft),
-    FigureKey::percentile(Quantile::P50, Metric::Tpot),
-    FigureKey::percentile(Quantile::P50, Metric::E2e),
-    FigureKey::from_metric(Metric::OutputTokensPerGpu),
-];
-
 /// Returns what `runs` gain over those of `first` at the price of tokens per GPU. It is there where the intervals of
 /// both ratios leave chance no room; there is nothing of runs that count on request.
 pub(super) fn per_gpu_trade(runs: &TrustedRuns<'_>, first: &TrustedRuns<'_>) -> Option<PerGpuTrade> {
     let (Ok((runs, None)), Ok((first, None))) = (runs, first) else { return None };
     let (runs, first) = (shared_first(runs, first), shared_first(first, runs));
-    let changed = |key: &FigureKey| {
-        let ratio = ratio(&AcrossRuns::new(key, &runs), &AcrossRuns::new(key, &first))?;
-        Some((key.clone(), ratio.value - 1.0, ratio.excludes(1.0)))
+    let changed = |key: FigureKey| {
+        let ratio = ratio(&AcrossRuns::new(&key, &runs), &AcrossRuns::new(&key, &first))?;
+        Some((key, ratio.value - 1.0, ratio.excludes(1.0)))
     };
-    PerGpuTrade::from_changes(TRADED.iter().filter_map(changed))
+    PerGpuTrade::from_changes(selections::traded().filter_map(changed))
 }

@@ -6,9 +6,10 @@ use serde::{Serialize, Serializer};
 
 use super::judgement::AcrossJudgement;
 use super::verdict::verdict;
+use crate::analysis::selections::STATISTICS_OF_REPEATS;
 use crate::analysis::{
     AcrossRuns, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile, Statistic, Summary, Verdict,
-    VerdictOutcome,
+    VerdictOutcome, selections,
 };
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::spoiled::{self, spoiled_by};
@@ -154,7 +155,7 @@ impl Repeats {
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
             runs: (placed.iter()).map(|(repeat, run)| RepeatedRun::new(*repeat, run, is_kept(repeat.number))).collect(),
-            figures: FigureSet::new(FigureKey::all(&statistics(&counted)).filter(is_followed), &counted),
+            figures: FigureSet::new(selections::of_repeats(&statistics(&counted)), &counted),
             objectives: objectives.iter().map(|objective| AcrossJudgement::new(objective, &counted, load_s)).collect(),
             diagnosis: None,
         })
@@ -179,28 +180,17 @@ impl Repeats {
     }
 }
 
-/// The statistics of each latency.
-const STATISTICS: [Statistic; 6] = {
-    let [mean, _, _, p50, p90, p95, p99, p999] = Statistic::ALL;
-    [mean, p50, p90, p95, p99, p999]
-};
-
 /// Returns the statistics of each latency, with the percentiles that the user asked for.
 fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
     let rows = runs.iter().flat_map(|run| run.latency.iter());
     let asked: BTreeSet<_> = rows.flat_map(|(_, row)| row.asked.iter().map(|asked| asked.quantile)).collect();
     let others = asked.into_iter().filter(|asked| !asked.is_usual()).map(Statistic::Percentile);
-    STATISTICS.into_iter().chain(others).collect()
-}
-
-/// Whether `repeats.json` has the figure: all but those that follow from others.
-fn is_followed(key: &FigureKey) -> bool {
-    !matches!(key.metric, Metric::TokensPerUser | Metric::InFlight)
+    STATISTICS_OF_REPEATS.into_iter().chain(others).collect()
 }
 
 /// The figures of a kind, in the order of the catalogue.
 fn of_kind(kind: FigureKind) -> impl Iterator<Item = FigureKey> {
-    FigureKey::all(&STATISTICS).filter(move |key| key.kind() == kind && is_followed(key))
+    selections::of_repeats(&STATISTICS_OF_REPEATS).filter(move |key| key.kind() == kind)
 }
 
 /// A map in the order of its entries.
@@ -227,7 +217,7 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
         let statistics = of_metric.filter_map(|(key, _)| key.statistic);
         let asked = statistics.filter(|of| matches!(of, Statistic::Percentile(quantile) if !quantile.is_usual()));
-        let known: Vec<_> = STATISTICS.into_iter().chain(asked).map(of).collect();
+        let known: Vec<_> = STATISTICS_OF_REPEATS.into_iter().chain(asked).map(of).collect();
         (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
     };
     let others = |kind| Ordered(of_kind(kind).map(|key| (key.field(), figures.get(&key))).collect());
@@ -250,7 +240,7 @@ fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
         serde_json::json!({ "type": "object", "properties": fields, "required": keys })
     };
     let others = |kind| object(crate::analysis::schema(of_kind(kind), &figure));
-    let statistics = STATISTICS.map(|statistic| (statistic.field(), figure.clone().to_value()));
+    let statistics = STATISTICS_OF_REPEATS.map(|statistic| (statistic.field(), figure.clone().to_value()));
     let latency = serde_json::json!({ "anyOf": [object(statistics.into_iter().collect()), { "type": "null" }] });
     let latencies = Metric::LATENCIES.map(|metric| (metric.name().to_owned(), latency.clone()));
     let costs = crate::analysis::schema(of_kind(FigureKind::Cost), &generator.subschema_for::<AcrossRuns>());

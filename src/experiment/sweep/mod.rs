@@ -22,6 +22,5 @@ pub use probe::{CapacityProbe, MeasuredCapacity};
 pub(super) use search::Bracket;
 pub use search::{Search, SearchStep, Unsearchable};
 pub use shape::{Frontier, FrontierPoint, Knee};
-pub(super) use trial::followed;
 pub use trial::{JudgedObjective, LoadClass, SweepPoint, Trial, TrialRequest};
 pub use whole::{Sweep, Swept};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Load;
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{
-    FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary, Unit,
+    FigureKey, FigureSet, Judgement, Metric, Objective, Rule, SampleWarning, Status, Summary, Unit, selections,
 };
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
@@ -231,25 +231,6 @@ impl JudgedObjective {
     }
 }
 
-/// The figures that sweeps follow.
-pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
-    const OTHERS: [Metric; 11] = [
-        Metric::Goodput,
-        Metric::SloAttainment,
-        Metric::ErrorRate,
-        Metric::Amplification,
-        Metric::RequestRate,
-        Metric::InputTokens,
-        Metric::OutputTokens,
-        Metric::OutputTokensPerGpu,
-        Metric::AnswerTokens,
-        Metric::TokensPerUser,
-        Metric::InFlight,
-    ];
-    let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
-    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS).chain(Metric::COSTS.map(FigureKey::from_metric))
-}
-
 /// The figures of a run of a sweep.
 fn figures_of(run: &Summary) -> FigureSet {
     // Costs are there where what they take is given, attempts where clients may send again.
@@ -259,7 +240,7 @@ fn figures_of(run: &Summary) -> FigureSet {
         Unit::JOULES => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
         _ => true,
     };
-    let figures = FigureSet::new(followed().filter(is_known), &[run]);
+    let figures = FigureSet::new(selections::of_loads().filter(is_known), &[run]);
     // Without SLOs goodput would equal the completed requests.
     if run.slo.declared { figures } else { figures.with(&FigureKey::from_metric(Metric::Goodput), None) }
 }
@@ -270,7 +251,7 @@ pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Sch
     schemars::json_schema!({
         "description": "The figures of a load over its runs, with intervals; null where no run has them.",
         "type": "object",
-        "properties": crate::analysis::schema(followed(), &figure),
+        "properties": crate::analysis::schema(selections::of_loads(), &figure),
         "additionalProperties": false,
     })
 }

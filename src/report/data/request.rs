@@ -4,23 +4,11 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use super::column::{DataColumns, name};
+use crate::analysis::selections::LATENCIES_OF_REQUEST;
 use crate::analysis::{Metric, RequestLatency, StreamDelivery, Unit, tokens_per_s};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog};
 use crate::units::millis;
-
-/// The latencies of a request, in the order of their columns.
-const LATENCIES: [Metric; 9] = [
-    Metric::ScheduleLag,
-    Metric::QueueWait,
-    Metric::Ttft,
-    Metric::TtftFromSend,
-    Metric::Ttfa,
-    Metric::Tpot,
-    Metric::TpotAdjusted,
-    Metric::E2e,
-    Metric::E2eFromSend,
-];
 
 /// A request of a run, with what analysis says of it.
 #[derive(Clone, Debug)]
@@ -69,12 +57,12 @@ impl RequestRow<'_> {
     pub(super) fn columns() -> DataColumns<Self> {
         let longest = "The longest silence between two of its chunks";
         let speed = |row: &Self| tokens_per_s(row, &row.latency);
-        let all = LATENCIES[..7].iter().copied().fold(Self::first_columns(), Self::exact);
+        let all = LATENCIES_OF_REQUEST[..7].iter().copied().fold(Self::first_columns(), Self::exact);
         let all = all.number("longest_gap_ms", Unit::MILLISECONDS, longest, longest_gap);
-        let all = LATENCIES[7..].iter().copied().fold(all, Self::exact);
+        let all = LATENCIES_OF_REQUEST[7..].iter().copied().fold(all, Self::exact);
         let all = all.number("tokens_per_s", Unit::TOKENS_PER_SECOND, "Answer tokens / e2e", speed);
         // The schedule lag is always known.
-        LATENCIES[1..].iter().copied().fold(Self::last_columns(all), Self::at_least)
+        LATENCIES_OF_REQUEST[1..].iter().copied().fold(Self::last_columns(all), Self::at_least)
     }
 
     /// Returns the columns of the requests of `log`. There is one for each tag that they can have, and that of their

@@ -7,10 +7,8 @@ use super::compared::{NotComparable, allowed};
 use super::condition::{Condition, Difference, Facts, differences, facts_of};
 use super::gate::{DISTRUSTED, Gate, GateJudgement};
 use super::row::{ComparedRow, correct, unjudged};
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile};
-use crate::experiment::sweep::{
-    ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial, followed,
-};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile, selections};
+use crate::experiment::sweep::{ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::record::RunHeader;
 
 /// Stored sweep with the name of its folder and the header of its first run.
@@ -120,10 +118,10 @@ impl ComparedSweeps {
     /// When they do not: what they keep.
     pub fn check(gate: &Gate) -> Result<(), String> {
         let wanted = gate.whole_run_subject();
-        if followed().any(|key| Some(&key) == wanted) {
+        if selections::of_loads().any(|key| Some(&key) == wanted) {
             return Ok(());
         }
-        let kept: Vec<_> = followed().map(|key| key.to_string()).collect();
+        let kept: Vec<_> = selections::of_loads().map(|key| key.to_string()).collect();
         Err(format!(
             "sweeps keep no `{}` of their loads\nhint: they keep {}; another figure is in their runs: compare one of \
              each, such as run-001",
@@ -232,8 +230,9 @@ impl AtLoad {
         let saturated = [before, after].iter().any(|point| is_saturated(point));
         // Beyond saturation a latency depends on the length of the run and says nothing about the server.
         let is_compared = |key: &FigureKey| !saturated || key.kind() != FigureKind::Latency;
-        let row = |key| ComparedRow::compare(key, before.figures.get(key)?, after.figures.get(key)?, pairing, None);
-        Self { load: before.load, pairing, rows: SHOWN.iter().filter(|key| is_compared(key)).filter_map(row).collect() }
+        let row = |key| ComparedRow::compare(&key, before.figures.get(&key)?, after.figures.get(&key)?, pairing, None);
+        let rows = selections::compared_of_loads().filter(is_compared).filter_map(row).collect();
+        Self { load: before.load, pairing, rows }
     }
 }
 
@@ -262,17 +261,6 @@ fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
         _ => Pairing::Independent,
     }
 }
-
-/// The figures that are compared load by load.
-static SHOWN: [FigureKey; 7] = [
-    FigureKey::percentile(Quantile::P99, Metric::Ttft),
-    FigureKey::percentile(Quantile::P99, Metric::Tpot),
-    FigureKey::percentile(Quantile::P99, Metric::E2e),
-    FigureKey::from_metric(Metric::RequestRate),
-    FigureKey::from_metric(Metric::OutputTokens),
-    FigureKey::from_metric(Metric::OutputTokensPerGpu),
-    FigureKey::from_metric(Metric::Goodput),
-];
 
 /// Compares two answers by their intervals, otherwise by their brackets.
 fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String {

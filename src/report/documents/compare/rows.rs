@@ -1,36 +1,16 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Status};
+use crate::analysis::{Direction, FigureKey, FigureKind, FigureLevel, Quantile, Status, selections};
 use crate::experiment::caution;
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Pairing, Role};
 use crate::report::document::{Document, Level, NOTHING, Note, Section, Table, TableOf, Tone, VerdictLine, cell, mark};
 use crate::report::documents::parts::cells::{INDICATIVE, p_value, with_unit};
 use crate::units::{count, counted, joined, listed, percent, span, three_digits};
 
-/// Percentiles of latencies that a screen has.
-const PERCENTILES: [(Metric, &[Quantile]); 5] = [
-    (Metric::Ttft, &[Quantile::P50, Quantile::P95, Quantile::P99]),
-    (Metric::TtftFromSend, &[Quantile::P50, Quantile::P99]),
-    (Metric::Tpot, &[Quantile::P50, Quantile::P95, Quantile::P99]),
-    (Metric::E2e, &[Quantile::P95, Quantile::P99]),
-    (Metric::E2eFromSend, &[Quantile::P99]),
-];
-/// Other figures of a screen.
-const OTHERS: [Metric; 5] = [
-    Metric::OutputTokens,
-    Metric::OutputTokensPerGpu,
-    Metric::Goodput,
-    Metric::ErrorRate,
-    Metric::CostPerAcceptableAnswer,
-];
-
 /// Returns whether a screen has the figure. It has headlines, and percentiles that the user asked for.
 pub(super) fn is_headline(figure: &FigureKey) -> bool {
-    let is_among = |metric, ats: &[Quantile]| ats.iter().any(|at| FigureKey::percentile(*at, metric) == *figure);
-    PERCENTILES.iter().any(|(metric, ats)| is_among(*metric, ats))
-        || OTHERS.map(FigureKey::from_metric).contains(figure)
-        || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
+    selections::headlines().any(|key| key == *figure) || figure.quantile().is_some_and(|quantile| !quantile.is_usual())
 }
 
 /// The figures that changed and that a screen has no row for.
@@ -274,6 +254,7 @@ pub(super) fn demands(gates: &[GateJudgement]) -> impl Iterator<Item = Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Metric;
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {

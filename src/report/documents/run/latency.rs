@@ -1,30 +1,18 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
 use crate::analysis::{
-    ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Statistic, Summary, Unresolvable,
+    ClientEffect, Figure, LatencyRow, Metric, Quantile, SampleWarning, Statistic, Summary, Unresolvable, selections,
 };
 use crate::report::document::{Level, Section, Table, TableCell, TableColumn, TableOf, figure, mark, range};
 use crate::report::documents::parts::arrivals;
 use crate::units::{count, counted, joined, listed, percent, seconds, three_digits};
-
-/// The rows of the table; the other metrics are in the JSON.
-const ROWS: [Metric; 8] = [
-    Metric::Ttft,
-    Metric::Ttfa,
-    Metric::Tpot,
-    Metric::Itl,
-    Metric::E2e,
-    Metric::TtftFromSend,
-    Metric::QueueWait,
-    Metric::ScheduleLag,
-];
 
 /// A latency of the run with its figures.
 type Row<'a> = (Metric, &'a LatencyRow);
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let found = |metric: Metric| Some((metric, summary.latency.row(metric)?));
-    let rows: Vec<Row<'_>> = ROWS.into_iter().filter_map(found).collect();
+    let rows: Vec<Row<'_>> = selections::LATENCIES_OF_RUN.into_iter().filter_map(found).collect();
     if rows.is_empty() {
         return Vec::new();
     }
