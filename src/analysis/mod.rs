@@ -68,6 +68,7 @@ pub use requests::{
     of_request,
 };
 pub(crate) use requests::{SloOutcome, tokens_per_s};
+pub(crate) use server::costs::cost_per_million;
 pub use server::costs::{Costs, UnitCosts};
 pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};
 pub use server::histogram::{BothAccounts, BucketQuantile, CountBeside, TimeBeside, TimeSummary};

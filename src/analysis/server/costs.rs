@@ -93,6 +93,11 @@ impl Costs {
     }
 }
 
+/// Computes the price of a million tokens, of hours that cost so much each.
+pub(crate) fn cost_per_million(per_hour: f64, tokens_per_s: f64) -> f64 {
+    per_hour / (tokens_per_s * 3_600.0) * 1e6
+}
+
 impl UnitCosts {
     /// Computes the costs of a use of so much a second.
     fn new(per_s: f64, length_s: f64, rates: &Rates, acceptable_per_s: Option<f64>) -> Self {

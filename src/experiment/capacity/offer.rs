@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
+use crate::analysis::cost_per_million;
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
 use crate::units::{counted, percent, three_digits};
 
@@ -96,7 +97,7 @@ impl Offer {
         let cost_per_hour = gpus.zip(gpu_hour).map(|(gpus, price)| gpus as f64 * price);
         let per_million = cost_per_hour
             .zip(output_tokens_per_s.filter(|&tokens| tokens > 0.0))
-            .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6);
+            .map(|(per_hour, per_s)| cost_per_million(per_hour, per_s));
         let why_not = why_not(sweep, per_instance, gpus, contract);
         Ok(Self {
             name: name.to_owned(),

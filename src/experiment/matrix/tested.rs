@@ -6,7 +6,8 @@ use super::ratio::{ratio, shared_first};
 use super::table::{Accept, Claim, ClaimKind, MatrixVariable, Variant};
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{
-    AcrossRuns, Comparison, FigureKey, FigureSet, Metric, Objective, SampleWarning, Status, Summary, selections,
+    AcrossRuns, Comparison, FigureKey, FigureSet, Metric, Objective, SampleWarning, Status, Summary, cost_per_million,
+    selections,
 };
 use crate::experiment::difference::PerGpuTrade;
 use crate::experiment::repeats::AcrossJudgement;
@@ -227,7 +228,7 @@ pub(super) fn cost(variant: &Variant, figures: &FigureSet) -> Option<Estimate> {
     let value = per_s.value.filter(|rate| *rate > 0.0)?;
     let (least, most) = per_s.low.zip(per_s.high).unwrap_or((value, value));
     let per_hour = variant.server.cost_per_hour()?;
-    let at = |rate: f64| per_hour / (rate.max(0.0) * 3_600.0) * 1e6;
+    let at = |rate: f64| cost_per_million(per_hour, rate.max(0.0));
     Some(Estimate { value: at(value), low: at(most), high: at(least) })
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::history::{TrialHistory, TuneTrial};
 use super::outlook::Forecast;
 use super::state::{ERROR, NamedAxis, TuneState, TuneStopped};
-use crate::analysis::Status;
+use crate::analysis::{Status, cost_per_million};
 use crate::experiment::matrix::Unstopped;
 use crate::experiment::stored;
 use crate::units::{counted, percent, three_digits};
@@ -290,7 +290,7 @@ fn decision(state: &TuneState) -> Option<TuneDecision> {
             .cost_per_hour()
             .filter(|_| state.spec.server.gpus.is_some() || of_several_gpus)
             .zip(tokens)
-            .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6),
+            .map(|(per_hour, per_s)| cost_per_million(per_hour, per_s)),
         gain: highest.zip(today).map(|(best, today)| best.per_gpu / today.per_gpu),
         runner_up: runner_up.map(|place| state.candidates[place].name.clone()),
         why: runner_up.map(|place| why_not(state, place)),
