@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_with::SerializeDisplay;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
@@ -14,7 +14,7 @@ use crate::workload::nearest;
 
 /// Key of a figure of a run, or of a part of its requests. It is written as objectives name the figure, such as
 /// `p95 ttft of chat` or `goodput`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, SerializeDisplay)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
 pub struct FigureKey {
     /// Statistic of the figure. Absent unless it is a latency.
     pub statistic: Option<Statistic>,

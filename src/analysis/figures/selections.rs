@@ -1,9 +1,8 @@
 //! The selections of figures that results show, follow and compare, each in its own order.
 
-use super::catalogue::Metric;
 use super::catalogue::Metric::{
-    Amplification, AnswerTokens, ChunkGap, CostPerAcceptableAnswer, E2e, E2eFromSend, ErrorRate, Goodput, InFlight,
-    InputTokens, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate, ScheduleLag, SloAttainment,
+    self, Amplification, AnswerTokens, ChunkGap, CostPerAcceptableAnswer, E2e, E2eFromSend, ErrorRate, Goodput,
+    InFlight, InputTokens, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate, ScheduleLag, SloAttainment,
     TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
 };
 use super::key::{FigureKey, Statistic};

@@ -17,7 +17,7 @@ pub(super) const FAILURE_MARGIN: f64 = 0.005;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbMetric {
     /// Its name as typed.
-    pub metric: String,
+    pub metric: FigureKey,
     /// The unit of its figures.
     pub unit: FigureKind,
     /// Whether less of it is better.
@@ -78,7 +78,7 @@ impl AbMetric {
         let a = median(pairs.iter().map(|pair| pair.a));
         let margin = margin_of(measure, scale, margin, a);
         Self {
-            metric: measure.to_string(),
+            metric: measure.clone(),
             unit: measure.kind(),
             less_is_better: measure.less_is_better(),
             scale,
@@ -169,7 +169,7 @@ pub(super) fn per_gpu_trade(metrics: &[AbMetric], explored: &[AbMetric]) -> Opti
         None => metric.unit == FigureKind::Rate && metric.p.is_some_and(|p| p <= LEVEL),
     };
     let all = metrics.iter().chain(explored).filter(|metric| metric.scale == DifferenceScale::Ratio);
-    let changed = |metric: &AbMetric| Some((metric.metric.parse().ok()?, metric.change()?, is_sure(metric)));
+    let changed = |metric: &AbMetric| Some((metric.metric.clone(), metric.change()?, is_sure(metric)));
     PerGpuTrade::from_changes(all.filter_map(changed))
 }
 

@@ -162,7 +162,7 @@ impl AbTest {
     /// Returns how much the ratio of B to A varied between rounds, by metric. The variation is a share of the ratio.
     pub fn variation(&self) -> Vec<(String, f64)> {
         let ratios = self.metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio);
-        ratios.filter_map(|metric| Some((metric.metric.clone(), metric.spread?))).collect()
+        ratios.filter_map(|metric| Some((metric.metric.to_string(), metric.spread?))).collect()
     }
 
     /// The margins, in words.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::test_runs::{aborted, class, record, run};
-use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
+use crate::analysis::{Metric, Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
 use crate::experiment::driver::{Experiment as _, RunOutcome};
 use crate::experiment::spoiled::InvalidRuns;
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
@@ -46,8 +46,8 @@ fn judged(invalid: InvalidRuns, a: impl Fn(u64) -> Summary, b: impl Fn(u64) -> S
     AbTest::new(&design(8), &rounds, invalid).unwrap()
 }
 
-fn verdicts(test: &AbTest) -> Vec<(&str, Option<AbVerdict>)> {
-    test.metrics.iter().map(|metric| (metric.metric.as_str(), metric.verdict)).collect()
+fn verdicts(test: &AbTest) -> Vec<(String, Option<AbVerdict>)> {
+    test.metrics.iter().map(|metric| (metric.metric.to_string(), metric.verdict)).collect()
 }
 
 /// Takes a ratio of 0.8 or 0.81 in every round. That is eight of eight signs, p = 2/256, times three metrics.
@@ -59,7 +59,10 @@ fn a_difference_in_every_round_decides() {
         ("p50 tpot", Some(AbVerdict::Equivalent)),
         ("error_rate", Some(AbVerdict::Equivalent)),
     ];
-    assert_eq!((test.verdict, verdicts(&test)), (AbVerdict::Better, known.to_vec()));
+    assert_eq!(
+        (test.verdict, verdicts(&test)),
+        (AbVerdict::Better, known.map(|(name, verdict)| (name.to_owned(), verdict)).to_vec())
+    );
     let ttft = &test.metrics[0];
     assert_eq!((ttft.p, ttft.adjusted_p), (Some(2.0 / 256.0), Some(6.0 / 256.0)));
     let ratio = ttft.ratio.unwrap();
@@ -71,11 +74,11 @@ fn a_difference_in_every_round_decides() {
     // The same metrics, of each class alone.
     assert_eq!(test.classes.len(), 2);
     assert!(test.classes.iter().all(|class| class.verdict == AbVerdict::Better), "{:?}", test.classes);
-    assert_eq!(test.classes[1].metrics[0].metric, "p50 ttft of class search");
+    assert_eq!(test.classes[1].metrics[0].metric.to_string(), "p50 ttft of class search");
     // Three metrics of two classes are six tests.
     assert!(test.classes.iter().all(|class| class.metrics[0].adjusted_p == Some(12.0 / 256.0)));
     // Others are seen without a verdict.
-    let explored = test.explored.iter().find(|metric| metric.metric == "p50 e2e").unwrap();
+    let explored = test.explored.iter().find(|metric| metric.metric.to_string() == "p50 e2e").unwrap();
     assert!(explored.verdict.is_none() && explored.p == Some(2.0 / 256.0));
 }
 
@@ -290,12 +293,12 @@ fn a_better_latency_that_costs_tokens_per_gpu_is_noted() {
     let test = judged(InvalidRuns::LeftOut, one, |round| on_gpus(round, 63 + round % 2, 2));
     let note = test.notes.iter().find(|note| note.starts_with("B answers faster")).unwrap();
     assert!(note.contains(": p50 TTFT −3") && note.contains(", output tokens/s per GPU −4"), "{note}");
-    let explored = |name: &str| test.explored.iter().find(|metric| metric.metric == name).unwrap();
+    let explored = |name: &str| test.explored.iter().find(|metric| metric.metric.to_string() == name).unwrap();
     assert_eq!(explored("output_tokens_per_s_per_gpu").p, Some(2.0 / 256.0));
     // Answers of the faster side are complete a little earlier, and so a few more in the window.
     let cost = explored("cost_per_answer").ratio.unwrap().value;
     assert!((1.8..=2.0).contains(&cost), "{cost}");
-    assert!(test.explored.iter().all(|metric| metric.metric != "energy_per_answer"));
+    assert!(test.explored.iter().all(|metric| metric.metric.metric != Metric::EnergyPerAnswer));
     // A latency that decides and is within the margin is no gain, and neither are as many GPUs.
     assert!(!noted(&judged(InvalidRuns::LeftOut, one, |round| on_gpus(round, 99 + round % 2, 2))));
     assert!(!noted(&judged(InvalidRuns::LeftOut, one, |round| on_gpus(round, 63 + round % 2, 1))));

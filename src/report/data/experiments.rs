@@ -59,7 +59,7 @@ fn round_columns<'a>() -> DataColumns<RoundRow<'a>> {
             Some(row.0.into())
         })
         .text("class", "Name of the class; empty: all requests", |row| Some(Cow::Borrowed(row.1)))
-        .text("metric", "Name of the metric", |(_, _, metric, _)| Some(Cow::Borrowed(&*metric.metric)))
+        .text("metric", "Name of the metric", |(_, _, metric, _)| Some(metric.metric.to_string().into()))
         .text("unit", "Its unit; empty where it has none", |(_, _, metric, _)| {
             Some(Cow::Borrowed(match metric.unit {
                 FigureKind::Latency => "ms",

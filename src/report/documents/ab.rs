@@ -1,6 +1,7 @@
 //! An A/B test as a document: the verdict, what was compared, the metrics that decide, the rounds.
 
-use super::parts::cells::{p_value, served_by, with_unit};
+use super::compare::label;
+use super::parts::cells::{p_value, served_by};
 use crate::analysis::FigureKind;
 use crate::analysis::statistics::Estimate;
 use crate::experiment::{AbMetric, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale};
@@ -93,7 +94,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let other = metrics.iter().find_map(medians_apart).unwrap_or_default();
     let meaning = "B against A of the same round (Hodges–Lehmann over all), not of the medians A and B";
     Table::over(caption, metrics)
-        .column("", titled)
+        .column("", |metric| label(&metric.metric))
         .column("A", |metric| figure(metric, metric.a))
         .column("B", |metric| figure(metric, metric.b))
         .column("in rounds", |metric| Some(in_words(metric, change(metric)?.value)))
@@ -144,11 +145,6 @@ fn in_words(metric: &AbMetric, value: f64) -> String {
     format!("{sign}{}{unit}", cell(value.abs()))
 }
 
-/// A metric's name with the unit of its figures.
-fn titled(metric: &AbMetric) -> String {
-    with_unit(&metric.metric, metric.unit)
-}
-
 /// A figure in this unit.
 fn figure(metric: &AbMetric, value: Option<f64>) -> String {
     known(value.map(|value| value * metric.unit.display_scale()))
@@ -172,7 +168,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
             let (low, high) = by.ends();
             Point { low, high, ..Point::at(by.value, 0.0, String::new()) }
         });
-        (Row::new(metric.metric.clone(), words), palette, point)
+        (Row::new(metric.metric.to_string(), words), palette, point)
     });
     let margin = test.margin * 100.0;
     let axis = |ends: Vec<f64>| Axis::around("B against A, %", ends.into_iter().chain([-margin, margin]));
@@ -198,7 +194,7 @@ fn by_round(metric: &AbMetric) -> Option<Chart> {
         return None;
     }
     let last = metric.figures.iter().map(|pair| pair.round).max().unwrap_or(1);
-    let title = titled(metric);
+    let title = label(&metric.metric);
     let description = format!("{} of A and B round by round", metric.metric);
     let plot = Plot::new(description, Axis::counted("round", last), Axis::from_zero(&title, values), series);
     let heading = format!("{title}, round by round");
@@ -211,7 +207,7 @@ fn by_round(metric: &AbMetric) -> Option<Chart> {
 
 fn rounds(test: &AbTest) -> Section {
     let first = test.metrics.first();
-    let title = first.map_or(String::new(), titled);
+    let title = first.map_or(String::new(), |metric| label(&metric.metric));
     let shown = |round: &CompletedRound, read: fn(&AbPair) -> Option<f64>| {
         let pair = first?.figures.iter().find(|pair| pair.round == round.number);
         Some(figure(first?, pair.and_then(read)))
@@ -252,7 +248,7 @@ fn power(test: &AbTest) -> Section {
     }
     let length = |metric: &AbMetric, length: Option<f64>| length.map(|length| metric.length_in_words(length));
     let table = Table::over("Detectable differences", spreading)
-        .column("", |metric| metric.metric.clone())
+        .column("", |metric| metric.metric.to_string())
         .column("spread over rounds", |metric| length(metric, metric.spread))
         .column("detectable difference", |metric| length(metric, metric.detectable))
         .column("rounds for margin", |metric| match metric.rounds_for_margin {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conduct::{Campaign, CampaignStep, place};
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
-use crate::analysis::Objective;
+use crate::analysis::{FigureKey, Objective};
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, RunRequest};
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -43,7 +43,7 @@ pub(crate) struct AbQuestion {
     kind: Kind,
     pub(crate) workload: WorkloadSpec,
     rounds: u64,
-    metrics: Vec<String>,
+    metrics: Vec<FigureKey>,
     margin: f64,
     /// Order of the two runs within rounds. Left out where rounds alternate, as in older experiments.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
@@ -63,8 +63,7 @@ enum Kind {
 
 impl AbQuestion {
     pub(crate) fn new(workload: WorkloadSpec, design: &AbDesign, require: Require, salt: u64) -> Self {
-        let metrics = design.metrics.iter().map(ToString::to_string).collect();
-        let (rounds, margin) = (design.rounds, design.margin);
+        let (rounds, metrics, margin) = (design.rounds, design.metrics.clone(), design.margin);
         Self { kind: Kind::Ab, workload, rounds, metrics, margin, order: design.order(), require, salt }
     }
 
@@ -75,9 +74,8 @@ impl AbQuestion {
 
     /// Returns the design that was decided before the first round.
     pub(crate) fn design(&self) -> Result<AbDesign, Stop> {
-        let metrics = self.metrics.iter().map(|metric| metric.parse()).collect::<Result<_, _>>();
-        let design = AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin);
-        Ok(design.map_err(Stop::usage)?.ordered(self.order, self.workload.seed))
+        let design = AbDesign::new(self.rounds, self.metrics.clone(), self.margin).map_err(Stop::usage)?;
+        Ok(design.ordered(self.order, self.workload.seed))
     }
 }
 

@@ -105,7 +105,7 @@ fn found_and_announced(experiments: u64) -> (f64, f64) {
     let (mut found, mut announced) = (0, 0.0);
     for number in 1..=experiments {
         let test = experiment(number, IDLE, 8, 1.1);
-        let ttft = test.metrics.iter().find(|metric| metric.metric == "p50 ttft").unwrap();
+        let ttft = test.metrics.iter().find(|metric| metric.metric.to_string() == "p50 ttft").unwrap();
         found += u64::from(ttft.verdict == Some(AbVerdict::Worse));
         announced += power.of(1.1_f64.ln() / ttft.spread.unwrap().ln_1p());
         assert!(!matches!(test.verdict, AbVerdict::Better | AbVerdict::Equivalent), "{}", test.sentence);
