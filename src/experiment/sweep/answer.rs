@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
 use super::trial::{JudgedObjective, Trial};
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{Objective, Status};
 use crate::units::seconds;
 
@@ -65,9 +66,15 @@ impl HighestLoad {
     /// Returns whether it would be another without the runs of `load`. That is one of its ends, or lies between those
     /// of its interval.
     pub(super) fn rests_on(&self, load: Load) -> bool {
-        let interval = self.interval_low.zip(self.interval_high);
+        let interval = self.crossing().and_then(Estimate::interval);
         let is_inside = interval.is_some_and(|(low, high)| (low..=high).contains(&load.amount()));
         [self.passed, self.failed].contains(&Some(load)) || is_inside
+    }
+
+    /// Load at which the tightest objective's figure crosses its bound.
+    pub fn crossing(&self) -> Option<Estimate> {
+        let (low, high) = (self.interval_low.unwrap_or(f64::NEG_INFINITY), self.interval_high.unwrap_or(f64::INFINITY));
+        Some(Estimate { value: self.estimate?, low, high })
     }
 }
 

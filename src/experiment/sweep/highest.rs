@@ -44,13 +44,13 @@ impl<'a> FoundLoads<'a> {
             let failed = failed.map(|place| loads[place].0.load);
             // Where loads contradict one another, the curve through all of them may cross its limit elsewhere.
             let crossing = crossing.filter(|crossing| is_between(passed, crossing.estimate, failed));
-            let interval = interval.filter(|_| crossing.is_some());
+            let (interval_low, interval_high) = interval.filter(|_| crossing.is_some()).unzip();
             let answer = HighestLoad {
                 passed,
                 failed,
                 estimate: crossing.map(|crossing| crossing.estimate),
-                interval_low: interval.map(|(low, _)| low),
-                interval_high: interval.map(|(_, high)| high),
+                interval_low,
+                interval_high,
                 tightest: match decides {
                     Tightest::Crosses(place, _) | Tightest::Missed(place) => {
                         demands.get(place).map(|demand| demand.text().to_owned())
@@ -81,13 +81,9 @@ fn limits(search: &Search) -> Vec<ObjectiveLimit> {
             LimitCrossing::Crosses(crossing) => (Some(crossing.estimate), crossing.interval.ok()),
             LimitCrossing::Kept | LimitCrossing::Missed(_) => (None, None),
         };
-        Some(ObjectiveLimit {
-            objective,
-            estimate,
-            interval_low: interval.map(|(low, _)| low),
-            interval_high: interval.map(|(_, high)| high),
-            allows_more: matches!(crossing, LimitCrossing::Kept),
-        })
+        let (interval_low, interval_high) = interval.unzip();
+        let allows_more = matches!(crossing, LimitCrossing::Kept);
+        Some(ObjectiveLimit { objective, estimate, interval_low, interval_high, allows_more })
     };
     let crossings = limit_crossings(search.trials(), demands).into_iter().enumerate();
     crossings.filter(|(place, _)| known(*place)).filter_map(limit).collect()
@@ -186,34 +182,34 @@ fn sentence(
     let tail = format!(": {ends}{decides}");
     let any = |class| loads.iter().any(|(_, of)| *of == class);
     let highest = "the highest load that meets the objectives";
-    let mut sentence = match (answer.estimate, answer.interval_low.zip(answer.interval_high)) {
-        (Some(estimate), Some((low, high))) => {
+    let mut sentence = match answer.crossing().map(|found| (found.value, found.interval())) {
+        Some((estimate, Some((low, high)))) => {
             let [estimate, low, high] = [estimate, low, high].map(show);
             format!("{highest} is {estimate}, 95 % interval {low} to {high} over {runs}{tail}")
         }
-        (Some(estimate), None) => {
+        Some((estimate, None)) => {
             let unsure = unsure.map(|why| why.in_words(&runs, like, estimate, &search.plan().axis));
             let unsure = unsure.map_or(String::new(), |why| format!(", and {why}"));
             format!("{highest} is near {}{unsure}{tail}", show(estimate))
         }
-        (None, _) if answer.passed.is_some() && answer.failed.is_some() => {
+        None if answer.passed.is_some() && answer.failed.is_some() => {
             format!("{highest} lies between two loads, the runs do not tell where{tail}")
         }
-        (None, _) if answer.passed.is_some() => {
+        None if answer.passed.is_some() => {
             format!("{ends}: {highest} lies above the measured loads, by an unknown amount")
         }
-        (None, _) if loads.iter().all(|(_, class)| *class == LoadClass::Unknown) => {
+        None if loads.iter().all(|(_, class)| *class == LoadClass::Unknown) => {
             let has_runs = loads.iter().any(|(tally, _)| tally.counted > 0);
             let why = answer.tightest.as_ref().filter(|_| has_runs);
             let why = why.map(|text| format!("no run has a figure for `{text}`"));
             let why = why.unwrap_or("no run can be trusted".to_owned());
             format!("whether any load meets the objectives is unknown: {why}")
         }
-        (None, _) if any(LoadClass::Passed) => format!("the lowest load misses the objectives already{tail}"),
-        (None, _) if any(LoadClass::Undecided) => {
+        None if any(LoadClass::Passed) => format!("the lowest load misses the objectives already{tail}"),
+        None if any(LoadClass::Undecided) => {
             format!("whether a measured load meets the objectives is undecided{tail}")
         }
-        (None, _) => format!("no measured load meets the objectives{tail}"),
+        None => format!("no measured load meets the objectives{tail}"),
     };
     let untrusted = loads.iter().filter(|(tally, _)| tally.rests_on_invalid()).map(|(tally, _)| tally.load);
     for load in untrusted.filter(|load| answer.rests_on(*load)) {

@@ -44,19 +44,19 @@ impl Search {
         let curve = format!("{low:>9} {} {high}", heights.iter().collect::<String>());
         let mut marks = [' '; COLUMNS];
         let mut says = String::new();
-        if let Some((from, to)) = answer.interval_low.zip(answer.interval_high) {
-            marks[column(from)..=column(to)].fill('─');
-            if from >= lowest {
-                marks[column(from)] = '├';
+        if let Some(crossing) = answer.crossing() {
+            says = show(crossing.value);
+            if let Some((from, to)) = crossing.interval() {
+                marks[column(from)..=column(to)].fill('─');
+                if from >= lowest {
+                    marks[column(from)] = '├';
+                }
+                if to <= highest {
+                    marks[column(to)] = '┤';
+                }
+                says = format!("{says}, {} to {}", show(from), show(to));
             }
-            if to <= highest {
-                marks[column(to)] = '┤';
-            }
-            says = format!(", {} to {}", show(from), show(to));
-        }
-        if let Some(estimate) = answer.estimate {
-            marks[column(estimate)] = '◆';
-            says = format!("{}{says}", show(estimate));
+            marks[column(crossing.value)] = '◆';
         }
         Some([curve, format!("{:>9} {} {says}", "", marks.iter().collect::<String>()).trim_end().to_owned()])
     }

@@ -178,7 +178,7 @@ pub(super) fn judge(
         |answer: &HighestLoad| loads.iter().any(|(tally, _)| is_forced(tally) && answer.rests_on(tally.load));
     let is_few = |judged: &JudgedObjective| judged.mark == Some(SampleWarning::TooFewSamples);
     let few = trials.iter().filter(|trial| trial.judged.iter().any(is_few)).count();
-    let interval = answer.and_then(|answer| answer.interval_low.zip(answer.interval_high));
+    let interval = answer.and_then(|answer| answer.crossing()?.interval());
     let wide = interval.map(|(low, high)| high / low - 1.0);
     let wide = wide.filter(|wide| *wide > precision && search.plan().within_s.is_none());
     let notes = [

@@ -274,7 +274,7 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
     if is_rate(before).zip(is_rate(after)).is_some_and(|(one, other)| one != other) {
         return "one is a rate and the other a number of users, which cannot be compared".to_owned();
     }
-    let interval = |answer: &HighestLoad| answer.interval_low.zip(answer.interval_high);
+    let interval = |answer: &HighestLoad| answer.crossing()?.interval();
     let bracket = |answer: &HighestLoad| Some((answer.passed?.amount(), answer.failed?.amount()));
     let ends = interval(before).zip(interval(after));
     let brackets = bracket(before).zip(bracket(after));

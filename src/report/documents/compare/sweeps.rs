@@ -6,8 +6,8 @@ use crate::analysis::FigureLevel;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, cell};
-use crate::units::{counted, joined, listed, three_digits};
+use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section, Table, cell};
+use crate::units::{counted, joined, listed, span, three_digits};
 
 /// Curves that a chart distinguishes: four colours, solid and dashed.
 const MOST_CURVES: usize = 8;
@@ -81,9 +81,8 @@ fn best(answers: &[AnswerOfSide]) -> Option<String> {
         return None;
     }
     let shown = if is_rate(answer) { Load::Rate(*load).to_string() } else { format!("{} users", three_digits(*load)) };
-    let may_be_as_good = |other: &HighestLoad| match (answer.interval_low, other.interval_high) {
-        (Some(low), Some(high)) => high >= low,
-        _ => true,
+    let may_be_as_good = |other: &HighestLoad| {
+        answer.crossing().zip(other.crossing()).is_none_or(|(best, other)| other.high >= best.low)
     };
     let near = others.iter().filter(|(_, other, _)| may_be_as_good(other)).map(|(side, ..)| &side.side);
     let doubt = listed(near, ", ").map_or(String::new(), |near| format!("; not surely more than {near}"));
@@ -99,11 +98,7 @@ fn in_words(answer: &AnswerOfSide) -> String {
 }
 
 fn answers(answers: &[AnswerOfSide]) -> Section {
-    let interval = |found: &HighestLoad| {
-        let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
-        found.interval_low.or(found.interval_high)?;
-        Some(format!("{}–{}", known(found.interval_low), known(found.interval_high)))
-    };
+    let interval = |found: &HighestLoad| span(found.crossing()?.ends(), "–", three_digits);
     let sides = answers.iter().map(|answer| (answer, answer.answer.as_ref()));
     let table = Table::over("Highest load by side", sides)
         .column("", |(answer, _)| answer.side.clone())

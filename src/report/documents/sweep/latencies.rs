@@ -1,11 +1,12 @@
 //! Latencies of a sweep over its loads: medians and tails with their intervals, bounds, the bracket, the knee.
 
 use super::setup::arrivals;
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{HighestLoad, LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
-use crate::units::{joined, three_digits};
+use crate::units::{joined, span, three_digits};
 
 /// Loads that stand out, each with its name.
 type Marked = (f64, String);
@@ -13,9 +14,9 @@ type Marked = (f64, String);
 /// The highest load that meets the objectives, or else the knee.
 pub(super) fn answered(sweep: &Sweep) -> Vec<Marked> {
     let knee = || sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    let found = sweep.answer.as_ref().and_then(|answer| {
-        let ends = interval(answer).map(|(low, high)| format!(" ({}–{})", three_digits(low), three_digits(high)));
-        Some((answer.estimate?, format!("{}{}", three_digits(answer.estimate?), ends.unwrap_or_default())))
+    let found = sweep.answer.as_ref().and_then(HighestLoad::crossing).map(|found| {
+        let ends = span(found.ends(), "–", three_digits).map(|ends| format!(" ({ends})"));
+        (found.value, format!("{}{}", three_digits(found.value), ends.unwrap_or_default()))
     });
     found.or_else(knee).into_iter().collect()
 }
@@ -159,11 +160,6 @@ fn bounds(sweep: &Sweep, metric: Metric) -> (Vec<&Objective>, Vec<&Objective>) {
     objectives.partition(|objective| objective.key.part.is_none())
 }
 
-/// The 95 % interval of the highest load that meets the objectives.
-pub(super) fn interval(answer: &HighestLoad) -> Option<(f64, f64)> {
-    answer.interval_low.zip(answer.interval_high)
-}
-
 /// Returns the zones of loads that meet the objectives and of loads that fail. The interval of the highest that meets
 /// them is a zone too.
 pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
@@ -171,16 +167,17 @@ pub(super) fn zones(sweep: &Sweep) -> Vec<Zone> {
     let zone = |from, to, kind, label: String| Zone { from, to, kind, label };
     let met = answer.passed.map(|load| zone(0.0, load.amount(), ZoneKind::Met, format!("{load} passed")));
     let failed = answer.failed.map(|load| zone(load.amount(), f64::MAX, ZoneKind::Missed, format!("{load} failed")));
-    let band = interval(answer).map(|(low, high)| zone(low, high, ZoneKind::Marked, "95 % interval".to_owned()));
+    let interval = answer.crossing().and_then(Estimate::interval);
+    let band = interval.map(|(low, high)| zone(low, high, ZoneKind::Marked, "95 % interval".to_owned()));
     met.into_iter().chain(failed).chain(band).collect()
 }
 
 /// Returns the chart with bars for a terminal. They are of the latency of the tightest objective that has one, else of
 /// TTFT's 99th percentile.
 pub(super) fn with_bars(sweep: &Sweep, chart: Chart) -> Chart {
-    let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
-    let tightest = tightest.and_then(|text| text.parse::<Objective>().ok());
-    let objectives = tightest.iter().chain(&sweep.plan.objectives);
+    let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_ref());
+    let objectives = &sweep.plan.objectives;
+    let objectives = objectives.iter().filter(|objective| Some(&objective.text) == tightest).chain(objectives);
     let followed =
         |key: &FigureKey| key.quantile().is_some() && sweep.points.iter().any(|point| point.figures.get(key).is_some());
     let bounded = objectives.map(|objective| (&objective.key, Some(objective.bound)));

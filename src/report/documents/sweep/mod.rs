@@ -13,7 +13,7 @@ use crate::analysis::Status;
 use crate::experiment::{Diagnosis, LoadClass, Sweep};
 use crate::report::document::{Document, KeyFigure, Level, Note, Section, Tone, VerdictLine};
 use crate::report::documents::parts::diagnosis;
-use crate::units::{counted, three_digits};
+use crate::units::{counted, span, three_digits};
 
 pub(in crate::report::documents) use self::loads::table as loads_table;
 
@@ -58,8 +58,8 @@ fn headline(sweep: &Sweep) -> Option<KeyFigure> {
     let name = format!("is the highest load that meets {}", sweep.plan.objectives_in_words());
     let found = three_digits(answer.estimate.unwrap_or(answer.passed?.amount()));
     let found = if answer.failed.is_none() { format!("≥ {found}") } else { found };
-    let interval = latencies::interval(answer)
-        .map(|(low, high)| format!("95 % interval {} to {}", three_digits(low), three_digits(high)));
+    let interval = answer.crossing().and_then(|found| span(found.ends(), " to ", three_digits));
+    let interval = interval.map(|ends| format!("95 % interval {ends}"));
     Some(KeyFigure::new(name, found, unit).below(interval.into_iter().chain(limits::tokens(sweep, answer))))
 }
 
