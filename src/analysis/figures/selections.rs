@@ -124,7 +124,7 @@ pub(crate) fn of_loads() -> impl Iterator<Item = FigureKey> {
     keys(&[(&Metric::MAIN, USUAL), (&OTHERS, ALONE), COSTS])
 }
 
-/// Figures of repeats, with these statistics of each latency: all but those that follow from others.
+/// Figures of repeats, with these statistics of each latency. Those that follow from others are left out.
 pub(crate) fn of_repeats(statistics: &[Statistic]) -> impl Iterator<Item = FigureKey> {
     FigureKey::all(statistics).filter(|key| !matches!(key.metric, TokensPerUser | InFlight))
 }
