@@ -4,13 +4,13 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 13_898),
+    ("analysis", 13_983),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_635),
+    ("cli", 6_630),
     ("clock", 469),
     ("engine", 9_101),
-    ("experiment", 13_238),
+    ("experiment", 13_138),
     ("foreign", 1_821),
     ("generator", 5_238),
     ("guide", 87),
@@ -19,9 +19,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 2_940),
     ("random", 190),
     ("record", 3_577),
-    ("report", 11_376),
+    ("report", 11_331),
     ("runner", 2_686),
-    ("session", 5_732),
+    ("session", 5_730),
     ("simulator", 2_392),
     ("telemetry", 601),
     ("units", 144),
@@ -49,7 +49,7 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 25;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 23;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
