@@ -92,7 +92,7 @@
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
 //! | what an objective says | `analysis/slo/objective.rs`; whether it is met: `analysis/summary/objectives/mod.rs` |
 //! | whether a load of a sweep passes | `experiment/sweep/search/tally.rs` |
-//! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients.rs` |
+//! | what simulated clients do when an answer is late or refused | `experiment/virtual_time/clients/attempts.rs` |
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
 //! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
 //! | the phases of a load | `analysis/parts/phases.rs`; where bursts are: `analysis/load/stretches.rs` |

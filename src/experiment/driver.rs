@@ -5,7 +5,9 @@
 //! that all experiments share: stored runs are used again, an interrupt ends the experiment before the next new run,
 //! the executor rests between two new runs, and runs that this machine keeps spoiling end the experiment.
 
-use serde::{Deserialize, Serialize};
+mod failure;
+
+pub use self::failure::{FailedBy, FailureReach, RunFailure};
 
 use super::diagnosis::Diagnosis;
 use super::spoiled::spoiled_here;
@@ -106,36 +108,6 @@ pub enum RunOutcome {
     Interrupted(Option<CompletedRun>),
     /// Lack of a stored run, where only a stored one was requested.
     Absent,
-}
-
-/// Failure that kept a run from its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFailure {
-    /// Description of what went wrong, in a sentence.
-    pub why: String,
-    /// Side that failed.
-    pub by: FailedBy,
-}
-
-/// Cause of a run that could not be carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FailedBy {
-    /// The server: it did not start, was never ready, or ended.
-    Server,
-    /// Client's side, which says nothing about the server. It is its machine, its disk, a command around the runs, or
-    /// something else in the server's place.
-    Client,
-}
-
-/// Reach of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureReach {
-    /// The requested run alone.
-    Run,
-    /// Every run against the same server: it never began to serve.
-    Server,
 }
 
 /// Findings of a run.
@@ -296,36 +268,6 @@ impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
             self.executor.ends(&too_many);
             self.too_many = Some(too_many);
         }
-    }
-}
-
-/// Carries out each requested run by a function, such as one in virtual time. It reads no stored run and never pauses.
-#[derive(Debug)]
-pub struct VirtualExecutor<F, G> {
-    /// Carries a run out.
-    pub run: F,
-    /// Stores what the experiment knows once a run was recorded.
-    pub recorded: G,
-}
-
-impl<E: Experiment, X, F, G> Executor<E> for VirtualExecutor<F, G>
-where
-    F: FnMut(&RunRequest<E::Part>) -> Result<CompletedRun, X>,
-    G: FnMut(&E) -> Result<(), X>,
-{
-    type Error = X;
-
-    fn is_forced(&self) -> bool {
-        // No machine can spoil a run in virtual time.
-        true
-    }
-
-    fn run(&mut self, request: &RunRequest<E::Part>, _experiment: &E) -> Result<RunOutcome, X> {
-        (self.run)(request).map(RunOutcome::Completed)
-    }
-
-    fn recorded(&mut self, _request: &RunRequest<E::Part>, experiment: &E) -> Result<(), X> {
-        (self.recorded)(experiment)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use super::spec::WorkloadSpec;
+use crate::workload::reading::file::parser;
 use crate::workload::reading::mistakes::{Mistakes, SpecError, SpecMistake, nearest};
 use crate::workload::reading::node::Node;
 use crate::workload::reading::text::{parse_json, parse_toml};
@@ -94,17 +95,16 @@ impl WorkloadSpec {
             return Err(SpecError::Address { address: name_or_path.to_owned() });
         }
         let path = Path::new(name_or_path);
-        let parse = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
+        let parse = match parser(path) {
+            Some(parse) => parse,
             // A bare word that is no file was meant as a name.
-            _ if !path.exists() && path.components().count() == 1 => {
+            None if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, names());
                 let library = names().collect();
                 return Err(SpecError::Unknown { name: name_or_path.to_owned(), nearest, library });
             }
-            _ if path.is_dir() => return Err(unreadable(path, ErrorKind::IsADirectory.into())),
-            _ => return Err(SpecError::Format { path: path.to_owned() }),
+            None if path.is_dir() => return Err(unreadable(path, ErrorKind::IsADirectory.into())),
+            None => return Err(SpecError::Format { path: path.to_owned() }),
         };
         let text = File::open(path).and_then(text_of).map_err(|cause| unreadable(path, cause))?;
         let folder = path.parent().unwrap_or(Path::new(""));

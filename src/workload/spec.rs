@@ -15,7 +15,7 @@ use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::clients::behaviour::ClientBehaviour;
 use crate::workload::reading::weights::positive_total;
 use crate::workload::reading::{
-    Fields, Given, Mistakes, Node, SpecError, SpecValue, parse_json, parse_toml, spec_table,
+    Fields, Given, Mistakes, Node, SpecError, SpecValue, parse_json, parse_toml, read_whole, spec_table,
 };
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
@@ -138,12 +138,7 @@ impl WorkloadSpec {
         folder: Option<&Path>,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
-        let mistakes = Mistakes::in_folder(folder);
-        match Self::read(SpecValue::root(&node, &mistakes), survey) {
-            Some(spec) if mistakes.is_empty() => Ok(spec),
-            _ => Err(mistakes.into_error(origin)),
-        }
+        read_whole(node, origin, folder, |place| Self::read(place, survey))
     }
 
     /// Returns the SLO of a request of this class and priority. It is its tenant's own SLO if there is one.

@@ -7,10 +7,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("analysis", 13_983),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_630),
+    ("cli", 6_629),
     ("clock", 469),
     ("engine", 9_101),
-    ("experiment", 13_138),
+    ("experiment", 13_140),
     ("foreign", 1_821),
     ("generator", 5_238),
     ("guide", 87),
@@ -21,11 +21,11 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 3_577),
     ("report", 11_331),
     ("runner", 2_686),
-    ("session", 5_730),
+    ("session", 5_727),
     ("simulator", 2_392),
     ("telemetry", 601),
     ("units", 144),
-    ("workload", 4_482),
+    ("workload", 4_509),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
@@ -49,7 +49,7 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 23;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 7;
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.

@@ -12,6 +12,7 @@ mod server;
 mod target;
 mod trace;
 mod values;
+mod work;
 mod workload;
 
 pub(super) use self::ab::{DesignArgs, SideArgs};
@@ -25,4 +26,5 @@ pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
     above_zero, one_of, percentile, rates, seconds, share, share_up_to_half, some_time, stop_length, users, whole,
 };
-pub(super) use self::workload::{LoadArgs, WorkArgs, WorkloadArgs};
+pub(super) use self::work::WorkArgs;
+pub(super) use self::workload::{LoadArgs, WorkloadArgs};

@@ -112,9 +112,7 @@ pub(in crate::cli) fn fact(text: &str) -> Result<(Fact, String), String> {
     let key = name.to_ascii_lowercase().replace(['-', ' '], "_");
     let fact = match key.parse::<Fact>() {
         Ok(fact) if fact.is_stated() => fact,
-        Ok(_) => {
-            return Err(format!("`{name}` are what is sent; give them with --temperature, --top-p and the like"));
-        }
+        Ok(_) => return Err(format!("`{name}` are what is sent; give them with --temperature, --top-p and the like")),
         Err(_) => {
             let meant = match nearest(&key, known()) {
                 Some(near) => format!("did you mean `{near}`?"),

@@ -49,9 +49,7 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun], load: &PlannedLoad) -> V
         (Some(_), Some(requests)) => counted(requests, "request"),
         (Some(users), None) => format!("as many requests as {} get answered", counted(users, "user")),
         (None, _) if plan.warmup_requests == 0 => counted(planned, "request"),
-        (None, _) => {
-            format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests))
-        }
+        (None, _) => format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests)),
     };
     let drain = spoken(Duration::from_secs_f64(spec.drain_s));
     vec![

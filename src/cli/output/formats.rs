@@ -1,16 +1,15 @@
 //! `--format`: the forms that a report is wanted in, checked before anything is done, and written at the end.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::Args;
 
 use super::place::Place;
+use super::requested::RequestedExport;
 use super::show::{ShowArgs, render, requested};
 use crate::experiment::{AbTest, Sweep};
-use crate::report::{Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteOf, WriteRun};
+use crate::report::{Export, ExportFile, Extent, Format, Out, RunReport, WriteOf, WriteRun};
 use crate::session::campaign::reported::Reported;
 use crate::session::{Collector, Printer, Stop, whole_file};
 
@@ -49,45 +48,6 @@ fn help() -> String {
         let _ = write!(help, "\n{:<11} {}", export.name, export.what);
     }
     help
-}
-
-/// One format, as it was typed.
-#[derive(Clone, Debug)]
-pub(super) struct RequestedExport {
-    typed: String,
-    pub(super) export: &'static Export,
-    /// The one file of it that is wanted; absent: all.
-    file: Option<&'static str>,
-    pub(super) place: Place,
-}
-
-impl FromStr for RequestedExport {
-    type Err = String;
-
-    fn from_str(typed: &str) -> Result<Self, String> {
-        let (name, place) = Place::typed_after(typed)?;
-        let found = Export::ALL.iter().find_map(|export| {
-            if export.name == name {
-                return Some((export, None));
-            }
-            export.files().find(|file| *file == name).map(|file| (export, Some(file)))
-        });
-        let Some((export, file)) = found else {
-            let names: Vec<_> = Export::ALL.iter().map(|export| export.name).collect();
-            return Err(format!("the formats are {}", names.join(", ")));
-        };
-        Ok(Self { typed: typed.to_owned(), export, file, place })
-    }
-}
-
-impl RequestedExport {
-    /// Returns the form in which the export is shown on standard output. `None` where that is not what is asked.
-    fn shown(&self) -> Option<Format> {
-        match (self.export.place, &self.place) {
-            (UsualPlace::Shown(format), Place::Usual | Place::StandardOutput) => Some(format),
-            _ => None,
-        }
-    }
 }
 
 /// The requested outputs, free of contradictions.
@@ -237,12 +197,8 @@ impl Outputs {
 
     /// Only the figures of runs are pushed.
     fn refuse_to_push(&self, subject: &str) -> Result<(), Stop> {
-        match self.collector {
-            None => Ok(()),
-            Some(_) => {
-                Err(Stop::usage(format!("--otlp: {subject} is not pushed\nhint: push runs of Skyline, one by one")))
-            }
-        }
+        let refused = format!("--otlp: {subject} is not pushed\nhint: push runs of Skyline, one by one");
+        self.collector.as_ref().map_or(Ok(()), |_| Err(Stop::usage(refused)))
     }
 
     /// The documents of all that is to be written, each once. What is shown is found to have its form.
@@ -268,7 +224,7 @@ impl Outputs {
             }
             let several = documents.len() > 1;
             for document in documents {
-                let place = place(asked, document, several)?;
+                let place = asked.place_of(document, several)?;
                 let before = all.iter().find(|other| {
                     other.place.is(&place) && (place != Place::Usual || other.document.file == document.file)
                 });
@@ -285,33 +241,6 @@ impl Outputs {
             }
         }
         Ok(all)
-    }
-}
-
-/// Where a document goes, one of `several` of its format or the only one.
-pub(super) fn place<W>(asked: &RequestedExport, document: &ExportFile<W>, several: bool) -> Result<Place, Stop> {
-    match &asked.place {
-        Place::Usual => Ok(Place::Usual),
-        Place::StandardOutput if several => Err(Stop::usage(format!(
-            "--format {}: {} comes in several files, and standard output takes one\n\
-             hint: name the file: --format {}=-",
-            asked.typed, asked.export.name, document.file
-        ))),
-        Place::StandardOutput if document.content == Content::Binary && std::io::stdout().is_terminal() => {
-            Err(Stop::usage(format!(
-                "--format {}: {} is no text, and standard output is a terminal\n\
-                 hint: redirect it to a file, or name one: --format {}=PATH",
-                asked.typed, document.file, asked.export.name
-            )))
-        }
-        Place::StandardOutput => Ok(Place::StandardOutput),
-        Place::Path(path) if path.is_dir() => Ok(Place::Path(path.join(document.file))),
-        Place::Path(_) if several => Err(Stop::usage(format!(
-            "--format {}: {} comes in several files, so a folder is named, and there is none of this name\n\
-             hint: create it, or name one file: --format {}=PATH",
-            asked.typed, asked.export.name, document.file
-        ))),
-        Place::Path(path) => Ok(Place::Path(path.clone())),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use super::formats::{Outputs, RequestedExport, place, write_to};
+use super::formats::{Outputs, write_to};
 use super::place::Place;
+use super::requested::RequestedExport;
 use crate::report::{Content, ExportFile, Out, RunReport, WriteRun};
 use crate::session::{Printer, Stop};
 
@@ -76,7 +77,7 @@ impl RunList {
                 out.write_all(if runs.is_empty() { b"[]\n" } else { b"]\n" })
             };
             let usual = (asked.export.name, folder.join(document.file));
-            write_to(place(asked, document, false)?, usual, printer, joined)?;
+            write_to(asked.place_of(document, false)?, usual, printer, joined)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod dry_run;
 mod formats;
 mod lists;
 mod place;
+mod requested;
 mod show;
 #[cfg(test)]
 mod tests;

@@ -101,7 +101,7 @@ impl ShowArgs {
         result: &impl Serialize,
         document: impl Fn() -> Document,
     ) -> Result<(), Stop> {
-        self.show(printer, |format| render(format, result, &document))
+        self.with_json(printer, document, || report::json(result))
     }
 
     /// Prints a result that has a JSON of its own in the requested forms.

@@ -1,7 +1,8 @@
 //! What `--format` takes and what it refuses.
 
 use super::ShowArgs;
-use super::formats::{AB, FormatArgs, RUN, RequestedExport, SWEEP};
+use super::formats::{AB, FormatArgs, RUN, SWEEP};
+use super::requested::RequestedExport;
 use crate::report::{Extent, Format, RunReport};
 use crate::session::{Printer, Stop};
 

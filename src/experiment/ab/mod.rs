@@ -36,6 +36,7 @@ mod power;
 mod rounds;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use design::{AbDesign, AbOrder, AbSide, DEFAULT_ROUNDS, TooFewRounds};
 pub use differences::AbPair;

@@ -84,10 +84,10 @@ impl Offer {
         if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
             return Err(NoOffer::Users(name.to_owned()));
         }
-        if gpu_hour.is_some() && contract.gpus_per_instance.or(sweep.deployment.gpus).is_none() {
+        let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
+        if gpu_hour.is_some() && gpus_each.is_none() {
             return Err(NoOffer::Unpriced(name.to_owned()));
         }
-        let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
         let per_instance = Basis::from_sweep(sweep);
         let instances = per_instance.map(|basis| contract.instances(basis.per_s()));
         let gpus = instances.zip(gpus_each).map(|(instances, each)| instances.saturating_mul(each.into()));
@@ -115,7 +115,7 @@ impl Offer {
             cost_per_million_within_slo: per_million
                 .zip(slo_share.filter(|&share| share > 0.0))
                 .map(|(cost, share)| cost / share),
-            notes: notes(sweep, contract, gpus_each),
+            notes: notes(sweep, per_instance, contract, gpus_each),
             why_not,
         })
     }
@@ -151,12 +151,10 @@ fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Ca
     reasons
 }
 
-fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Vec<String> {
+fn notes(sweep: &Sweep, basis: Option<Basis>, contract: &CapacityTarget, gpus_each: Option<u32>) -> Vec<String> {
     let mut notes = Vec::new();
     let turns = sweep.workload.mean_turns();
-    if turns > 1.0
-        && let Some(basis) = Basis::from_sweep(sweep)
-    {
+    if let Some(basis) = basis.filter(|_| turns > 1.0) {
         notes.push(format!(
             "the rates of the sweep are of sessions: one instance carries {} sessions/s, each of {} requests on \
              average",
@@ -191,13 +189,10 @@ fn notes(sweep: &Sweep, contract: &CapacityTarget, gpus_each: Option<u32>) -> Ve
 /// The offer in a line.
 impl std::fmt::Display for Offer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.instances, self.gpus) {
-            (Some(instances), Some(gpus)) => {
-                write!(f, "{}: {}, {}", self.name, counted(instances, "instance"), counted(gpus, "GPU"))?;
-            }
-            (Some(instances), None) => write!(f, "{}: {}", self.name, counted(instances, "instance"))?,
-            (None, _) => write!(f, "{}", self.name)?,
-        }
+        let size = [self.instances.map(|of| counted(of, "instance")), self.gpus.map(|of| counted(of, "GPU"))];
+        let size: Vec<_> = size.into_iter().flatten().collect();
+        let named = if size.is_empty() { "" } else { ": " };
+        write!(f, "{}{named}{}", self.name, size.join(", "))?;
         match (self.cost_per_hour, &self.currency) {
             (Some(cost), Some(currency)) => write!(f, ", {} {currency} an hour", three_digits(cost)),
             (Some(cost), None) => write!(f, ", {} an hour", three_digits(cost)),
@@ -276,8 +271,7 @@ impl CapacityPlan {
             let takes = |offer: &Offer| by.read(offer).unwrap_or(f64::INFINITY);
             keeping.iter().min_by(|a, b| takes(a.1).total_cmp(&takes(b.1))).map(|least| (by, *least))
         });
-        let target = three_digits(contract.target_per_s);
-        let headroom = percent(contract.headroom);
+        let (target, headroom) = (three_digits(contract.target_per_s), percent(contract.headroom));
         let asked = format!("{target} requests/s with {headroom} headroom");
         let within = format!("{asked} within the objectives");
         let sentence = match least {

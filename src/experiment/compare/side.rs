@@ -81,12 +81,7 @@ impl ComparedSide {
         demanded: impl Iterator<Item = &'k FigureKey>,
     ) -> Self {
         let keys = selections::compared_by_request().chain(demanded.map(FigureKey::without_statistic));
-        let requests = keys
-            .map(|key| {
-                let each = key.of_requests(log);
-                (key, each)
-            })
-            .collect();
+        let requests = keys.map(|key| (key.clone(), key.of_requests(log))).collect();
         let Verdict { outcome, reasons, .. } = &summary.verdict;
         let distrusted = reasons.iter().filter(|reason| reason.outcome == VerdictOutcome::Invalid);
         let (outcome, reasons) = (*outcome, distrusted.map(|reason| reason.sentence.clone()).collect());

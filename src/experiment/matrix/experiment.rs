@@ -1,7 +1,7 @@
 //! A matrix as an experiment: variant by variant, row by row, repeat by repeat.
 
-use super::cell::{CellRuns, RowRun};
 use super::result::{Matrix, MatrixStopped};
+use super::runs::{CellRuns, RowRun};
 use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
@@ -136,13 +136,9 @@ impl Experiment for MatrixExperiment {
         let cell = self.cells.get(self.cell)?;
         let (slot, repeat) = (cell.slot, self.repeat);
         let may_run = self.may_run(cell) && self.unserved.is_none() && repeat <= self.last_new(cell);
-        Some(RunRequest {
-            name: self.experiments.run_folder(slot, repeat),
-            number: repeat,
-            part: MatrixRun { slot, repeat, of: self.row(slot).repeats() },
-            source: if may_run { RunSource::StoredOrNew } else { RunSource::StoredOnly },
-            group: Vec::new(),
-        })
+        let part = MatrixRun { slot, repeat, of: self.row(slot).repeats() };
+        let source = if may_run { RunSource::StoredOrNew } else { RunSource::StoredOnly };
+        Some(RunRequest { source, ..RunRequest::alone(self.experiments.run_folder(slot, repeat), repeat, part) })
     }
 
     fn record(&mut self, request: &RunRequest<MatrixRun>, outcome: RunOutcome) {

@@ -128,9 +128,7 @@ fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
 fn found(objective: &Objective, figure: &AcrossRuns, runs: u64, load_s: f64) -> String {
     let show = |value| objective.key.show(value);
     match (figure.unresolvable, figure.mean, figure.interval(), figure.mean_at_least) {
-        (Some(Unresolvable::TooFewRuns), Some(mean), ..) => {
-            format!("{} in one run, which has no spread", show(mean))
-        }
+        (Some(Unresolvable::TooFewRuns), Some(mean), ..) => format!("{} in one run, which has no spread", show(mean)),
         (Some(Unresolvable::TooFewBeyond), Some(mean), ..) => {
             let length = |times: f64| format!(", about {} of load each", seconds(times * load_s));
             let longer = figure.times_as_long().map(length).unwrap_or_default();

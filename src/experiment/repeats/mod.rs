@@ -7,6 +7,7 @@
 //! runs cure it, more of them do not.
 
 mod experiment;
+mod figures;
 mod judgement;
 mod summary;
 #[cfg(test)]

@@ -1,16 +1,11 @@
 //! The joint summary of repeats, as stored beside them.
 
-use std::collections::BTreeSet;
+use serde::Serialize;
 
-use serde::{Serialize, Serializer};
-
+use super::figures;
 use super::judgement::AcrossJudgement;
 use super::verdict::verdict;
-use crate::analysis::selections::STATISTICS_OF_REPEATS;
-use crate::analysis::{
-    AcrossRuns, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile, Statistic, Summary, Verdict,
-    VerdictOutcome, selections,
-};
+use crate::analysis::{Figure, FigureKey, FigureSet, Metric, Objective, Quantile, Summary, Verdict, VerdictOutcome};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::spoiled::{self, spoiled_by};
 use crate::record::{EngineFacts, Repeat};
@@ -44,8 +39,8 @@ pub struct Repeats {
     /// The runs, in their order.
     pub runs: Vec<RepeatedRun>,
     /// Figures over the counted runs, under the keys of one run's summary. They are `null` for what no run has.
-    #[serde(serialize_with = "by_kind")]
-    #[cfg_attr(test, schemars(schema_with = "by_kind_schema"))]
+    #[serde(serialize_with = "figures::by_kind")]
+    #[cfg_attr(test, schemars(schema_with = "figures::by_kind_schema"))]
     pub figures: FigureSet,
     /// The objectives, and whether the whole interval meets each.
     pub objectives: Vec<AcrossJudgement>,
@@ -155,7 +150,7 @@ impl Repeats {
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
             runs: (placed.iter()).map(|(repeat, run)| RepeatedRun::new(*repeat, run, is_kept(repeat.number))).collect(),
-            figures: FigureSet::new(selections::of_repeats(&statistics(&counted)), &counted),
+            figures: figures::across(&counted),
             objectives: objectives.iter().map(|objective| AcrossJudgement::new(objective, &counted, load_s)).collect(),
             diagnosis: None,
         })
@@ -178,85 +173,6 @@ impl Repeats {
         let number = run.run.repeat.map(|repeat| repeat.number);
         self.runs.iter().any(|run| run.counted && Some(run.number) == number)
     }
-}
-
-/// Returns the statistics of each latency, with the percentiles that the user asked for.
-fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
-    let rows = runs.iter().flat_map(|run| run.latency.iter());
-    let asked: BTreeSet<_> = rows.flat_map(|(_, row)| row.asked.iter().map(|asked| asked.quantile)).collect();
-    let others = asked.into_iter().filter(|asked| !asked.is_usual()).map(Statistic::Percentile);
-    STATISTICS_OF_REPEATS.into_iter().chain(others).collect()
-}
-
-/// The figures of a kind, in the order of the catalogue.
-fn of_kind(kind: FigureKind) -> impl Iterator<Item = FigureKey> {
-    selections::of_repeats(&STATISTICS_OF_REPEATS).filter(move |key| key.kind() == kind)
-}
-
-/// A map in the order of its entries.
-struct Ordered<K, V>(Vec<(K, V)>);
-
-impl<K: Serialize, V: Serialize> Serialize for Ordered<K, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
-    }
-}
-
-/// Latencies by metric and statistic, rates and shares by metric.
-fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Stored<'a> {
-        latency: Ordered<&'static str, Option<Ordered<String, Option<&'a AcrossRuns>>>>,
-        rates: Ordered<String, Option<&'a AcrossRuns>>,
-        shares: Ordered<String, Option<&'a AcrossRuns>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        costs: Option<Ordered<String, &'a AcrossRuns>>,
-    }
-    let statistics = |metric: Metric| {
-        let of = |of: Statistic| (of.field(), figures.get(&FigureKey::latency(of, metric)));
-        let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
-        let statistics = of_metric.filter_map(|(key, _)| key.statistic);
-        let asked = statistics.filter(|of| matches!(of, Statistic::Percentile(quantile) if !quantile.is_usual()));
-        let known: Vec<_> = STATISTICS_OF_REPEATS.into_iter().chain(asked).map(of).collect();
-        (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
-    };
-    let others = |kind| Ordered(of_kind(kind).map(|key| (key.field(), figures.get(&key))).collect());
-    let costs = of_kind(FigureKind::Cost).filter_map(|key| Some((key.field(), figures.get(&key)?)));
-    let costs: Vec<_> = costs.collect();
-    Stored {
-        latency: Ordered(Metric::LATENCIES.map(statistics).into()),
-        rates: others(FigureKind::Rate),
-        shares: others(FigureKind::Share),
-        costs: (!costs.is_empty()).then_some(Ordered(costs)),
-    }
-    .serialize(serializer)
-}
-
-#[cfg(test)]
-fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let figure = generator.subschema_for::<Option<AcrossRuns>>();
-    let object = |fields: serde_json::Map<_, _>| {
-        let keys: Vec<_> = fields.keys().cloned().collect();
-        serde_json::json!({ "type": "object", "properties": fields, "required": keys })
-    };
-    let others = |kind| object(crate::analysis::schema(of_kind(kind), &figure));
-    let statistics = STATISTICS_OF_REPEATS.map(|statistic| (statistic.field(), figure.clone().to_value()));
-    let latency = serde_json::json!({ "anyOf": [object(statistics.into_iter().collect()), { "type": "null" }] });
-    let latencies = Metric::LATENCIES.map(|metric| (metric.name().to_owned(), latency.clone()));
-    let costs = crate::analysis::schema(of_kind(FigureKind::Cost), &generator.subschema_for::<AcrossRuns>());
-    schemars::json_schema!({
-        "description": "The figures over the counted runs, under the keys of one run's summary; null for what no run \
-            has.",
-        "type": "object",
-        "properties": {
-            "latency": object(latencies.into_iter().collect()),
-            "rates": others(FigureKind::Rate),
-            "shares": others(FigureKind::Share),
-            "costs": { "type": "object", "properties": costs, "description": "What is known of costs; left out where \
-                nothing is." },
-        },
-        "required": ["latency", "rates", "shares"],
-    })
 }
 
 /// Refuses runs that do not belong together; they are sorted by number.

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::answer::{HighestLoad, ObjectiveLimit};
 use super::plan::{Load, LoadAxis};
+use super::point::LoadClass;
 use super::search::{
     BAND, Bracket, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings,
     tightest,
 };
-use super::trial::LoadClass;
 use crate::analysis::Status;
 use crate::units::{counted, percent, three_digits};
 

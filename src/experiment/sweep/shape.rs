@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
-use super::trial::{LoadClass, SweepPoint};
+use super::point::{LoadClass, SweepPoint};
 use crate::analysis::statistics::{mean, non_decreasing};
 use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::units::{percent, three_digits};
@@ -37,15 +37,13 @@ const LEAST: f64 = 0.1;
 /// plot, not of the server alone. It is `None` where the curve has none.
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let settled = || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
-    let (latency, curve) = [Metric::Ttft, Metric::E2e]
-        .map(|metric| FigureKey::percentile(Quantile::P99, metric))
-        .into_iter()
-        .map(|key| {
-            let of = |point: &SweepPoint| Some((point.load, point.figures.get(&key)?.mean?));
-            let curve: Vec<_> = settled().filter_map(of).collect();
-            (key.to_string(), curve)
-        })
-        .find(|(_, curve)| !curve.is_empty())?;
+    let curve = |metric| {
+        let key = FigureKey::percentile(Quantile::P99, metric);
+        let of = |point: &SweepPoint| Some((point.load, point.figures.get(&key)?.mean?));
+        (key.to_string(), settled().filter_map(of).collect::<Vec<_>>())
+    };
+    let mut curves = [Metric::Ttft, Metric::E2e].into_iter().map(curve);
+    let (latency, curve) = curves.find(|(_, curve)| !curve.is_empty())?;
     let (place, prominence) = bend(&curve.iter().map(|(load, ms)| (load.amount(), *ms)).collect::<Vec<_>>())?;
     let (load, latency_ms) = curve[place];
     let sentence = format!(

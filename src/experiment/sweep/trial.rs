@@ -1,4 +1,4 @@
-//! One run of a sweep (the request for it, and what it found), and one load of it with all its runs.
+//! One run of a sweep: the request for it, and what it found.
 
 use serde::{Deserialize, Serialize};
 
@@ -163,10 +163,12 @@ impl Trial {
         }
     }
 
-    /// Says why the server of `run` did not keep up. It is `None` where it did, and where it is
-    /// [gone](Self::server_gone).
+    /// Says why the server of `run` did not keep up. A breaker ended the run, or the verdict says so. It is `None`
+    /// where it did, and where it is [gone](Self::server_gone).
     pub fn overload(run: &Summary) -> Option<String> {
-        if Self::server_gone(run).is_some() { None } else { saturated(run) }
+        let by_verdict = || run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule));
+        let saturated = run.aborted().or_else(|| by_verdict().map(|reason| reason.sentence.clone()));
+        saturated.filter(|_| Self::server_gone(run).is_none())
     }
 
     /// Says why the server of `run` counts as gone. It stopped answering, nothing completed, or it refused connections.
@@ -203,12 +205,6 @@ impl Trial {
     }
 }
 
-/// Says why the server of a run did not keep up. A breaker ended it, or the verdict says so, or it failed requests.
-fn saturated(run: &Summary) -> Option<String> {
-    let by_verdict = || run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule));
-    run.aborted().or_else(|| by_verdict().map(|reason| reason.sentence.clone()))
-}
-
 impl JudgedObjective {
     fn from_judgement(judgement: &Judgement) -> Self {
         Self {
@@ -243,57 +239,6 @@ fn figures_of(run: &Summary) -> FigureSet {
     let figures = FigureSet::new(selections::of_loads().filter(is_known), &[run]);
     // Without SLOs goodput would equal the completed requests.
     if run.slo.declared { figures } else { figures.with(&FigureKey::from_metric(Metric::Goodput), None) }
-}
-
-#[cfg(test)]
-pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let figure = generator.subschema_for::<Option<crate::analysis::AcrossRuns>>();
-    schemars::json_schema!({
-        "description": "The figures of a load over its runs, with intervals; null where no run has them.",
-        "type": "object",
-        "properties": crate::analysis::schema(selections::of_loads(), &figure),
-        "additionalProperties": false,
-    })
-}
-
-/// One load of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SweepPoint {
-    /// The load.
-    pub load: Load,
-    /// Whether it meets the objectives.
-    pub class: LoadClass,
-    /// The objective that it misses or comes closest to missing, as typed; absent without objectives.
-    pub tightest: Option<String>,
-    /// Its runs, in their order.
-    pub trials: Vec<Trial>,
-    /// Their figures together.
-    #[cfg_attr(test, schemars(schema_with = "super::trial::schema"))]
-    pub figures: FigureSet,
-}
-
-/// Class of a load from all of its runs, by whether it meets the objectives. It follows RFC 9971, section 6: lower
-/// bound, upper bound, undecided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum LoadClass {
-    /// Load that meets the objectives: a lower bound of the highest load.
-    Passed,
-    /// Load that does not meet the objectives: an upper bound.
-    Failed,
-    /// Load with which the server does not keep up: an upper bound. It is one whatever the latencies, which depend on
-    /// the length of the run.
-    Saturated,
-    /// Load whose runs cannot tell, or disagree.
-    Undecided,
-    /// Nothing is known: no run can be trusted, or none has the figure.
-    Unknown,
-    /// Load without objectives, with which the server kept up.
-    Measured,
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::{FoundLoads, closest};
 use super::plan::{SweepPlan, either_way};
+use super::point::{LoadClass, SweepPoint};
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use super::shape::{Frontier, Knee, frontiers, knee};
-use super::trial::{JudgedObjective, LoadClass, SweepPoint, Trial};
+use super::trial::{JudgedObjective, Trial};
 use crate::analysis::{FigureSet, SampleWarning};
 use crate::experiment::stored;
 use crate::record::{DeploymentFacts, EngineFacts};
@@ -209,12 +210,8 @@ impl StopReason {
         let runs = counted(search.trials().len() as u64, "run");
         match self {
             Self::AllMeasured => format!("every load was measured, in {runs}"),
-            Self::Saturated => {
-                format!("{} in a row saturated the server", counted(plan.saturated_in_a_row, "load"))
-            }
-            Self::Narrow => {
-                format!("reached the requested {} after {runs}", either_way(plan.precision))
-            }
+            Self::Saturated => format!("{} in a row saturated the server", counted(plan.saturated_in_a_row, "load")),
+            Self::Narrow => format!("reached the requested {} after {runs}", either_way(plan.precision)),
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::TimeSpent => match search.interval() {
                 Ok(_) => format!(
@@ -240,12 +237,8 @@ impl StopReason {
                     "no run has a figure for `{text}`, after {runs}: use one that it has, or begin at a higher rate"
                 )
             }
-            Self::ServerGone => {
-                format!("the server is gone after {runs}: its capacity is not known")
-            }
-            Self::Generator => {
-                format!("this machine cannot be trusted with a higher load, after {runs}")
-            }
+            Self::ServerGone => format!("the server is gone after {runs}: its capacity is not known"),
+            Self::Generator => format!("this machine cannot be trusted with a higher load, after {runs}"),
             Self::Untrusted => {
                 let last = search.trials().last();
                 let load = last.map_or("the load".to_owned(), |trial| trial.load.to_string());

@@ -99,12 +99,8 @@ pub(super) fn read(place: SpecValue<'_>) -> Option<Vec<TuneAxis>> {
     let number = axes.iter().map(|axis| axis.values.len()).try_fold(1_usize, usize::checked_mul);
     let mut names: Vec<String> = match number {
         Some(2..=MOST) => candidates(&axes, 1).into_iter().map(|made| made.name).collect(),
-        Some(..2) => {
-            return place.reject("makes one variant; give an axis a second value");
-        }
-        _ => {
-            return place.reject(&format!("makes more than {MOST} variants; leave values out"));
-        }
+        Some(..2) => return place.reject("makes one variant; give an axis a second value"),
+        _ => return place.reject(&format!("makes more than {MOST} variants; leave values out")),
     };
     names.sort_unstable();
     if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -144,9 +140,7 @@ fn plain(name: &str, value: &Value) -> Result<AxisValue, String> {
     };
     let gpus = match value.as_u64().and_then(|number| u32::try_from(number).ok()) {
         Some(number) if PARALLEL.contains(&name) && number > 0 => number,
-        _ if PARALLEL.contains(&name) => {
-            return Err(format!("has {value} for `{name}`; it is a whole number"));
-        }
+        _ if PARALLEL.contains(&name) => return Err(format!("has {value} for `{name}`; it is a whole number")),
         _ => 1,
     };
     Ok(AxisValue { name: text, flags, gpus })

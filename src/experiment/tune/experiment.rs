@@ -1,16 +1,15 @@
 //! A tuning as an experiment: every variant runs under the load that the best one meets, and those that surely miss it
 //! are dropped.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::axes::TuneCandidate;
 use super::file::TuneSpec;
 use super::forecast::TuneForecast;
 use super::history::{ROUNDS, TuneTrial};
-use super::outlook::{Forecaster, Lever, Outlook};
+use super::outlook::{Forecaster, Outlook};
 use super::result::Tune;
-use super::state::{NamedAxis, TuneRuns, TuneState, TuneStopped};
+use super::state::{TuneRuns, TuneState, TuneStopped};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunFailure, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::seeds::seed_of_run;
@@ -205,38 +204,9 @@ impl<'f> TuneExperiment<'f> {
             }
             return self.queue.pop_front();
         }
-        self.named_variant().or_else(|| self.state.untested().max_by(|one, other| self.ahead(*one, *other)))
-    }
-
-    /// Compares two variants by how well they are expected to do. Where that is not known, the earlier in the file is
-    /// ahead.
-    fn ahead(&self, one: usize, other: usize) -> Ordering {
-        let expected = |place: usize| self.state.forecasts[place].map_or(0.0, |forecast| forecast.per_gpu);
-        expected(one).total_cmp(&expected(other)).then_with(|| other.cmp(&one))
-    }
-
-    /// Returns the variant that changes the flag that the diagnosis names, and nothing else. None is returned where
-    /// that has been tried.
-    fn named_variant(&mut self) -> Option<usize> {
-        let (because, levers) = self.outlook.held_back.take()?;
-        let from = self.looked_from?;
-        let (axes, best) = (&self.state.spec.axes, &self.state.candidates[from]);
-        let of = |lever: &Lever| axes.iter().position(|axis| Lever::from_option(&axis.name) == Some(*lever));
-        let named = levers.iter().find_map(of)?;
-        let alone = |place: &usize| self.state.candidates[*place].differs_in(best) == Some(named);
-        let place = self.state.untested().filter(alone).max_by(|one, other| self.ahead(*one, *other))?;
-        let to = &self.state.candidates[place];
-        let value = |of: &TuneCandidate| axes[named].values[of.places[named]].name.clone();
-        let named = NamedAxis {
-            axis: axes[named].name.clone(),
-            because: because.to_owned(),
-            from: value(best),
-            to: value(to),
-            variant: to.name.clone(),
-            helped: None,
-        };
-        self.state.named.push(named);
-        Some(place)
+        let named = self.outlook.held_back.take().zip(self.looked_from);
+        let named = named.and_then(|((because, levers), from)| self.state.name_axis(from, because, levers));
+        named.or_else(|| self.state.most_promising(self.state.untested()))
     }
 
     fn next_round(&mut self) {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::axes::{self, TuneAxis, TuneCandidate};
 use crate::analysis::Objective;
-use crate::experiment::matrix::{Settings, VariantServer, file, objectives, read_whole};
-use crate::workload::reading::{Fields, Mistakes, Node, parse_toml, spec_table};
+use crate::experiment::matrix::{Settings, VariantServer, objectives};
+use crate::workload::reading::{Fields, Mistakes, Node, parse_toml, read_file, read_whole, spec_table};
 use crate::workload::{SpecError, WorkloadSpec};
 
 /// The text of the file inside the program.
@@ -68,7 +68,7 @@ impl TuneSpec {
             return Self::from_toml(EXAMPLE, EXAMPLE_NAME);
         }
         let path = Path::new(name_or_path);
-        let mut spec = Self::from_node(file(path, "skyline tune --example")?, name_or_path)?;
+        let mut spec = Self::from_node(read_file(path, "skyline tune --example")?, name_or_path)?;
         spec.requests.anchor(path.parent().unwrap_or(Path::new("")));
         Ok(spec)
     }
@@ -83,7 +83,7 @@ impl TuneSpec {
     }
 
     fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
-        read_whole(node, origin, Self::read)
+        read_whole(node, origin, None, Self::read)
     }
 
     /// Returns every combination of the values of its axes.

@@ -107,6 +107,13 @@ impl TuneTrial {
         }
     }
 
+    /// The run with the highest load up to its estimated `limit` that a variant met.
+    pub(super) fn highest_met(trials: &[Self], limit: Option<f64>) -> Option<&Self> {
+        let met = trials.iter().filter(|trial| trial.side == Status::Met && !trial.replaced);
+        let met = met.filter(|trial| limit.is_some_and(|limit| trial.per_gpu <= limit));
+        met.max_by(|a, b| a.per_gpu.total_cmp(&b.per_gpu))
+    }
+
     /// Returns whether it says on which side of its limit its load is. No other run replaces it then.
     pub fn counts(&self) -> bool {
         self.side != Status::Undecided && !self.replaced
@@ -193,6 +200,12 @@ impl TrialHistory {
         let most = self.missed(round).unwrap_or(f64::INFINITY);
         let met = self.of_round(round).filter(|trial| trial.side == Status::Met && trial.per_gpu < most);
         met.map(|trial| trial.per_gpu).max_by(f64::total_cmp)
+    }
+
+    /// The lowest load that it surely missed, in whichever round.
+    pub(super) fn lowest_missed(&self) -> Option<f64> {
+        let missed = self.trials.iter().filter(|trial| trial.side == Status::Missed);
+        missed.map(|trial| trial.per_gpu).min_by(f64::total_cmp)
     }
 
     /// Its last round.

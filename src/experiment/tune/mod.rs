@@ -6,6 +6,7 @@
 //! try first; only runs drop one.
 
 mod axes;
+mod decision;
 mod experiment;
 mod file;
 mod forecast;
@@ -18,11 +19,12 @@ mod state;
 mod tests;
 
 pub use axes::{AxisValue, TuneAxis, TuneCandidate};
+pub use decision::TuneDecision;
 pub use experiment::{TuneExperiment, TuneRun};
 pub use file::TuneSpec;
 pub use forecast::TuneForecast;
 pub use history::{LOAD_WORDS, TuneTrial};
 pub use outlook::{Forecast, Forecaster, Lever, Outlook};
 pub use predictor::Predictor;
-pub use result::{ForecastScore, Tune, TuneDecision, TuneStanding, TuneVariant};
+pub use result::{ForecastScore, Tune, TuneStanding, TuneVariant};
 pub use state::{NamedAxis, TuneRuns, TuneStopped};

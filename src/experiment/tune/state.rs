@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::axes::TuneCandidate;
 use super::file::TuneSpec;
 use super::history::{ROUNDS, TrialHistory, TuneTrial};
-use super::outlook::Forecast;
+use super::outlook::{Forecast, Lever};
 use crate::analysis::{Objective, Status};
 use crate::experiment::seeds::seed_of_run;
 use crate::experiment::spoiled::InvalidRuns;
@@ -154,10 +154,6 @@ impl TuneState {
         self.best_met().map(|(best, _)| best)
     }
 
-    fn is_served(&self, place: usize) -> bool {
-        self.courses[place].failed.is_none()
-    }
-
     /// The load that the best variant of `round` meets, for another one.
     pub(super) fn bar(&self, place: usize, round: usize) -> Option<f64> {
         let best = self.best_of(round).filter(|best| *best != place)?;
@@ -187,7 +183,7 @@ impl TuneState {
 
     /// Variants that may yet be the best.
     pub(super) fn survivors(&self) -> Vec<usize> {
-        let runs = |place: &usize| self.is_served(*place) && self.courses[*place].has_begun();
+        let runs = |place: &usize| self.courses[*place].failed.is_none() && self.courses[*place].has_begun();
         (0..self.candidates.len()).filter(runs).filter(|place| self.beaten_by(*place).is_none()).collect()
     }
 
@@ -230,20 +226,42 @@ impl TuneState {
     /// Returns the next run of the winner at the end. It is its load for each accelerator and its seed. It is `None`
     /// where enough is known.
     pub(super) fn last_run(&self, place: usize) -> Option<(f64, u64)> {
-        if self.courses[place].failed.is_some() {
-            return None;
-        }
-        match self.search(place)?.next() {
-            SearchStep::Measure(wanted) => {
-                Some((wanted.load.amount() / f64::from(self.candidates[place].gpus), wanted.seed))
-            }
-            SearchStep::Done(_) => None,
-        }
+        let search = self.search(place).filter(|_| self.courses[place].failed.is_none())?;
+        let SearchStep::Measure(wanted) = search.next() else { return None };
+        Some((wanted.load.amount() / f64::from(self.candidates[place].gpus), wanted.seed))
     }
 
     /// Variants that have not run.
     pub(super) fn untested(&self) -> impl Iterator<Item = usize> {
         (0..self.courses.len()).filter(|place| !self.courses[*place].has_begun())
+    }
+
+    /// Returns the variant that is expected to do best. Where that is not known, it is the first in the file.
+    pub(super) fn most_promising(&self, of: impl Iterator<Item = usize>) -> Option<usize> {
+        let expected = |place: usize| self.forecasts[place].map_or(0.0, |forecast| forecast.per_gpu);
+        of.max_by(|one, other| expected(*one).total_cmp(&expected(*other)).then_with(|| other.cmp(one)))
+    }
+
+    /// Returns the variant that changes the flag that the diagnosis names, and nothing else. None is returned where
+    /// that has been tried. The diagnosis is of the variant `from`.
+    pub(super) fn name_axis(&mut self, from: usize, because: &str, levers: &[Lever]) -> Option<usize> {
+        let (axes, best) = (&self.spec.axes, &self.candidates[from]);
+        let of = |lever: &Lever| axes.iter().position(|axis| Lever::from_option(&axis.name) == Some(*lever));
+        let named = levers.iter().find_map(of)?;
+        let alone = |place: &usize| self.candidates[*place].differs_in(best) == Some(named);
+        let place = self.most_promising(self.untested().filter(alone))?;
+        let to = &self.candidates[place];
+        let value = |of: &TuneCandidate| axes[named].values[of.places[named]].name.clone();
+        let named = NamedAxis {
+            axis: axes[named].name.clone(),
+            because: because.to_owned(),
+            from: value(best),
+            to: value(to),
+            variant: to.name.clone(),
+            helped: None,
+        };
+        self.named.push(named);
+        Some(place)
     }
 
     /// Length of the window of a load in a round, the same for every variant.

@@ -1,12 +1,14 @@
 //! The clients of a run in virtual time: they send requests to a simulated server, wait, give up and try again.
 
+mod attempts;
+
 use std::collections::{BTreeSet, HashMap};
 
 use super::log::{Waits, answered, job};
 use crate::clock::Timestamp;
 use crate::generator::{ConcurrencyCaps, PlannedRequest, Slots};
 use crate::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, RequestRecord};
-use crate::runner::{ClientRules, RequestLife, Which};
+use crate::runner::{ClientRules, RequestLife};
 use crate::simulator::{Driver, Job, JobEnd, JobHistory, JobId, PrefixHashes, SimulatedServer};
 
 /// A request that has ended, and its record.
@@ -68,22 +70,6 @@ enum Timer {
     Hedge(u64),
     /// Another attempt, after a wait.
     Retry(u64),
-}
-
-impl ClientLife<'_> {
-    /// Sets the timer of request `index`, in place of the one it had.
-    fn arm(&mut self, due: Option<(Timestamp, Timer)>, timers: &mut BTreeSet<(Timestamp, Timer)>) {
-        if let Some(armed) = std::mem::replace(&mut self.armed, due) {
-            timers.remove(&armed);
-        }
-        timers.extend(due);
-    }
-
-    /// Sets it to what its attempt under way waits for.
-    fn rearm(&mut self, index: u64, timers: &mut BTreeSet<(Timestamp, Timer)>) {
-        let timer = |at| if self.life.broken(at).is_some() { Timer::Limit(index) } else { Timer::Hedge(index) };
-        self.arm(self.life.alarm().map(|at| (at, timer(at))), timers);
-    }
 }
 
 impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
@@ -165,61 +151,6 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         }
     }
 
-    /// Sends a request of clients that may send it more than once.
-    fn send(&mut self, now: Timestamp, index: u64, kind: AttemptKind, ended: &mut Vec<EndedRequest>) {
-        let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
-            return;
-        };
-        let id = match kind {
-            AttemptKind::First => client.job.id,
-            // No request has so high an index.
-            AttemptKind::Retry | AttemptKind::Hedge => JobId(u64::MAX - self.waits.sent_again),
-        };
-        if kind != AttemptKind::First {
-            self.waits.sent_again += 1;
-            self.again.insert(id, index);
-        }
-        let which = client.life.begin(id, kind, now);
-        client.life.sent(which, now);
-        client.rearm(index, &mut self.timers);
-        let job = Job { id, ..client.job.clone() };
-        if let Some(refused) = self.driver.submit(now, job) {
-            self.over(now, refused, ended);
-        }
-    }
-
-    /// Ends an attempt that breaks a limit.
-    fn at_limit(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
-        let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
-            return;
-        };
-        let Some(failure) = client.life.broken(now) else { return };
-        let Some(id) = client.life.handle(Which::First).copied() else { return };
-        self.keep_only(now, id, false);
-        if let Some(history) = self.driver.cancel(now, id) {
-            self.failed(now, history, failure, ended);
-        }
-    }
-
-    /// Keeps this job alone. It cancels the other of its request, and a hedge still to come. `has_token`: its first
-    /// token has just come.
-    fn keep_only(&mut self, now: Timestamp, id: JobId, has_token: bool) {
-        let index = self.request_of(id);
-        let Some(client) = self.in_flight.get_mut(&index).and_then(|course| course.life.as_mut()) else {
-            return;
-        };
-        let Some(which) = client.life.which(&id) else { return };
-        let other = if has_token { client.life.token(which, now) } else { client.life.settle(which, now) };
-        if has_token {
-            client.rearm(index, &mut self.timers);
-        }
-        if let Some(other) = other {
-            // It has no token: the first of the two to have one is kept.
-            self.driver.cancel(now, other);
-            self.again.remove(&other);
-        }
-    }
-
     /// A job finished, or was refused.
     fn over(&mut self, now: Timestamp, history: JobHistory, ended: &mut Vec<EndedRequest>) {
         let id = history.job;
@@ -230,21 +161,17 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         }
         self.keep_only(now, id, false);
         let index = self.request_of(id);
-        // Of two jobs that finish at once the first is kept.
-        let is_kept =
-            |course: &RequestCourse<'_>| course.life.as_ref().is_none_or(|client| client.life.which(&id).is_some());
-        if !self.in_flight.get(&index).is_some_and(is_kept) {
-            return;
-        }
-        let Some(mut course) = self.in_flight.remove(&index) else { return };
+        let Some(course) = self.in_flight.get_mut(&index) else { return };
         if let Some(client) = &mut course.life {
+            // Of two jobs that finish at once the first is kept.
+            if client.life.which(&id).is_none() {
+                return;
+            }
             client.life.conclude(history.chunks.last_at().unwrap_or(now), AttemptEnd::Answered, None, 0);
             self.again.remove(&id);
             client.arm(None, &mut self.timers);
         }
-        self.slots.free(course.request.class);
-        self.waits.add(&course.request, &history);
-        ended.push(course.ended(history, now, None));
+        self.end(now, index, history, None, ended);
     }
 
     /// Handles a job that failed. Its request is sent again, goes on with the other job, or ends with it.
@@ -268,10 +195,22 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
                 return;
             }
         }
+        self.end(now, index, history, Some(failure), ended);
+    }
+
+    /// Ends the request `index` with this attempt, and frees its slot.
+    fn end(
+        &mut self,
+        now: Timestamp,
+        index: u64,
+        history: JobHistory,
+        failure: Option<Failure>,
+        ended: &mut Vec<EndedRequest>,
+    ) {
         let Some(course) = self.in_flight.remove(&index) else { return };
         self.slots.free(course.request.class);
         self.waits.add(&course.request, &history);
-        ended.push(course.ended(history, now, Some(failure)));
+        ended.push(course.ended(Some(history), now, failure));
     }
 
     fn request_of(&self, id: JobId) -> u64 {
@@ -290,12 +229,12 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
                 client.life.conclude(now, AttemptEnd::Cancelled, None, 0);
             }
             waits.add(&course.request, &history);
-            records.push(course.ended(history, now, None).1);
+            records.push(course.ended(Some(history), now, None).1);
         }
         // Those that wait before another attempt, and those that wait for a slot.
         let mut between: Vec<RequestCourse<'_>> = in_flight.into_values().collect();
         between.sort_unstable_by_key(|course| course.request.index);
-        records.extend(between.into_iter().map(|course| course.cut_off(now)));
+        records.extend(between.into_iter().map(|course| course.ended(None, now, None).1));
         let never_sent = |Dispatched { request, at, .. }| RequestRecord { ended: now, ..request.record(at) };
         records.extend(slots.give_up().map(never_sent));
         (waits, records)
@@ -303,11 +242,15 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 }
 
 impl RequestCourse<'_> {
-    /// Returns the record of the request by `history`. That is of its last attempt, or of the one that answered.
-    fn ended(self, history: JobHistory, now: Timestamp, failure: Option<Failure>) -> EndedRequest {
+    /// Returns the record of the request by `history`. That is of its last attempt, or of the one that answered. One
+    /// that waits before another attempt when the run ends has none.
+    fn ended(self, history: Option<JobHistory>, now: Timestamp, failure: Option<Failure>) -> EndedRequest {
         let Self { request, dispatched, admitted, life } = self;
-        let asked = RequestRecord { admitted, ..request.record(dispatched) };
-        let mut record = answered(&asked, history, now);
+        let asked = RequestRecord { admitted, ended: now, ..request.record(dispatched) };
+        let mut record = match history {
+            Some(history) => answered(&asked, history, now),
+            None => asked,
+        };
         if let Some(failure) = failure {
             record.outcome = Outcome::Failed(failure.into());
         }
@@ -316,16 +259,5 @@ impl RequestCourse<'_> {
             record.set_attempts(client.life.into_attempts().unwrap_or_default());
         }
         (request, record)
-    }
-
-    /// The record of the request, which waits before another attempt when the run ends.
-    fn cut_off(self, now: Timestamp) -> RequestRecord {
-        let Self { request, dispatched, admitted, life } = self;
-        let mut record = RequestRecord { admitted, ended: now, ..request.record(dispatched) };
-        if let Some(client) = life {
-            record.sent = Some(client.sent);
-            record.set_attempts(client.life.into_attempts().unwrap_or_default());
-        }
-        record
     }
 }

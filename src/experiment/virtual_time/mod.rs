@@ -3,9 +3,11 @@
 mod bottleneck;
 mod clients;
 mod comparison;
+mod executor;
 pub(super) mod log;
 mod run;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
 pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};
+pub use executor::VirtualExecutor;
 pub use run::{SimulatedRun, VirtualRun};

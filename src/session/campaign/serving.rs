@@ -220,7 +220,7 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
             Exit::Interrupted => Ok(RunOutcome::Interrupted(None)),
             exit if exit == Exit::Invalid || (exit == Exit::Usage && is_own) => {
                 self.printer.words(&format!("error: {what}: {}", stop.message()));
-                let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
+                let by = if stop.of_server { FailedBy::Server } else { FailedBy::Client };
                 // Where the server never served, or has ended, no other run can be against it.
                 let serves = self.serving.as_ref().is_some_and(Serving::has_served);
                 let reach = if serves { FailureReach::Run } else { FailureReach::Server };

@@ -4,6 +4,7 @@
 //! which each type of the workload reads itself. Reading does not stop at the first mistake.
 
 pub(crate) mod fields;
+pub(super) mod file;
 pub(super) mod mistakes;
 pub(super) mod node;
 pub(crate) mod table;
@@ -14,6 +15,7 @@ pub(super) mod weights;
 mod written;
 
 pub(crate) use fields::{Fields, Given};
+pub(crate) use file::{read_file, read_whole};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
 pub(crate) use table::{spec_kinds, spec_table};

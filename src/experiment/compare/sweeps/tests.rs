@@ -96,7 +96,7 @@ fn rates_and_users_are_no_loads_of_one_axis() {
         monotone: true,
         sentence: String::new(),
     };
-    let found = sentence(Some(&answer(Load::Rate(4.0))), Some(&answer(Load::Users(64))));
+    let found = compared_in_words(Some(&answer(Load::Rate(4.0))), Some(&answer(Load::Users(64))));
     assert!(found.contains("cannot be compared") && !found.contains('%'), "{found}");
 }
 
@@ -134,7 +134,7 @@ fn only_intervals_are_sure_and_brackets_may_lie_apart_by_chance() {
         monotone: true,
         sentence: String::new(),
     };
-    let found = |before: &HighestLoad, after: &HighestLoad| sentence(Some(before), Some(after));
+    let found = |before: &HighestLoad, after: &HighestLoad| compared_in_words(Some(before), Some(after));
     let apart = found(&answer(10.0, None), &answer(11.0, None));
     assert!(!apart.contains("surely") && apart.contains("may be chance: run both with --repeats"), "{apart}");
     let half = found(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, None));

@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::variant::{Variant, VariantServer};
 use crate::experiment::repeats::RepeatsExperiment;
 use crate::workload::SpecError;
-use crate::workload::reading::{Fields, Given, Mistakes, Node, SpecValue, nearest, parse_json, parse_toml};
+use crate::workload::reading::{Fields, Given, Mistakes, Node, SpecValue, nearest, parse_toml, read_file, read_whole};
 
 /// The table that is embedded in the program, by its name.
 const EXAMPLE: (&str, &str) = ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
@@ -63,7 +63,7 @@ impl Experiments {
             return Self::from_toml(EXAMPLE.1, EXAMPLE.0);
         }
         let path = Path::new(name_or_path);
-        let mut experiments = Self::from_node(file(path, "skyline matrix --example")?, name_or_path)?;
+        let mut experiments = Self::from_node(read_file(path, "skyline matrix --example")?, name_or_path)?;
         experiments.anchor(path.parent().unwrap_or(Path::new("")));
         Ok(experiments)
     }
@@ -85,7 +85,7 @@ impl Experiments {
     }
 
     pub(super) fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
-        read_whole(node, origin, Self::read)
+        read_whole(node, origin, None, Self::read)
     }
 
     fn read(place: SpecValue<'_>) -> Option<Self> {
@@ -245,32 +245,6 @@ impl Experiments {
     }
 }
 
-/// Reads what is in a file that ends in `.toml` or `.json`. `example` is the command that prints one.
-pub(in crate::experiment) fn file(path: &Path, example: &'static str) -> Result<Result<Node, Mistakes>, SpecError> {
-    let read = match path.extension().and_then(|extension| extension.to_str()) {
-        Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
-        Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
-        _ => return Err(SpecError::Format { path: path.to_owned() }),
-    };
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause, example })?;
-    Ok(read(text.trim_start_matches('\u{feff}')))
-}
-
-/// Returns what `read` makes of a whole file, or every mistake in it. `origin` names the file in the error.
-pub(in crate::experiment) fn read_whole<T>(
-    node: Result<Node, Mistakes>,
-    origin: &str,
-    read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-) -> Result<T, SpecError> {
-    let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
-    let mistakes = Mistakes::default();
-    match read(SpecValue::root(&node, &mistakes)) {
-        Some(read) if mistakes.is_empty() => Ok(read),
-        _ => Err(mistakes.into_error(origin)),
-    }
-}
-
 /// Place of `name` among `names`.
 fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Result<usize, String> {
     names.clone().position(|known| known == name).ok_or_else(|| {
@@ -306,13 +280,9 @@ fn read_rows(
     let one = fields.given("one_at_a_time", |place| Axes::OneAtATime.read(place, defaults));
     let is_there = |given: &Given<Vec<MatrixRow>>| !matches!(given, Given::Absent);
     match [&rows, &grid, &one].into_iter().filter(|given| is_there(given)).count() {
-        0 => {
-            return fields.reject("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]");
-        }
+        0 => return fields.reject("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]"),
         1 => {}
-        _ => {
-            return fields.reject("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]");
-        }
+        _ => return fields.reject("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]"),
     }
     let one_at_a_time = is_there(&one);
     let mut rows = rows.or(None).or_else(|| grid.or(None)).or_else(|| one.or(None))?;

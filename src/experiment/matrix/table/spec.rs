@@ -106,9 +106,7 @@ impl Settings {
             (Some(_), None, _) => {
                 return Err("`prefix_tokens` is missing; say how much of the prompt is shared".to_owned());
             }
-            (Some(_), Some(_), None) => {
-                return Err("`input_tokens` is missing; the prefix is a part of it".to_owned());
-            }
+            (Some(_), Some(_), None) => return Err("`input_tokens` is missing; the prefix is a part of it".to_owned()),
             (Some(_), Some(prefix), Some(input)) if prefix >= input => {
                 return Err(format!(
                     "`prefix_tokens` is {prefix} and `input_tokens` {input}; the prefix is a part of the prompt, and \

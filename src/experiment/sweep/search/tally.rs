@@ -1,12 +1,14 @@
 //! The runs of each load, tallied.
 
-use super::curve::{Crossing, LimitCrossing, course};
+use super::curve::course;
+use super::curve::crossing::{Crossing, LimitCrossing};
 use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::Status;
 use crate::analysis::statistics::mean;
 use crate::experiment::spoiled::InvalidRuns;
 use crate::experiment::sweep::plan::Load;
-use crate::experiment::sweep::trial::{LoadClass, Trial};
+use crate::experiment::sweep::point::LoadClass;
+use crate::experiment::sweep::trial::Trial;
 
 /// Tolerance for rounding at the limit.
 const MET: f64 = 1.0 + 1e-9;

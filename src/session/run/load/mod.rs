@@ -165,11 +165,10 @@ impl PlannedLoad {
 
     /// Returns the load with so many requests before the first run.
     pub(crate) fn warmed_with(self, requests: u64) -> Self {
-        if self.of_users > 0.0 {
-            return Self { of_users: self.of_users + requests as f64, ..self };
-        }
         let more = requests as f64;
-        Self { requests: self.requests + more, warm_up: self.warm_up + more, ..self }
+        let (users, others) = if self.of_users > 0.0 { (more, 0.0) } else { (0.0, more) };
+        let (requests, warm_up) = (self.requests + others, self.warm_up + others);
+        Self { requests, warm_up, of_users: self.of_users + users, ..self }
     }
 
     /// Returns the load with rates and requests that a search finds.
@@ -213,14 +212,12 @@ impl PlannedLoad {
         }
     }
 
-    /// Returns in words what of it does not count, and why it is sent. For example: `; 547 count, 30 for warm-up;
-    /// uncounted load follows until the last answer`.
+    /// Returns in words what of it does not count, such as `; 30 for warm-up`.
     fn beside(&self) -> String {
         let mut said = String::new();
         if self.warm_up > 0.0 && self.requests.is_finite() {
-            let [counted, warm_up] =
-                [self.requests - self.warm_up, self.warm_up].map(|requests| count(requests.round() as u64));
-            said = format!("; {counted} count, {warm_up} for warm-up");
+            let whole = |requests: f64| count(requests.round() as u64);
+            said = format!("; {} count, {} for warm-up", whole(self.requests - self.warm_up), whole(self.warm_up));
         }
         if self.goes_on {
             said.push_str("; uncounted load follows until the last answer");
@@ -278,11 +275,8 @@ impl fmt::Display for PlannedLoad {
             let end = if is_counted { "" } else { " each" };
             write!(f, ", {least}{} prompt + {} answer tokens{end}", rounded(prompt), rounded(answer))?;
         }
-        match self.in_flight {
-            Some(most) => write!(f, ", at most {} in flight", count(most))?,
-            None => f.write_str(", no limit in flight")?,
-        }
-        f.write_str(&self.beside())
+        let most = self.in_flight.map_or("no limit".to_owned(), |most| format!("at most {}", count(most)));
+        write!(f, ", {most} in flight{}", self.beside())
     }
 }
 

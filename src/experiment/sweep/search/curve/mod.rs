@@ -1,7 +1,10 @@
 //! Where a figure that rises with the load crosses its limit, and how sure that is.
 
+pub(crate) mod crossing;
+
+use self::crossing::{Crossing, LimitCrossing, Unsure, isotonic, ln, sides};
 use super::demand::{DemandReading, DemandScale, SearchDemand, pooled};
-use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
+use crate::analysis::statistics::{CONFIDENCE, student_t_quantile};
 
 /// Loads further than this factor from the crossing are another part of the curve.
 pub(crate) const BAND: f64 = 1.35;
@@ -45,36 +48,6 @@ const WIDEST: f64 = 4.0;
 const TURNS: usize = 60;
 /// A slope that still changes by this share has not converged.
 const SETTLED: f64 = 1e-3;
-
-/// Whether and where a figure crosses its limit as the load rises.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum LimitCrossing {
-    /// Figure that stays within its limit at every measured load.
-    Kept,
-    /// Figure that exceeds its limit from the lowest load on, there by this factor.
-    Missed(f64),
-    /// Figure that crosses its limit.
-    Crosses(Crossing),
-}
-
-/// Load at which a figure crosses its limit: requests per second, or users.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Crossing {
-    pub(crate) estimate: f64,
-    /// The 95 % interval, or why there is none.
-    pub(crate) interval: Result<(f64, f64), Unsure>,
-}
-
-/// Reason why a crossing has no interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unsure {
-    /// Fewer than three loads lie near it.
-    FarApart,
-    /// Fewer than six runs lie near it.
-    FewRuns,
-    /// The runs near it do not determine the slope.
-    Flat,
-}
 
 /// The result of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,9 +165,7 @@ fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Cr
     };
     let line = match fit {
         Fit::Line(line) if line.slope > 0.0 => line,
-        Fit::Step => {
-            return Crossing { estimate: start, interval: sides(demand, &near) };
-        }
+        Fit::Step => return Crossing { estimate: start, interval: sides(demand, &near) },
         Fit::Line(_) | Fit::Nothing => return rough(Unsure::Flat),
     };
     let estimate = libm::exp(line.middle + (target - line.level) / line.slope);
@@ -310,58 +281,6 @@ fn of_magnitudes(near: &[DemandReading], varies: RunVariation) -> Fit {
     };
     let squares: f64 = points.iter().map(|(x, y, _)| (y - line.at(*x)).powi(2)).sum();
     Fit::Line(line.dispersed(squares / line.freedom))
-}
-
-/// The readings of each load joined, ascending by load.
-fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
-    let mut loads: Vec<f64> = readings.iter().map(|reading| reading.load).collect();
-    loads.sort_by(f64::total_cmp);
-    loads.dedup();
-    let joined = |load: f64| {
-        let own: Vec<_> = readings.iter().copied().filter(|reading| reading.load == load).collect();
-        let requests = own.iter().map(|reading| reading.requests).sum();
-        Some(DemandReading { load, figure: pooled(&own)?, requests, excess: 0.0 })
-    };
-    loads.into_iter().filter_map(joined).collect()
-}
-
-/// Returns the crossing of the isotonic fit. It is interpolated between the two loads around it in the logarithms of
-/// both.
-fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
-    let loads = by_load(readings);
-    let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
-    let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else {
-        return LimitCrossing::Kept;
-    };
-    let Some(under) = over.checked_sub(1) else {
-        return LimitCrossing::Missed(fitted[over] / demand.limit);
-    };
-    let seen = |place: usize| match demand.scale {
-        // No failure among so many does not prove a share of 0.
-        DemandScale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
-        DemandScale::Magnitude => ln(fitted[place].max(f64::MIN_POSITIVE)),
-    };
-    let (low, high) = (seen(under), seen(over));
-    let share = if high > low { ((ln(demand.limit) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
-    let (from, to) = (ln(loads[under].load), ln(loads[over].load));
-    let estimate = libm::exp(from + share * (to - from));
-    LimitCrossing::Crosses(Crossing { estimate, interval: Err(Unsure::FarApart) })
-}
-
-/// Returns the loads on both sides of a step. More than one run lies on each: a single one may be chance.
-fn sides(demand: &SearchDemand, near: &[DemandReading]) -> Result<(f64, f64), Unsure> {
-    let under = near.iter().filter(|reading| demand.holds(reading.figure)).count();
-    if under < 2 || near.len() - under < 2 {
-        return Err(Unsure::FewRuns);
-    }
-    let loads = by_load(near);
-    let over = loads.iter().position(|load| !demand.holds(load.figure));
-    let over = over.filter(|over| *over > 0).ok_or(Unsure::Flat)?;
-    Ok((loads[over - 1].load, loads[over].load))
-}
-
-fn ln(value: f64) -> f64 {
-    libm::log(value)
 }
 
 fn ln_odds(share: f64) -> f64 {

@@ -1,0 +1,69 @@
+//! The time of a search: how long each run lasts, and when too little is left for another.
+
+use super::{MOST_REQUESTS, SHORTEST_S, Search};
+use crate::experiment::sweep::plan::{GRACE, Load, RUNS_IN_TIME, RUNS_OF_INTERVAL};
+
+impl Search {
+    /// Requests per second at this rate of arrivals.
+    pub(super) fn requests_per_s(&self, rate_per_s: f64) -> f64 {
+        rate_per_s * self.plan.requests_per_arrival.unwrap_or(1.0)
+    }
+
+    /// Whether a run at this rate would be over too late.
+    pub(super) fn is_out_of_time(&self, rate: f64) -> bool {
+        let next_s = self.window_s(Load::Rate(rate)) + self.plan.between_s;
+        let times = if self.interval().is_ok() { 1.0 } else { GRACE };
+        let ends_s = self.plan.within_s.map(|within_s| times * within_s);
+        !self.trials.is_empty() && ends_s.is_some_and(|ends_s| self.spent_s() + next_s > ends_s)
+    }
+
+    /// Time of the runs so far and what is between them, seconds.
+    pub fn spent_s(&self) -> f64 {
+        self.spent_by(self.trials.len())
+    }
+
+    /// Forecast for so many runs.
+    pub(super) fn spent_by(&self, runs: usize) -> f64 {
+        self.trials[..runs].iter().map(|trial| trial.window_s + self.plan.between_s).sum()
+    }
+
+    /// Whether even the shortest run at this rate has too many requests.
+    pub(super) fn is_beyond_all(&self, rate_per_s: f64) -> bool {
+        !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
+    }
+
+    /// Returns the length of a window for the wanted samples, seconds. It is long enough for them plus three standard
+    /// deviations of their number.
+    pub(super) fn window_s(&self, load: Load) -> f64 {
+        let first = self.plan.first_samples.filter(|_| self.refined_from.is_none());
+        self.window_of(first.unwrap_or(self.plan.samples), load)
+    }
+
+    /// Returns the length of a window for so many samples, seconds. It is long enough for them plus three standard
+    /// deviations of their number.
+    pub(super) fn window_of(&self, samples: u64, load: Load) -> f64 {
+        let samples = samples as f64;
+        let samples = samples + 3.0 * libm::sqrt(samples);
+        let per_s = match load {
+            Load::Rate(per_s) => Some(self.requests_per_s(per_s)),
+            // At least as many as the last, smaller number of users sent.
+            Load::Users(_) => match self.trials.last() {
+                Some(trial) => trial.achieved_per_s,
+                None => self.plan.fewest_users_per_s,
+            },
+        };
+        let length_s = per_s.filter(|&per_s| per_s > 0.0).map_or(f64::INFINITY, |per_s| samples / per_s);
+        let most_s = self.room_s().max(SHORTEST_S).min(self.plan.longest_s);
+        length_s.max(SHORTEST_S).min(most_s).max(self.plan.shortest_s.unwrap_or(0.0))
+    }
+
+    /// Returns the longest window with which the search keeps its time. The runs that an answer takes then fit in that
+    /// time.
+    fn room_s(&self) -> f64 {
+        let each_s = |all_s: f64| match self.refined_from {
+            Some(from) => (all_s - self.spent_by(from)) / RUNS_OF_INTERVAL as f64,
+            None => all_s / RUNS_IN_TIME,
+        };
+        self.plan.sized_for_s.map_or(f64::INFINITY, |all_s| each_s(all_s) - self.plan.between_s)
+    }
+}
