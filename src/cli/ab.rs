@@ -1,27 +1,16 @@
 //! `skyline ab`: compares two servers, or two configurations of one, in interleaved rounds.
 
 use clap::Args;
-use sha2::{Digest as _, Sha256};
 
-use super::output::{planned_limits, planned_load, planned_requests, planned_server, show_dry_run};
-use crate::cli::args::{
-    CampaignArgs, DesignArgs, FiledServer, LoadArgs, SideArgs, TargetArgs, WorkArgs, share_up_to_half, whole,
-};
-use crate::engine::{BaseUrl, DEFAULT_WAIT};
-use crate::experiment::{AbDesign, AbExperiment, AbOrder};
-use crate::record::DeploymentFacts;
+use super::args::{CampaignArgs, DesignArgs, LoadArgs, SideArgs, TargetArgs, WorkArgs, share_up_to_half, whole};
+use super::output::{DryRun, planned_load};
+use crate::experiment::{AbExperiment, AbOrder};
 use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets};
-use crate::session::campaign::conduct::conduct;
-use crate::session::campaign::reported::Reported as _;
 use crate::session::exits::ExitRules;
 use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
-use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::stored::experiments::variation_before;
-use crate::session::{
-    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
-};
-use crate::units::{hexadecimal, percent};
-use crate::workload::WorkloadSpec;
+use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder};
+use crate::units::percent;
 
 /// Compare two servers, or two configurations of one, in interleaved rounds
 #[derive(Debug, Args)]
@@ -62,209 +51,93 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let plan = args.plan(printer)?;
     let resume = campaign.resume.as_deref();
     let resumed = resume.map(|at| ExperimentDir::resume(at, &plan.manifest)).transpose()?;
+    let AbPlan { design, manifest, sides, .. } = &plan;
+    let mut load = plan.load();
+    let settings = sides.each_ref().map(|side| &side.settings);
     if campaign.dry_run {
-        let sides = &plan.runs.sides;
         sides.iter().try_for_each(CheckedWorkload::check_begin)?;
-        let settings = sides.each_ref().map(|side| &side.settings);
-        check_before_load(&plan.runs.load(), settings, Some(&campaign.out), printer)?;
+        check_before_load(&load, settings, Some(&campaign.out), printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     let variation = args.variation(&plan);
-    let PlannedAb { runs, design, manifest } = plan;
-    let workload = &manifest.question.workload;
     let announce = campaign.live.announce(printer);
-    let mut load = runs.load();
     load.resumed = resumed.is_some();
-    announce_load(&load, runs.sides.each_ref().map(|side| &side.settings), announce, printer)?;
+    announce_load(&load, settings, announce, printer)?;
     folder::base(&campaign.out)?;
-    let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
-    let power = variation.and_then(|(known, by)| design.can_find_in_words(runs.length(), &known, &by));
+    let power = variation.and_then(|(known, by)| design.can_find_in_words(plan.length(), &known, &by));
     let unsaid = announce.filter(|_| power.is_none());
-    if let Some((printer, words)) = announce.zip(power.or_else(|| design.can_find_by_variation(runs.length()))) {
+    if let Some((printer, words)) = announce.zip(power.or_else(|| design.can_find_by_variation(plan.length()))) {
         printer.words(&words);
     }
-    advise(args, &design, workload, empties_cache, printer);
+    plan.notes(args.sides.are_one_address()).iter().for_each(|note| printer.words(note));
 
-    let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, unsaid);
+    let mut targets = AbTargets::new(&plan, &interrupts, printer, unsaid);
     interrupts.series_begins();
     let dir = if let Some(dir) = resumed {
         dir
     } else {
         targets.connect_both()?;
-        ExperimentDir::create(&campaign.out, &workload.name, "ab", &manifest)?
+        ExperimentDir::create(&campaign.out, &manifest.question.workload.name, "ab", manifest)?
     };
     targets.logging_to(&dir);
     let rules = ExitRules { require: args.design.require, ..campaign.validity.rules() };
-    let mut experiment = AbExperiment::new(design, rules.invalid);
-    let machine = runs.sides[0].settings.machine;
-    let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
-    let again = || dir.command_to_resume(&[]);
-    let test = conduct(&mut experiment, targets, how).inspect_err(|_| {
-        printer.words(&format!("what was measured is stored; resume with: {}", again()));
-    })?;
-    let exit = if let Some(test) = test {
-        campaign.finish(&test, &dir, printer)?;
-        test.exit(rules, printer)
-    } else {
-        let folder = dir.folder().display();
-        printer.words(&format!("no round is complete; saved to {folder}; resume with: {}", again()));
-        Exit::Interrupted
-    };
-    Ok(if experiment.is_aborted() { Exit::Missed } else { exit })
-}
-
-/// Says what may spoil the rounds.
-fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cache: bool, printer: Printer) {
-    let classes: Vec<_> = workload.classes.iter().map(|class| class.name.clone()).collect();
-    if let Some(note) = design.too_few_for_classes(&classes) {
-        printer.words(&note);
-    }
-    if args.sides.are_one_address() && !empties_cache {
-        printer.words(
-            "note: --a and --b are one server, which gets the same requests twice in each round: a prefix cache is \
-             warm the second time; --reset-cache empties it before each run",
-        );
-    }
-    if design.rounds % 2 == 1 {
-        printer.words(
-            "note: with an odd number of rounds one side goes first once more than the other; an even number is \
-                fair",
-        );
-    }
-}
-
-/// A test that passes every check possible before a server is asked.
-struct PlannedAb {
-    runs: AbPlan,
-    design: AbDesign,
-    manifest: AbManifest,
+    let mut experiment = AbExperiment::new(design.clone(), rules.invalid);
+    let spoiled = (settings[0].machine, rules.invalid);
+    campaign.conduct(&mut experiment, targets, (&dir, &interrupts), spoiled, rules, printer)
 }
 
 impl AbArgs {
     /// Returns the plan of what is executed, what decides, and the manifest of both. An error names the mistakes in it.
-    fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
-        let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
+    fn plan(&self, printer: Printer) -> Result<AbPlan, Stop> {
+        let Self { load, work, sides, target, campaign, warmup_requests, .. } = self;
+        let begun = campaign.resume.as_deref().and_then(AbQuestion::read);
         let stored_salt = begun.as_ref().map(|question| question.salt);
-        let salt = self.target.salt().or(stored_salt).unwrap_or_else(rand::random);
+        let salt = target.salt().or(stored_salt).unwrap_or_else(rand::random);
         // One machine is switched once a round; an experiment goes on in the order in which it began.
-        let usual = if self.sides.switch_cmd.is_some() { AbOrder::Alternating } else { AbOrder::Drawn };
+        let usual = if sides.switch_cmd.is_some() { AbOrder::Alternating } else { AbOrder::Drawn };
         let order = begun.map_or(usual, |question| question.order);
-        let (spec, [a, b]) =
-            both(self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer), self.settings(salt))?;
+        let settings = sides.settings(target, load.is_rate_inf(), salt, campaign.live.screen());
+        let (spec, [a, b]) = both(load.spec_of(work, target.max_concurrency(), None, printer), settings)?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
-        let design = self.design.design(&workload, self.target.server.form())?.ordered(order, workload.seed);
+        let design = self.design.design(&workload, target.server.form())?.ordered(order, workload.seed);
         [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics.iter()))?;
-        let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
+        let question = AbQuestion::new(workload.clone(), &design, self.design.require, salt);
+        let (switch, reset) = (sides.switch_cmd.clone(), sides.reset_cmd.clone());
+        let paced = (*warmup_requests, campaign.pause);
+        let manifest = AbManifest::new(question, [&a, &b], paced, [&switch, &reset])?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds)?;
         PlannedRun::check_all(&rounds, true)?;
-        let runs = AbPlan {
-            sides: [a, b],
-            rounds,
-            warmup_requests: self.warmup_requests,
-            switch: self.sides.switch_cmd.clone(),
-            reset: self.sides.reset_cmd.clone(),
-        };
-        Ok(PlannedAb { runs, design, manifest })
+        Ok(AbPlan { sides: [a, b], rounds, warmup_requests: *warmup_requests, switch, reset, design, manifest })
     }
 
     /// Returns the spread of the ratio of B to A that is expected between rounds. It is by metric, with words that say
     /// by what it is known before the first round.
-    fn variation(&self, plan: &PlannedAb) -> Option<(Vec<(String, f64)>, String)> {
-        let PlannedAb { runs, design, manifest } = plan;
+    fn variation(&self, plan: &AbPlan) -> Option<(Vec<(String, f64)>, String)> {
+        let AbPlan { rounds, design, manifest, .. } = plan;
         if let Some(share) = self.expected_spread {
             return Some((vec![("each metric".to_owned(), share)], format!("--expected-spread {}", percent(share))));
         }
-        let hash = &runs.rounds.first()?.plan.hash;
+        let hash = &rounds.first()?.plan.hash;
         variation_before(&self.campaign.out, design, &manifest.question.workload, hash)
     }
 
     /// Shows what would be run.
-    fn show_plan(&self, plan: &PlannedAb, printer: Printer) -> Result<(), Stop> {
-        let PlannedAb { runs, design, manifest } = plan;
-        let workload = &manifest.question.workload;
-        let [a, b] = &runs.sides;
-        let mut facts = planned_requests(workload);
-        facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds)));
-        facts.extend(planned_load(&runs.rounds, &runs.load()));
+    fn show_plan(&self, plan: &AbPlan, printer: Printer) -> Result<(), Stop> {
+        let AbPlan { rounds, sides, design, manifest, .. } = plan;
+        let mut facts = vec![("rounds", format!("{}, each with a run of A and one of B", design.rounds))];
+        facts.extend(planned_load(rounds, &plan.load()));
         match self.variation(plan).and_then(|(variation, by)| Some((design.can_find(&variation)?, by))) {
             Some(((change, more), by)) => {
                 facts.extend([("find", change), ("known by", by)]);
                 facts.extend(more.map(|more| ("for less", more)));
             }
-            None => facts.extend(design.can_find_by_variation(runs.length()).map(|words| ("find", words))),
+            None => facts.extend(design.can_find_by_variation(plan.length()).map(|words| ("find", words))),
         }
-        facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
-        facts.extend(planned_limits(&a.settings, workload));
-        facts.push(("warm-up requests", self.warmup_requests.to_string()));
-        facts.push(("stored in", self.campaign.out.display().to_string()));
-        show_dry_run(&format!("ab {}", workload.name), facts, printer, self.campaign.show.shown())
-    }
-
-    fn manifest(
-        &self,
-        [a, b]: [&RunSettings; 2],
-        workload: &WorkloadSpec,
-        design: &AbDesign,
-        salt: u64,
-    ) -> Result<AbManifest, Stop> {
-        let hashed = |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
-        Ok(AbManifest {
-            question: AbQuestion::new(workload.clone(), design, self.design.require, salt),
-            a: side(a)?,
-            b: side(b)?,
-            warmup_requests: self.warmup_requests,
-            pause_s: self.campaign.pause.as_secs_f64(),
-            switch_cmd_sha256: hashed(&self.sides.switch_cmd),
-            reset_cmd_sha256: hashed(&self.sides.reset_cmd),
-        })
-    }
-
-    /// How runs of A and of B are executed, whose prompts vary by this salt.
-    fn settings(&self, salt: u64) -> Result<[RunSettings; 2], Stop> {
-        let SideArgs { a, b, b_engine, b_model, a_labels, b_labels, a_gpus, b_gpus, .. } = &self.sides;
-        all([("--a", a), ("--b", b)].map(|(name, url)| {
-            let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
-            parsed.map(drop).map_err(|error| Stop::usage(format!("{name}: {error}")))
-        }))?;
-        let at_b = FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
-        let at_a = FiledServer { url: a.as_deref(), ..FiledServer::default() };
-        let hardware = self.target.deployment().hardware;
-        let names = ["a", "b"].map(|side| (side.to_owned(), hardware.clone()));
-        let prices = self.target.prices.of(&names, "side")?;
-        let facts = |place: usize, labels: &[(String, String)], gpus: Option<u32>| {
-            let (labels, gpu_hour) = (labels.iter().cloned().collect(), prices.get(place).copied().flatten());
-            DeploymentFacts { gpus, gpu_hour, labels, ..DeploymentFacts::default() }
-        };
-        let settings = |server, facts: DeploymentFacts| {
-            let target = self.target.with(server, facts);
-            let screen = self.campaign.live.screen();
-            let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
-            settings.requests.salt = Some(salt);
-            if self.sides.switch_cmd.is_some() {
-                // The command starts a server, which loads its model.
-                settings.server.wait.get_or_insert(DEFAULT_WAIT);
-            }
-            if self.load.is_rate_inf() {
-                settings.requests.cap(None);
-            }
-            Ok::<_, Stop>(settings)
-        };
-        let server = &self.target.server;
-        let [a, b] = [facts(0, a_labels, *a_gpus), facts(1, b_labels, *b_gpus)];
-        Ok([settings(server.at(at_a), a)?, settings(server.at(at_b), b)?])
-    }
-}
-
-/// Returns the manifest of what is requested of one side.
-fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
-    match settings.server.address {
-        ServerAddress::At(_) => Ok(ServerManifest::from_settings(settings)),
-        // The embedded mock lives with one connection: there is nothing to compare.
-        ServerAddress::EmbeddedMock(_) => Err(Stop::usage(
-            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one \
-             address with --url; `skyline mock` starts one",
-        )),
+        let [a, b] = sides.each_ref().map(|side| &side.settings);
+        let (spec, servers) = (&manifest.question.workload, &[("A", a), ("B", b)]);
+        let dry = DryRun { verb: "ab", spec, servers, warmup_requests: self.warmup_requests, out: &self.campaign.out };
+        dry.show(facts, printer, self.campaign.show.shown())
     }
 }
 
@@ -273,7 +146,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::experiment::AbSide;
+    use crate::experiment::{AbDesign, AbSide};
+    use crate::session::campaign::dir::ServerManifest;
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -281,7 +155,7 @@ mod tests {
         ab: AbArgs,
     }
 
-    fn plan(typed: &[&str]) -> Result<PlannedAb, Stop> {
+    fn plan(typed: &[&str]) -> Result<AbPlan, Stop> {
         let sides = ["ab", "short_chat", "5", "--a", "http://x:1", "--b", "http://x:2", "--quiet"];
         Typed::parse_from([&sides[..], typed].concat()).ab.plan(Printer)
     }

@@ -1,27 +1,20 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::args::{LiveArgs, ObjectiveArgs, TargetArgs, ValidityArgs, WorkloadArgs, note_idle, percentile, whole};
-use super::output::{
-    FormatArgs, Outputs, RUN, advise_repeats, planned_limits, planned_load, planned_requests, planned_server,
-    render_run, show_dry_run,
-};
-use crate::experiment::{Repeats, RepeatsExperiment};
-use crate::record::{RunEnding, RunHeader};
+use super::args::{ObjectiveArgs, RunOutputArgs, TargetArgs, WorkloadArgs, note_idle, whole};
+use super::output::{DryRun, Outputs, advise_repeats, planned_load};
+use crate::experiment::RepeatsExperiment;
+use crate::record::RunEnding;
 use crate::report::Format;
 use crate::session::campaign::conduct::{Conduct, conduct};
 use crate::session::campaign::repeats::RepeatsCampaign;
-use crate::session::campaign::reported::Reported as _;
 use crate::session::exits::{self, ExitRules};
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, RunSettings, Share};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save, stored,
 };
-use crate::workload::WorkloadSpec;
 
 /// Run a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -45,29 +38,8 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     objectives: ObjectiveArgs,
 
-    /// Percentiles of the table of latencies, with commas between them, such as 50,95,99.5
-    /// [default: 50,90,95,99,99.9]
-    #[arg(long, visible_alias = "metric-percentiles", value_name = "LIST", value_delimiter = ',',
-          help_heading = "Output",
-          value_parser = percentile)]
-    percentiles: Vec<f64>,
-
-    #[command(flatten, next_help_heading = "Output")]
-    validity: ValidityArgs,
-
-    /// Folder in which the run's folder is created
-    #[arg(long, visible_alias = "result-dir", value_name = "DIR", help_heading = "Output", default_value = "results")]
-    out: PathBuf,
-
-    /// Says nothing: each run is stored in a folder of its own anyway; `vllm bench serve` has this option
-    #[arg(long, help_heading = "Output")]
-    save_result: bool,
-
-    #[command(flatten, next_help_heading = "Output")]
-    format: FormatArgs,
-
     #[command(flatten)]
-    live: LiveArgs,
+    output: RunOutputArgs,
 }
 
 /// Runs of a workload that pass every check possible before the server is asked.
@@ -83,16 +55,16 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut plan = args.plan(printer)?;
     if args.dry_run {
         plan.checked.check_begin()?;
-        check_before_load(&args.load(&plan), [&plan.checked.settings], Some(&args.out), printer)?;
+        check_before_load(&args.load(&plan), [&plan.checked.settings], Some(&args.output.out), printer)?;
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
-    if args.save_result {
-        printer.words(&format!("--save-result: each run is stored anyway, in {}", args.out.display()));
+    if args.output.save_result {
+        printer.words(&format!("--save-result: each run is stored anyway, in {}", args.output.out.display()));
     }
-    announce_load(&args.load(&plan), [&plan.checked.settings], args.live.announce(printer), printer)?;
-    folder::base(&args.out)?;
+    announce_load(&args.load(&plan), [&plan.checked.settings], args.output.live.announce(printer), printer)?;
+    folder::base(&args.output.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
-    stored::warn_of_salt(&args.out, plan.checked.settings.requests.salt, &context);
+    stored::warn_of_salt(&args.output.out, plan.checked.settings.requests.salt, &context);
     if let Some(first) = plan.runs.first() {
         context.warm_server(first, args.warmup_requests);
     }
@@ -112,46 +84,37 @@ impl BenchArgs {
     fn show_plan(&self, plan: &BenchPlan, printer: Printer) -> Result<(), Stop> {
         let CheckedWorkload { spec, settings, .. } = &plan.checked;
         let format = plan.outputs.shown().unwrap_or(Format::Json);
-        let mut facts = planned_requests(spec);
-        facts.extend(planned_load(&plan.runs, &self.load(plan)));
-        facts.push(planned_server("server", settings));
-        facts.extend(planned_limits(settings, spec));
-        facts.push(("warm-up requests", self.warmup_requests.to_string()));
-        facts.push(("stored in", self.out.display().to_string()));
-        show_dry_run(&format!("bench {}", spec.name), facts, printer, format)
+        let (servers, warmup_requests, out) = (&[("server", settings)], self.warmup_requests, &self.output.out);
+        let facts = planned_load(&plan.runs, &self.load(plan));
+        DryRun { verb: "bench", spec, servers, warmup_requests, out }.show(facts, printer, format)
     }
 
     /// Returns the plan of what is executed. An error names all mistakes that can be found before anything is sent.
     fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
         let repeats = self.workload.repeats;
-        let outputs = self
-            .format
-            .outputs()
-            .and_then(|outputs| if repeats > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs));
-        let (outputs, (spec, settings)) =
-            both(outputs, both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()))?;
+        let (outputs, (spec, settings)) = both(
+            self.output.outputs(repeats),
+            both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()),
+        )?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
-        let ((), checked) = both(self.check_share(&spec), settings.check(&spec, &datasets))?;
+        let ((), checked) = both(self.share.check(&spec), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise_repeats(repeats, printer);
-        if repeats > 1 && !self.percentiles.is_empty() {
+        if repeats > 1 && !self.output.percentiles.is_empty() {
             printer.words("note: --percentiles are in each run's own report, not in that of all runs");
         }
         PlannedRun::check_all(&runs, repeats > 1)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
-        Ok(BenchPlan { checked, runs, rules: self.objectives.undecided.rules(self.validity), outputs })
+        Ok(BenchPlan { checked, runs, rules: self.objectives.undecided.rules(self.output.validity), outputs })
     }
 
     fn settings(&self) -> Result<RunSettings, Stop> {
-        let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
+        let settings = self.target.settings(LoadOption::OfOneRun, self.output.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
-        let (share, objectives) = (self.share, self.objectives.objectives());
-        let mut percentiles = self.percentiles.clone();
-        percentiles.sort_by(f64::total_cmp);
-        percentiles.dedup();
+        let (share, objectives, percentiles) = (self.share, self.objectives.objectives(), self.output.percentiles());
         let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
         if self.workload.load.is_rate_inf() {
             // So many users are never more.
@@ -160,37 +123,18 @@ impl BenchArgs {
         Ok(settings)
     }
 
-    /// Refuses a share of a closed loop whose users send so many requests together. No generator knows of the requests
-    /// of the others.
-    fn check_share(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
-        if self.share.shard.is_none() || !spec.ends_by_count() {
-            return Ok(());
-        }
-        Err(Stop::usage(
-            "--shard cannot count the requests of users whom other generators have\n\
-             hint: say for how long the users send requests ([SECONDS]) in place of --requests",
-        ))
-    }
-
     /// One run, one report.
     fn once(&self, plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
         let printer = context.printer;
-        let folder = |header: &RunHeader| {
-            folder::create(&self.out, &header.workload.name, &header.engine().engine, header.started_at)
-        };
-        let run = context.execute(run, 1, folder)?;
+        let run = context.execute_alone(run, &self.output.out)?;
         let report = run.run.report();
-        if let Some(format) = plan.outputs.shown() {
-            printer.data(&render_run(report, format)?)?;
-        }
+        plan.outputs.show_run(report, printer)?;
         let written = plan.outputs.write_run(report, &run.folder, printer);
         let ending = run.ending();
         run.stored.and(written)?;
         save::say_saved(&run.folder, Some(&format!("report: {}", save::PAGE)), true, printer);
-        Ok(match ending {
-            RunEnding::Interrupted => Exit::Interrupted,
-            _ => exits::of_run(&run.run.summary, plan.rules, printer),
-        })
+        let exit = || exits::of_run(&run.run.summary, plan.rules, printer);
+        Ok(if ending == RunEnding::Interrupted { Exit::Interrupted } else { exit() })
     }
 
     /// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way
@@ -198,11 +142,10 @@ impl BenchArgs {
     fn repeatedly(&self, plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> Result<Exit, Stop> {
         let (interrupts, printer) = (&context.interrupts, context.printer);
         let name = &plan.checked.spec.name;
-        let folder = folder::create(&self.out, name, &context.engine().engine, jiff::Timestamp::now())?;
+        let folder = folder::create(&self.output.out, name, &context.engine().engine, jiff::Timestamp::now())?;
         let dir = ExperimentDir::unlocked(folder);
         let RunSettings { objectives, machine, .. } = &plan.checked.settings;
-        let (rules, announce) = (plan.rules, self.live.announce(printer));
-        let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), rules.invalid);
+        let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone(), plan.rules.invalid);
         let campaign = RepeatsCampaign {
             context,
             runs,
@@ -210,15 +153,9 @@ impl BenchArgs {
             export: |run: &StoredRun| plan.outputs.write_run(run.run.report(), &run.folder, printer),
             failure: None,
         };
-        let how = Conduct::new(&dir, interrupts, announce, (*machine, rules.invalid));
-        let Some(repeats) = conduct(&mut experiment, campaign, how)? else { return Ok(Exit::Interrupted) };
-        plan.outputs.show(&repeats, printer)?;
-        save::say_saved(dir.folder(), Repeats::FORM.look, true, printer);
-        Ok(match experiment.is_interrupted() {
-            true => Exit::Interrupted,
-            false if experiment.is_aborted() => Exit::Missed,
-            false => repeats.exit(rules, printer),
-        })
+        let spoiled = (*machine, plan.rules.invalid);
+        let how = Conduct::new(&dir, interrupts, spoiled, (self.output.live.announce(printer), printer));
+        conduct(&mut experiment, campaign, how, plan.rules, |repeats| plan.outputs.show(repeats, printer))
     }
 }
 

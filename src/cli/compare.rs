@@ -1,8 +1,6 @@
 //! `skyline compare`: stored runs beside a baseline.
 
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -10,17 +8,11 @@ use strum::VariantNames as _;
 
 use super::args::{ValidityArgs, one_of};
 use super::output::{ShowArgs, render};
-use crate::experiment::compare::{
-    AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, GateJudgement, Margin, SweepSide,
-};
-use crate::experiment::{InvalidRuns, Sweep};
-use crate::record::RunLog;
+use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps, Condition, Gate, GateJudgement, Margin};
 use crate::report::{Document, Format, documents};
 use crate::session::exits::{ExitRules, Undecided};
-use crate::session::stored::{self, Stored};
-use crate::session::stored_run::JudgedRun;
+use crate::session::stored::ComparedResults;
 use crate::session::{Exit, Printer, Stop, save};
-use crate::workload::WorkloadSpec;
 
 /// Compare stored runs, repeats or sweeps with a baseline.
 #[derive(Debug, Args)]
@@ -67,43 +59,32 @@ pub(super) struct CompareArgs {
     show: ShowArgs,
 }
 
-/// The hint at what to name in place of something else.
-const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";
-
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
-    if let Some(absent) = args.folders.iter().find(|folder| !stored::is_there(folder)) {
-        return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
-    }
     if args.show.shown() == Format::Json && args.shows_markdown() {
         return Err(Stop::usage(
             "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
         ));
     }
-    let folders = args.folders.iter().map(|path| stored::one_result(path)).collect::<Result<Vec<_>, _>>()?;
-    let open = |(folder, name): (PathBuf, String)| {
-        let stored = stored::open(&folder, None)?;
-        Ok(OpenedSide { folder, name, stored })
-    };
-    let names = names(&folders);
-    let sides = folders.into_iter().zip(names).map(open).collect::<Result<Vec<_>, Stop>>()?;
+    let (gates, vary) = (args.gates(), &args.vary);
     let rules = ExitRules { undecided: args.undecided, ..args.validity.rules() };
-    rules.check_use(args.gates().is_empty(), "demand", printer);
-    let find = |is_sweep: bool| {
-        let mut all = sides.iter();
-        all.find(|side| matches!(side.stored, Stored::Sweep(_)) == is_sweep).map(|side| &side.folder)
-    };
-    let passed = match (find(true), find(false)) {
-        _ if sides.iter().any(|side| matches!(side.stored, Stored::Foreign(_))) => runs(args, sides, printer)?,
-        (Some(sweep), Some(run)) => {
-            return Err(Stop::usage(format!(
-                "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
-                sweep.display(),
-                run.display()
-            )));
+    rules.check_use(gates.is_empty(), "demand", printer);
+    let passed = match ComparedResults::open(&args.folders, &gates, rules.invalid)? {
+        ComparedResults::WithOthers(sides) => {
+            let compared = ComparedForeign::new(&sides, vary, &gates).map_err(Stop::usage)?;
+            let judged = compared.against.iter().flat_map(|against| &against.gates);
+            args.show_compared(printer, &compared, judged, || documents::compared_foreign(&compared))?
         }
-        (Some(_), None) => sweeps(args, sides, printer)?,
-        (None, _) => runs(args, sides, printer)?,
+        ComparedResults::Runs(sides) => {
+            let compared = Compared::new(&sides, vary, &gates).map_err(Stop::usage)?;
+            let judged = compared.against.iter().flat_map(|against| &against.gates);
+            args.show_compared(printer, &compared, judged, || documents::compared(&compared))?
+        }
+        ComparedResults::Sweeps(sides) => {
+            let compared = ComparedSweeps::new(&sides, vary, &gates).map_err(Stop::usage)?;
+            let judged = compared.against.iter().flat_map(|against| &against.gates);
+            args.show_compared(printer, &compared, judged, || documents::compared_sweeps(&compared))?
+        }
     };
     Ok(if passed { Exit::Fine } else { Exit::Missed })
 }
@@ -144,124 +125,4 @@ impl CompareArgs {
         }
         Ok(judged.all(|gate| gate.passes))
     }
-}
-
-/// Content of a folder, under the name of its side.
-struct OpenedSide {
-    folder: PathBuf,
-    name: String,
-    stored: Stored,
-}
-
-/// Names the sides by the last parts of their paths. Where these do not differ, the names have more parts.
-fn names(folders: &[PathBuf]) -> Vec<String> {
-    let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let short: Option<Vec<String>> = folders.iter().map(last).collect();
-    let parts = |folder: &PathBuf| folder.iter().map(OsStr::to_owned).collect::<Vec<_>>();
-    let paths: Vec<Vec<_>> = folders.iter().map(parts).collect();
-    let shared = |place: &usize| paths.iter().all(|path| path.get(*place) == paths[0].get(*place));
-    let common = (0..paths[0].len()).take_while(shared).count();
-    let rest = |path: &Vec<OsString>| path.get(common..)?.iter().collect::<PathBuf>().to_str().map(str::to_owned);
-    let inner: Option<Vec<String>> = paths.iter().map(rest).collect();
-    let differ = |names: &Vec<String>| {
-        names.iter().collect::<BTreeSet<_>>().len() == names.len() && names.iter().all(|name| !name.is_empty())
-    };
-    let whole = || folders.iter().map(|folder| folder.display().to_string()).collect();
-    short.filter(differ).or_else(|| inner.filter(differ)).unwrap_or_else(whole)
-}
-
-/// Compares runs, of which some may be other tools'; whether every demand is met.
-fn runs(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
-    let gates = args.gates();
-    let own = |OpenedSide { folder, name, stored }| match stored {
-        Stored::Foreign(runs) => Ok(AnySide::Foreign(name, Box::new(stored::only_foreign_run(&folder, runs)?))),
-        Stored::Sweep(_) => Err(Stop::usage(format!(
-            "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
-            folder.display()
-        ))),
-        ours => Ok(AnySide::Ours(Box::new(side(&folder, name, ours, &gates)?))),
-    };
-    let sides = opened.into_iter().map(own).collect::<Result<Vec<_>, _>>()?;
-    let several_tools = sides.iter().any(AnySide::is_foreign);
-    for side in &sides {
-        if let (AnySide::Ours(ours), false) = (side, several_tools) {
-            check(&gates, ours.workload())?;
-        }
-        believe(side.name(), &side.reasons(), side.is_foreign(), args.validity.invalid_runs())?;
-    }
-    if several_tools {
-        let compared = ComparedForeign::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-        let judged = compared.against.iter().flat_map(|against| &against.gates);
-        return args.show_compared(printer, &compared, judged, || documents::compared_foreign(&compared));
-    }
-    let ours: Vec<ComparedSide> = sides.into_iter().filter_map(AnySide::own).collect();
-    let compared = Compared::new(&ours, &args.vary, &gates).map_err(Stop::usage)?;
-    let judged = compared.against.iter().flat_map(|against| &against.gates);
-    args.show_compared(printer, &compared, judged, || documents::compared(&compared))
-}
-
-fn sweeps(args: &CompareArgs, opened: Vec<OpenedSide>, printer: Printer) -> Result<bool, Stop> {
-    let mut sides = Vec::new();
-    for OpenedSide { folder, name, stored } in opened {
-        if let Stored::Sweep(sweep) = stored {
-            sides.push(sweep_side(&folder, name, *sweep)?);
-        }
-    }
-    let gates = args.gates();
-    gates.iter().try_for_each(ComparedSweeps::check).map_err(Stop::usage)?;
-    for side in &sides {
-        check(&gates, &side.sweep.workload)?;
-        let invalid = if side.sweep.valid { &[][..] } else { &side.sweep.reasons };
-        believe(&side.name, invalid, false, args.validity.invalid_runs())?;
-    }
-    let compared = ComparedSweeps::new(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let judged = compared.against.iter().flat_map(|against| &against.gates);
-    args.show_compared(printer, &compared, judged, || documents::compared_sweeps(&compared))
-}
-
-/// Reads a stored sweep, and the header of its first run.
-fn sweep_side(folder: &Path, name: String, sweep: Sweep) -> Result<SweepSide, Stop> {
-    let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
-    let first = first
-        .ok_or_else(|| Stop::usage(format!("{} has no finished run\nhint: resume it: --resume", folder.display())))?;
-    let header = RunLog::read(&folder.join(&first.run)).map_err(Stop::usage)?.header;
-    Ok(SweepSide { name, header, sweep })
-}
-
-/// Refuses demands on figures that a workload leaves nothing of.
-fn check(gates: &[Gate], workload: &WorkloadSpec) -> Result<(), Stop> {
-    gates.iter().try_for_each(|gate| gate.margin().figure.check(workload)).map_err(Stop::usage)
-}
-
-/// A stored run, or runs that repeat one another.
-fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<ComparedSide, Stop> {
-    let read = |folder: &Path| {
-        let read = JudgedRun::read(folder, &[]);
-        read.map_err(|stop| Stop::usage(format!("{}\n{NAME_ONE}", stop.message())))
-    };
-    let Stored::Repeats(runs) = stored else {
-        let JudgedRun { log, summary, .. } = read(folder)?;
-        let demanded = gates.iter().map(|gate| &gate.margin().figure);
-        return Ok(ComparedSide::of_run(name, &log, summary, demanded));
-    };
-    let runs = runs.iter().map(|run| read(run).map(|run| (run.log.header, run.summary)));
-    let runs = runs.collect::<Result<Vec<_>, Stop>>()?;
-    let problem = format!("{} does not hold runs that repeat one another", folder.display());
-    ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
-}
-
-/// Refuses a side with reasons not to trust it, unless --allow-invalid is given. A run of another tool has no verdict.
-fn believe(name: &str, reasons: &[String], is_foreign: bool, invalid: InvalidRuns) -> Result<(), Stop> {
-    if reasons.is_empty() || invalid == InvalidRuns::Counted {
-        return Ok(());
-    }
-    let (standing, cure) = if is_foreign {
-        ("is not compared", " with a load that the server can answer")
-    } else {
-        ("is INVALID and is not compared", " (cures: skyline report)")
-    };
-    Err(Stop::impossible(format!(
-        "{name} {standing}:\n  ✗ {}\nhint: run it again{cure}, or compare it anyway with --allow-invalid",
-        reasons.join("\n  ✗ ")
-    )))
 }

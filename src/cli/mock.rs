@@ -11,8 +11,7 @@ use crate::clock::Pacing;
 use crate::mock::{
     AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
 };
-use crate::session::run::hardware_for;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, wait_for_the_end};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
@@ -98,7 +97,8 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
         )
     };
     let said = format!("mock of {claim}\nserving {model} at {}{open}\nCtrl-C ends it", server.url());
-    wait_for_the_end(|| printer.words(&said))?;
+    wait_for_the_end(|| printer.words(&said))
+        .map_err(|error| Stop::impossible(format!("the mock cannot wait for its end: {error}")))?;
     printer.words(&server.stop().to_string());
     Ok(Exit::Fine)
 }
@@ -118,7 +118,7 @@ fn base_path(text: &str) -> Result<String, String> {
 impl MockArgs {
     /// The engine that was meant.
     fn backend(&self) -> Result<Backend, Stop> {
-        let described = self.engine.on(hardware_for(None)?).describe(&[])?;
+        let described = self.engine.describe_for(None)?;
         let longest = described.max_model_len.and_then(|longest| u32::try_from(longest).ok());
         Ok(Backend {
             server: described.fleet.server().map_err(Stop::usage)?,
@@ -147,30 +147,4 @@ impl MockArgs {
             pacing: if self.no_realtime { Pacing::Precise } else { Pacing::RealTime },
         }
     }
-}
-
-/// Waits for Ctrl-C, or for the signal with which supervisors end a process. Calls `ready` when neither can be missed.
-fn wait_for_the_end(ready: impl FnOnce()) -> Result<(), Stop> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime
-        .and_then(|runtime| runtime.block_on(end(ready)))
-        .map_err(|error| Stop::impossible(format!("the mock cannot wait for its end: {error}")))
-}
-
-#[cfg(unix)]
-async fn end(ready: impl FnOnce()) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    ready();
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-async fn end(ready: impl FnOnce()) -> std::io::Result<()> {
-    ready();
-    tokio::signal::ctrl_c().await
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::args::SliceArgs;
+use super::args::{AccessLogArgs, SliceArgs};
 use super::output::ShowArgs;
 use crate::generator::{AccessLogFields, RequestTrace, TraceWriter, read_log, survey_with_lengths};
 use crate::record::RunLog;
@@ -57,40 +57,8 @@ struct FromArgs {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Field of the log that says when a request came: a date, or a number
-    #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Log")]
-    time: Option<String>,
-
-    /// What a number in that field is in: s, ms, us or ns [default: s]
-    #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log", value_parser = unit)]
-    time_unit: Option<f64>,
-
-    /// Field of the log with the tokens of the prompt
-    #[arg(long, value_name = "FIELD", requires = "output", help_heading = "Log")]
-    input: Option<String>,
-
-    /// Field of the log with the tokens of the answer
-    #[arg(long, value_name = "FIELD", requires = "time", help_heading = "Log")]
-    output: Option<String>,
-
-    /// Field of the log with the kind of the request, which becomes its class [default: none]
-    #[arg(long, value_name = "FIELD", requires = "time", help_heading = "Log")]
-    class: Option<String>,
-
-    /// Skip and count unusable lines of the log [default: refuse the log]
-    #[arg(long, requires = "time", help_heading = "Log")]
-    skip_bad: bool,
-}
-
-/// Nanoseconds in the unit of a log's clock.
-fn unit(text: &str) -> Result<f64, String> {
-    match text {
-        "s" => Ok(1e9),
-        "ms" => Ok(1e6),
-        "us" => Ok(1e3),
-        "ns" => Ok(1.0),
-        _ => Err(format!("`{text}` is not a unit of time; write s, ms, us or ns")),
-    }
+    #[command(flatten)]
+    log: AccessLogArgs,
 }
 
 pub(super) fn run(args: &TraceVerbArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -111,18 +79,9 @@ fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
-    let traced = match (&args.time, &args.input, &args.output) {
-        (Some(time), Some(input), Some(output)) => {
-            let fields = AccessLogFields {
-                time: time.clone(),
-                unit_ns: args.time_unit.unwrap_or(1e9),
-                input: input.clone(),
-                output: output.clone(),
-                class: args.class.clone(),
-            };
-            of_log(args, &fields, printer)?
-        }
-        _ => of_run(&args.source, printer)?,
+    let traced = match args.log.fields() {
+        Some(fields) => of_log(args, &fields, printer)?,
+        None => of_run(&args.source, printer)?,
     };
     if traced.requests.is_empty() {
         return Err(Stop::usage(format!("{} holds no request", args.source.display())));
@@ -151,9 +110,9 @@ fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
 
 /// Returns the trace that the lines of a log tell.
 fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result<RequestTrace, Stop> {
-    let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
+    let bad_lines = if args.log.skip_bad { BadLines::Skip } else { BadLines::Refuse };
     let (requests, skipped) = read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
-    if args.skip_bad {
+    if args.log.skip_bad {
         printer.words(&format!("{} left out", counted(skipped, "line")));
     }
     Ok(RequestTrace { requests, ..RequestTrace::default() })

@@ -32,6 +32,17 @@ impl Opened {
     }
 }
 
+/// Refuses a tokenizer for a workload without rows that it would count.
+pub(crate) fn check_tokenizer(spec: &WorkloadSpec, tokenizer: Option<&str>) -> Result<(), Stop> {
+    if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
+        return Err(Stop::usage(format!(
+            "--tokenizer counts the rows of a dataset, and `{}` has none\nhint: leave it out",
+            spec.name
+        )));
+    }
+    Ok(())
+}
+
 /// Opens the files that a workload names. Returns the workload with what was found in them, and the files. Lengths are
 /// counted by the tokenizer, or estimated where there is none.
 pub(crate) fn open(

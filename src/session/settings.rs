@@ -14,7 +14,8 @@ use crate::engine::{
 };
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, EngineKind, RequestParameters, Shard};
-use crate::workload::ArrivalPattern;
+use crate::session::console::Stop;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 mod requests;
 
@@ -180,6 +181,20 @@ pub(crate) struct Share {
     /// soon as everything is ready]
     #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
     pub(crate) start_at: Option<jiff::Timestamp>,
+}
+
+impl Share {
+    /// Refuses a share of a closed loop whose users send so many requests together. No generator knows of the requests
+    /// of the others.
+    pub(crate) fn check(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        if self.shard.is_none() || !spec.ends_by_count() {
+            return Ok(());
+        }
+        Err(Stop::usage(
+            "--shard cannot count the requests of users whom other generators have\n\
+             hint: say for how long the users send requests ([SECONDS]) in place of --requests",
+        ))
+    }
 }
 
 /// A moment with its offset from UTC.

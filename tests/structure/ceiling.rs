@@ -7,10 +7,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("analysis", 13_983),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_629),
+    ("cli", 5_508),
     ("clock", 469),
     ("engine", 9_101),
-    ("experiment", 13_140),
+    ("experiment", 13_156),
     ("foreign", 1_821),
     ("generator", 5_238),
     ("guide", 87),
@@ -21,7 +21,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 3_577),
     ("report", 11_331),
     ("runner", 2_686),
-    ("session", 5_727),
+    ("session", 6_834),
     ("simulator", 2_392),
     ("telemetry", 601),
     ("units", 144),
@@ -30,8 +30,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
 /// graphs and schedulers: `Router`, `Transport`, `Exchange`, `Receiver`, `Reader`, `Dependents`, `StepScheduler`.
+/// It rose by four when options and plans that were private in a verb's file moved to where they are shared.
 pub(crate) const PUBLIC_TYPES: usize = 671;
-pub(crate) const RESTRICTED_TYPES: usize = 535;
+pub(crate) const RESTRICTED_TYPES: usize = 539;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.
@@ -49,11 +50,16 @@ pub(crate) const LONG_FILES: usize = 0;
 /// Lines of a file of production code without its tests.
 pub(crate) const PRODUCTION_FILE: usize = 300;
 /// Files that have more.
-pub(crate) const LONG_PRODUCTION_FILES: usize = 7;
+pub(crate) const LONG_PRODUCTION_FILES: usize = 6;
+/// Lines of production code of a verb's file.
+pub(crate) const VERB: usize = 120;
+/// Verbs that have more, with what they have.
+pub(crate) const LONG_VERBS: [(&str, usize); 3] =
+    [("cli/bench.rs", 134), ("cli/simulate.rs", 145), ("cli/stored/report.rs", 132)];
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 15;
+pub(crate) const WIDE_LINES: usize = 13;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.

@@ -1,14 +1,21 @@
 //! The sides of an A/B test, and what decides it, of servers or in virtual time.
 
-use clap::Args;
+use std::ffi::OsString;
 
+use clap::{Args, Command, error::ErrorKind};
+
+use super::model::ModelArgs;
+use super::server::FiledServer;
+use super::target::TargetArgs;
 use super::values::{dialect, label, share_up_to_half, whole};
 use crate::analysis::{FigureKey, Metric, selections};
-use crate::engine::{AnswerForm, BaseUrl};
-use crate::experiment::{AbDesign, DEFAULT_ROUNDS};
-use crate::record::EngineKind;
-use crate::session::Stop;
+use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT};
+use crate::experiment::{AbDesign, AbSide, DEFAULT_ROUNDS};
+use crate::live::Screen;
+use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::exits::Require;
+use crate::session::settings::{LoadOption, RunSettings};
+use crate::session::{Stop, all, both, command_line};
 use crate::workload::WorkloadSpec;
 
 /// How the comparison is made; all of it is fixed before the first round.
@@ -100,6 +107,47 @@ pub(in crate::cli) struct SideArgs {
 }
 
 impl SideArgs {
+    /// Returns how runs of A and of B are executed, whose prompts vary by `salt`. With `is_rate_inf` as many requests
+    /// are sent at once as there may be.
+    pub(in crate::cli) fn settings(
+        &self,
+        target: &TargetArgs,
+        is_rate_inf: bool,
+        salt: u64,
+        screen: Screen,
+    ) -> Result<[RunSettings; 2], Stop> {
+        let Self { a, b, b_engine, b_model, a_labels, b_labels, a_gpus, b_gpus, .. } = self;
+        all([("--a", a), ("--b", b)].map(|(name, url)| {
+            let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
+            parsed.map(drop).map_err(|error| Stop::usage(format!("{name}: {error}")))
+        }))?;
+        let at_b = FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
+        let at_a = FiledServer { url: a.as_deref(), ..FiledServer::default() };
+        let hardware = target.deployment().hardware;
+        let names = ["a", "b"].map(|side| (side.to_owned(), hardware.clone()));
+        let prices = target.prices.of(&names, "side")?;
+        let facts = |place: usize, labels: &[(String, String)], gpus: Option<u32>| {
+            let (labels, gpu_hour) = (labels.iter().cloned().collect(), prices.get(place).copied().flatten());
+            DeploymentFacts { gpus, gpu_hour, labels, ..DeploymentFacts::default() }
+        };
+        let settings = |server, facts: DeploymentFacts| {
+            let target = target.with(server, facts);
+            let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
+            settings.requests.salt = Some(salt);
+            if self.switch_cmd.is_some() {
+                // The command starts a server, which loads its model.
+                settings.server.wait.get_or_insert(DEFAULT_WAIT);
+            }
+            if is_rate_inf {
+                settings.requests.cap(None);
+            }
+            Ok::<_, Stop>(settings)
+        };
+        let server = &target.server;
+        let [a, b] = [facts(0, a_labels, *a_gpus), facts(1, b_labels, *b_gpus)];
+        Ok([settings(server.at(at_a), a)?, settings(server.at(at_b), b)?])
+    }
+
     /// Whether A and B are one address, however each is written.
     pub(in crate::cli) fn are_one_address(&self) -> bool {
         let address = |url: &Option<String>| {
@@ -108,4 +156,81 @@ impl SideArgs {
         };
         address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
     }
+}
+
+/// Options that `--fit` takes from the runs.
+const MEASURED: [&str; 4] = ["--hardware", "--serving-model", "--precision", "--tensor-parallel"];
+
+/// The two models of an A/B test.
+#[derive(Debug, Args)]
+#[command(mut_args(|arg| match arg.get_id().as_str() {
+    "rounds" | "metrics" | "margin" | "require" => arg.requires("ab"),
+    _ => arg,
+}))]
+pub(in crate::cli) struct SimulatedSideArgs {
+    /// Compare two models in rounds, as `ab` compares two servers: the options of A and those of B, each in
+    /// quotes, on top of those outside, such as --ab '' '--max-num-seqs 64' [default: one model]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], allow_hyphen_values = true, help_heading = "A/B",
+          conflicts_with_all = ["sweep", "rates", "repeats", "objectives", "undecided"])]
+    ab: Option<Vec<String>>,
+
+    #[command(flatten, next_help_heading = "A/B")]
+    pub(in crate::cli) design: DesignArgs,
+}
+
+impl SimulatedSideArgs {
+    /// Returns the models of A and of B. They are `model` with the options of each. Of one model there is no B.
+    /// `parsed` takes the words of a whole command line.
+    pub(in crate::cli) fn models(
+        &self,
+        model: &ModelArgs,
+        fitted: bool,
+        parsed: impl Fn(Vec<OsString>) -> Result<ModelArgs, clap::Error>,
+    ) -> Result<(ModelArgs, Option<ModelArgs>), Stop> {
+        let Some([a, b]) = self.ab.as_deref() else { return Ok((model.clone(), None)) };
+        let of = |name, flags: &String| {
+            let words = words_of(name, flags, fitted)?;
+            // The verb and what follows.
+            let arguments = command_line::arguments().into_iter().skip(1);
+            let all = arguments.chain(words.into_iter().map(OsString::from)).collect();
+            parsed(all).map_err(|error| refused(name, flags, &by_clap(&error)))
+        };
+        both(of(AbSide::A, a), of(AbSide::B, b).map(Some))
+    }
+}
+
+/// The options of a model by themselves.
+#[derive(Debug, Args)]
+struct Flags {
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// The words of one side's options, which are options of the model and nothing else.
+fn words_of(side: AbSide, flags: &str, fitted: bool) -> Result<Vec<String>, Stop> {
+    let words = shlex::split(flags).ok_or_else(|| refused(side, flags, "a quote is not closed"))?;
+    if let Some(word) = words.iter().find(|word| fitted && MEASURED.iter().any(|name| word.starts_with(name))) {
+        let why = format!("{word} is of the server that --fit fits, which was measured as it was");
+        return Err(refused(side, flags, &why));
+    }
+    let alone = Flags::augment_args(Command::new("model").no_binary_name(true).disable_help_flag(true));
+    match alone.try_get_matches_from(&words) {
+        // What one option needs may be outside.
+        Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => Err(refused(side, flags, &by_clap(&error))),
+        _ => Ok(words),
+    }
+}
+
+fn refused(side: AbSide, flags: &str, why: &str) -> Stop {
+    Stop::usage(format!(
+        "--ab, {side} '{flags}': {why}\nhint: give options of the model in quotes, such as '--max-num-seqs 64'; the \
+         load is the same for both"
+    ))
+}
+
+/// The first line of what clap says.
+fn by_clap(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::values::duration;
+use super::values::{duration, percentile};
 use crate::analysis::Objective;
-use crate::cli::output::ShowArgs;
+use crate::cli::output::{FormatArgs, Outputs, RUN, ShowArgs};
 use crate::experiment::InvalidRuns;
 use crate::live::Screen;
-use crate::session::campaign::conduct::Conduct;
-use crate::session::campaign::reported::Reported;
+use crate::session::campaign::conduct::{Campaign, Conduct, conduct};
+use crate::session::campaign::reported::{Conducted, Reported as _};
 use crate::session::exits::{ExitRules, Require, Undecided};
 use crate::session::settings::MachineCheck;
-use crate::session::{ExperimentDir, Interrupts, Printer, Stop};
+use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop};
 
 /// What a result is judged by.
 #[derive(Clone, Debug, Default, Args)]
@@ -92,6 +92,50 @@ impl ValidityArgs {
     }
 }
 
+/// Results of a run, or of several: what is reported, and where it goes.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RunOutputArgs {
+    /// Percentiles of the table of latencies, with commas between them, such as 50,95,99.5
+    /// [default: 50,90,95,99,99.9]
+    #[arg(long, visible_alias = "metric-percentiles", value_name = "LIST", value_delimiter = ',',
+          help_heading = "Output",
+          value_parser = percentile)]
+    pub(in crate::cli) percentiles: Vec<f64>,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub(in crate::cli) validity: ValidityArgs,
+
+    /// Folder in which the run's folder is created
+    #[arg(long, visible_alias = "result-dir", value_name = "DIR", help_heading = "Output", default_value = "results")]
+    pub(in crate::cli) out: PathBuf,
+
+    /// Says nothing: each run is stored in a folder of its own anyway; `vllm bench serve` has this option
+    #[arg(long, help_heading = "Output")]
+    pub(in crate::cli) save_result: bool,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub(in crate::cli) format: FormatArgs,
+
+    #[command(flatten)]
+    pub(in crate::cli) live: LiveArgs,
+}
+
+impl RunOutputArgs {
+    /// Returns the percentiles of the table of latencies, each once. None stand for the usual ones.
+    pub(in crate::cli) fn percentiles(&self) -> Vec<f64> {
+        let mut percentiles = self.percentiles.clone();
+        percentiles.sort_by(f64::total_cmp);
+        percentiles.dedup();
+        percentiles
+    }
+
+    /// Outputs of one run, or of several, if they can be written.
+    pub(in crate::cli) fn outputs(&self, runs: u64) -> Result<Outputs, Stop> {
+        let outputs = self.format.outputs()?;
+        if runs > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs)
+    }
+}
+
 /// Several runs that are one experiment.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CampaignArgs {
@@ -132,29 +176,20 @@ impl CampaignArgs {
         }
     }
 
-    /// Pace of the runs of an experiment in `dir`.
-    pub(in crate::cli) fn conduct<'a>(
+    /// Conducts an experiment in `dir` and shows what it found. It says where that is stored and how to go on, and
+    /// returns the exit code under `rules`.
+    pub(in crate::cli) fn conduct<E: Conducted>(
         &self,
-        dir: &'a ExperimentDir,
-        interrupts: &'a Interrupts,
+        experiment: &mut E,
+        runs: impl Campaign<E>,
+        (dir, interrupts): (&ExperimentDir, &Interrupts),
         spoiled: (MachineCheck, InvalidRuns),
+        rules: ExitRules,
         printer: Printer,
-    ) -> Conduct<'a> {
-        let mut how = Conduct::new(dir, interrupts, self.live.announce(printer), spoiled);
+    ) -> Result<Exit, Stop> {
+        let mut how = Conduct::new(dir, interrupts, spoiled, (self.live.announce(printer), printer));
         how.pause = self.pause;
-        how
-    }
-
-    /// Shows what an experiment found, and says where it is stored and how to go on.
-    pub(in crate::cli) fn finish<R: Reported>(
-        &self,
-        found: &R,
-        dir: &ExperimentDir,
-        printer: Printer,
-    ) -> Result<(), Stop> {
-        self.show.result(printer, found, || found.document())?;
-        found.say_stored(dir, printer);
-        Ok(())
+        conduct(experiment, runs, how, rules, |found| self.show.result(printer, found, || found.document()))
     }
 }
 

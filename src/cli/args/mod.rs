@@ -9,22 +9,24 @@ mod header;
 mod model;
 mod prices;
 mod server;
+mod simulated_loads;
+mod sweep_loads;
 mod target;
 mod trace;
 mod values;
 mod work;
 mod workload;
 
-pub(super) use self::ab::{DesignArgs, SideArgs};
-pub(super) use self::clients::note_idle;
-pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, UndecidedArgs, ValidityArgs};
-pub(super) use self::model::{Described, ModelArgs};
+pub(super) use self::ab::{DesignArgs, SideArgs, SimulatedSideArgs};
+pub(super) use self::clients::{ClientLimitArgs, note_idle};
+pub(super) use self::experiment::{CampaignArgs, ObjectiveArgs, RunOutputArgs, UndecidedArgs, ValidityArgs};
+pub(super) use self::model::{FitArgs, ModelArgs, fit_in_words, predictor, refuse_poor_fit, simulated_tuning};
 pub(super) use self::prices::PriceArgs;
 pub(super) use self::server::{FiledServer, ServerArgs};
+pub(super) use self::simulated_loads::SimulatedLoads;
+pub(super) use self::sweep_loads::SweepLoadArgs;
 pub(super) use self::target::TargetArgs;
-pub(super) use self::trace::SliceArgs;
-pub(super) use self::values::{
-    above_zero, one_of, percentile, rates, seconds, share, share_up_to_half, some_time, stop_length, users, whole,
-};
+pub(super) use self::trace::{AccessLogArgs, SliceArgs};
+pub(super) use self::values::{above_zero, one_of, seconds, share, share_up_to_half, stop_length, whole};
 pub(super) use self::work::WorkArgs;
 pub(super) use self::workload::{LoadArgs, WorkloadArgs};

@@ -296,7 +296,7 @@ mod tests {
     use crate::engine::{CHAT, COMPLETIONS};
     use crate::live::Screen;
     use crate::session::settings::LoadOption;
-    use crate::session::{ExperimentDir, ServerManifest};
+    use crate::session::{ExperimentDir, campaign::dir::ServerManifest};
 
     #[derive(Parser)]
     struct Typed {

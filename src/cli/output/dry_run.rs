@@ -1,5 +1,6 @@
 //! `--dry-run`: what would be run, for how long and against what, while nothing is sent.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::show::rendered;
@@ -15,7 +16,7 @@ use crate::workload::{Slo, WorkloadSpec};
 type PlanFact = (&'static str, String);
 
 /// Returns facts of the requests: what they are like, and which SLO they have.
-pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
+fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
     let mut facts = vec![("workload", format!("{}, seed {}", spec.name, spec.seed))];
     for class in &spec.classes {
         let [input, output] = [&class.input_tokens, &class.output_tokens].map(|lengths| {
@@ -75,7 +76,7 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
 }
 
 /// Limits of the clients of this workload, and what its runs are judged by.
-pub(in crate::cli) fn planned_limits(settings: &RunSettings, spec: &WorkloadSpec) -> Vec<PlanFact> {
+fn limits(settings: &RunSettings, spec: &WorkloadSpec) -> Vec<PlanFact> {
     let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
     let limits = requests.limits(spec.clients.as_ref());
     let most = limits.caps_in_words().or_else(|| spec.arrival.users().map(count));
@@ -110,20 +111,35 @@ pub(in crate::cli) fn planned_settings() -> Vec<PlanFact> {
     settings.map(|(option, source)| ("setting", format!("{option} from {source}"))).collect()
 }
 
-/// Prints what would be run.
-pub(in crate::cli) fn show_dry_run(
-    what: &str,
-    mut facts: Vec<PlanFact>,
-    printer: Printer,
-    format: Format,
-) -> Result<(), Stop> {
-    // A person decides by all of it.
-    let format = if let Format::Text(_) = format { Format::Text(Extent::Full) } else { format };
-    facts.extend(planned_settings());
-    facts.push(("command", command_line::again(command_line::arguments(), &[], &[])));
-    let json = || {
-        let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();
-        report::json(&serde_json::json!({ "dry_run": what, "facts": facts }))
-    };
-    printer.data(&rendered(format, || documents::dry_run(what, &facts), json)?)
+/// Runs that are planned and not carried out, as every verb shows them.
+pub(in crate::cli) struct DryRun<'a> {
+    pub(in crate::cli) verb: &'static str,
+    pub(in crate::cli) spec: &'a WorkloadSpec,
+    /// The servers under their names; all have the limits of the first.
+    pub(in crate::cli) servers: &'a [(&'static str, &'a RunSettings)],
+    pub(in crate::cli) warmup_requests: u64,
+    pub(in crate::cli) out: &'a Path,
+}
+
+impl DryRun<'_> {
+    /// Prints what would be run, with `own` facts of the verb.
+    pub(in crate::cli) fn show(&self, own: Vec<PlanFact>, printer: Printer, format: Format) -> Result<(), Stop> {
+        let Self { verb, spec, servers, .. } = self;
+        // A person decides by all of it.
+        let format = if let Format::Text(_) = format { Format::Text(Extent::Full) } else { format };
+        let mut facts = planned_requests(spec);
+        facts.extend(own);
+        facts.extend(servers.iter().map(|(name, settings)| planned_server(name, settings)));
+        facts.extend(servers.first().into_iter().flat_map(|(_, settings)| limits(settings, spec)));
+        facts.push(("warm-up requests", self.warmup_requests.to_string()));
+        facts.push(("stored in", self.out.display().to_string()));
+        facts.extend(planned_settings());
+        facts.push(("command", command_line::again(command_line::arguments(), &[], &[])));
+        let what = format!("{verb} {}", spec.name);
+        let json = || {
+            let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();
+            report::json(&serde_json::json!({ "dry_run": what, "facts": facts }))
+        };
+        printer.data(&rendered(format, || documents::dry_run(&what, &facts), json)?)
+    }
 }

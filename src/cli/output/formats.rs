@@ -7,11 +7,12 @@ use clap::Args;
 
 use super::place::Place;
 use super::requested::RequestedExport;
-use super::show::{ShowArgs, render, requested};
+use super::show::{ShowArgs, render, render_run, requested};
 use crate::experiment::{AbTest, Sweep};
 use crate::report::{Export, ExportFile, Extent, Format, Out, RunReport, WriteOf, WriteRun};
 use crate::session::campaign::reported::Reported;
-use crate::session::{Collector, Printer, Stop, whole_file};
+use crate::session::exits::ExitRules;
+use crate::session::{Collector, Exit, Printer, Stop, whole_file};
 
 /// The forms that a report is wanted in.
 #[derive(Debug, Args)]
@@ -126,6 +127,25 @@ impl Outputs {
     pub(in crate::cli) fn show(&self, found: &impl Reported, printer: Printer) -> Result<(), Stop> {
         let Some(format) = self.shown else { return Ok(()) };
         printer.data(&render(format, found, || found.document())?)
+    }
+
+    /// Prints a run, where no document goes to standard output.
+    pub(in crate::cli) fn show_run(&self, run: RunReport<'_>, printer: Printer) -> Result<(), Stop> {
+        let Some(format) = self.shown else { return Ok(()) };
+        printer.data(&render_run(run, format)?)
+    }
+
+    /// Prints a result that is stored in `folder` and writes its documents: its exit code.
+    pub(in crate::cli) fn finish<R: Reported>(
+        &self,
+        kind: &Kind<WriteOf<R>>,
+        found: &R,
+        (folder, rules): (&Path, ExitRules),
+        printer: Printer,
+    ) -> Result<Exit, Stop> {
+        self.show(found, printer)?;
+        self.write(kind, folder, printer, |write, out| write(found, out))?;
+        Ok(found.exit(rules, printer))
     }
 
     /// The forms of `subject`, which has no files of its own.

@@ -6,7 +6,10 @@ use std::path::Path;
 use super::formats::{Outputs, write_to};
 use super::place::Place;
 use super::requested::RequestedExport;
+use crate::experiment::Sweep;
 use crate::report::{Content, ExportFile, Out, RunReport, WriteRun};
+use crate::session::stored::Stored;
+use crate::session::stored_run::JudgedRun;
 use crate::session::{Printer, Stop};
 
 /// Lists of runs that are asked for, with the runs so far.
@@ -22,23 +25,16 @@ struct List {
     runs: Vec<Vec<u8>>,
 }
 
-/// Whether runs in their own folders have files of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum OwnFiles {
-    /// Each has: a list is what a named place takes.
-    Each,
-    /// None has.
-    None,
-}
-
 impl Outputs {
-    /// Takes out what makes a list of several runs.
-    pub(in crate::cli) fn take_lists(&mut self, own: OwnFiles) -> RunList {
+    /// Takes out what makes a list of the runs of what is stored. Where runs have files of their own, a list is what a
+    /// named place takes.
+    pub(in crate::cli) fn take_lists_of(&mut self, stored: &Stored) -> RunList {
         let mut lists = Vec::new();
+        let (is_sweep, are_repeats) = (matches!(stored, Stored::Sweep(_)), matches!(stored, Stored::Repeats(_)));
         self.asked.retain(|asked| {
             let listed = asked.export.run.iter().find(|document| document.content == Content::Listed);
             match listed {
-                Some(document) if own == OwnFiles::None || asked.place != Place::Usual => {
+                Some(document) if is_sweep || are_repeats && asked.place != Place::Usual => {
                     lists.push(List { asked: asked.clone(), document, runs: Vec::new() });
                     false
                 }
@@ -50,11 +46,6 @@ impl Outputs {
 }
 
 impl RunList {
-    /// Whether none is asked for.
-    pub(in crate::cli) fn is_empty(&self) -> bool {
-        self.lists.is_empty()
-    }
-
     /// Adds a run.
     pub(in crate::cli) fn add(&mut self, report: RunReport<'_>) -> Result<(), Stop> {
         for list in &mut self.lists {
@@ -80,5 +71,18 @@ impl RunList {
             write_to(asked.place_of(document, false)?, usual, printer, joined)?;
         }
         Ok(())
+    }
+
+    /// Writes the runs of the sweep in `folder`, in the order in which they ran.
+    pub(in crate::cli) fn write_sweep(mut self, folder: &Path, sweep: &Sweep, printer: Printer) -> Result<(), Stop> {
+        let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
+        trials.sort_by_key(|trial| trial.number);
+        if self.lists.is_empty() {
+            return Ok(());
+        }
+        for trial in trials {
+            self.add(JudgedRun::read(&folder.join(&trial.run), &[])?.report())?;
+        }
+        self.write(folder, printer)
     }
 }

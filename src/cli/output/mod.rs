@@ -9,9 +9,8 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::dry_run::{
-    planned_limits, planned_load, planned_requests, planned_server, planned_settings, show_dry_run,
-};
+#[cfg(test)]
+pub(super) use self::dry_run::planned_server;
+pub(super) use self::dry_run::{DryRun, planned_load, planned_settings};
 pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
-pub(super) use self::lists::{OwnFiles, RunList};
 pub(super) use self::show::{NARROWEST, ShowArgs, WIDEST, advise_repeats, columns, render, render_run};

@@ -7,18 +7,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
 use crate::cli::args::{ObjectiveArgs, ValidityArgs, config, one_of};
-use crate::cli::output::{AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, render_run};
-use crate::experiment::InvalidRuns;
-use crate::experiment::Sweep;
-use crate::experiment::tune::Tune;
+use crate::cli::output::{AB, FormatArgs, RUN, SWEEP};
 use crate::foreign::ForeignTool;
 use crate::live::{Screen, StepLine};
 use crate::report::{self, JSON_SCHEMAS, documents};
 use crate::session::campaign::reported::Reported as _;
 use crate::session::exits::{self, ExitRules};
 use crate::session::stored::{self, Stored, experiments};
-use crate::session::stored_run::JudgedRun;
-use crate::session::stored_run::repeats_again;
+use crate::session::stored_run::{JudgedRun, repeats_again};
 use crate::session::{Exit, Printer, Stop, folder};
 
 /// Show a stored run again.
@@ -61,160 +57,100 @@ fn json_schema() -> impl TypedValueParser<Value = &'static str> {
 pub(in crate::cli) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     match (&args.run, args.json_schema) {
         (_, Some(schema)) => printer.data(schema).map(|()| Exit::Fine),
-        (Some(run), None) => show(run, args, printer),
+        (Some(run), None) => args.show(run, printer),
         (None, None) => {
-            let folder = config::results_folder(&config::Surroundings::of_process());
-            let latest = stored::latest(&folder).ok_or_else(|| nothing_stored(&folder))?;
+            let latest = stored::latest(&config::results_folder(&config::Surroundings::of_process()))?;
             printer.words(&format!("the latest result: {}", latest.display()));
-            show(&latest, args, printer)
+            args.show(&latest, printer)
         }
     }
 }
 
-/// Shows what is stored at `path`, and writes what is requested.
-fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let outputs = args.format.outputs()?;
-    match stored::open(path, args.from)? {
-        Stored::Foreign(runs) => {
-            refuse_objectives(
-                args,
-                " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
-                 hint: compare the result with a run with skyline compare",
-            )?;
-            let forms = outputs.forms_of("a result of another tool")?;
-            forms.with_json(printer, || documents::foreign(&runs), || report::foreign_json(&runs))?;
-            Ok(Exit::Fine)
-        }
-        Stored::Sweep(sweep) => show_sweep(path, *sweep, args, outputs, printer),
-        Stored::AbTest => show_ab(path, args, &outputs, printer),
-        Stored::Matrix(folder) => show_matrix(&folder, args, &outputs, printer),
-        Stored::Tune(folder) => show_tune(&folder, args, &outputs, printer),
-        Stored::Repeats(runs) => show_repeats(path, &runs, args, outputs, printer),
-        Stored::Results(folders) => {
-            refuse_objectives(args, ", and this is a folder of results\nhint: name one of them")?;
-            let forms = outputs.forms_of("a folder of results")?;
-            let (listed, shown) = (stored::listed(&folders), path.to_string_lossy());
-            let document = || documents::results(shown.trim_end_matches('/'), &listed);
-            forms.with_json(printer, document, || documents::results_json(&listed))?;
-            Ok(Exit::Fine)
-        }
-        Stored::Run => {
-            outputs.check(&RUN)?;
-            let line = StepLine::start(Screen::detect(), "reading the run");
-            let run = JudgedRun::read(path, &args.objectives.objectives())?;
-            drop(line);
-            let report = run.report();
-            if let Some(format) = outputs.shown() {
-                printer.data(&render_run(report, format)?)?;
+impl ReportArgs {
+    /// Shows what is stored at `path`, and writes what is requested.
+    fn show(&self, path: &Path, printer: Printer) -> Result<Exit, Stop> {
+        let mut outputs = self.format.outputs()?;
+        let (objectives, invalid) = (self.objectives.objectives(), self.validity.invalid_runs());
+        let rules = self.objectives.undecided.rules(self.validity);
+        let kind = stored::open(path, self.from)?;
+        let lists = outputs.take_lists_of(&kind);
+        match kind {
+            Stored::Foreign(runs) => {
+                self.refuse_objectives(
+                    " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
+                     hint: compare the result with a run with skyline compare",
+                )?;
+                let forms = outputs.forms_of("a result of another tool")?;
+                forms.with_json(printer, || documents::foreign(&runs), || report::foreign_json(&runs))?;
+                Ok(Exit::Fine)
             }
-            outputs.write_run(report, folder::of(path), printer)?;
-            Ok(exits::of_run(&run.summary, args.objectives.undecided.rules(args.validity), printer))
+            Stored::Results(folders) => {
+                self.refuse_objectives(", and this is a folder of results\nhint: name one of them")?;
+                let forms = outputs.forms_of("a folder of results")?;
+                let (listed, shown) = (stored::listed(&folders), path.to_string_lossy());
+                let document = || documents::results(shown.trim_end_matches('/'), &listed);
+                forms.with_json(printer, document, || documents::results_json(&listed))?;
+                Ok(Exit::Fine)
+            }
+            Stored::Sweep(stored) => {
+                outputs.check(&SWEEP)?;
+                lists.write_sweep(folder::of(path), &stored, printer)?;
+                let sweep = match objectives.as_slice() {
+                    [] => *stored,
+                    others => experiments::sweep_judged_by(&stored, path, others)?,
+                };
+                outputs.finish(&SWEEP, &sweep, (folder::of(path), rules), printer)
+            }
+            Stored::AbTest => {
+                let (test, require) = experiments::ab_test(path, invalid)?;
+                self.refuse_objectives(
+                    ", and an A/B experiment has a verdict of its own\nhint: show one of its runs, such as round-1/b",
+                )?;
+                outputs.check(&AB)?;
+                outputs.finish(&AB, &test, (path, ExitRules { require, ..rules }), printer)
+            }
+            Stored::Matrix(folder) => {
+                let table = experiments::matrix(&folder, invalid)?;
+                self.refuse_objectives(
+                    ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
+                )?;
+                outputs.forms_of("a table of experiments")?.result(printer, &table, || table.document())?;
+                Ok(table.exit(rules, printer))
+            }
+            Stored::Tune(folder) => {
+                let tune = experiments::tune(&folder, invalid, printer)?;
+                self.refuse_objectives(", and a tuning has its own\nhint: show one of its runs")?;
+                outputs.forms_of("a tuning")?.result(printer, &tune, || tune.document())?;
+                Ok(tune.exit(rules, printer))
+            }
+            Stored::Repeats(runs) => {
+                let mut lists = lists;
+                outputs.check_runs()?;
+                let repeats = repeats_again(&runs, &objectives, |folder, run| {
+                    lists.add(run.report())?;
+                    outputs.write_run(run.report(), folder, printer)
+                })?;
+                outputs.show(&repeats, printer)?;
+                lists.write(path, printer)?;
+                Ok(repeats.exit(rules, printer))
+            }
+            Stored::Run => {
+                outputs.check(&RUN)?;
+                let line = StepLine::start(Screen::detect(), "reading the run");
+                let run = JudgedRun::read(path, &objectives)?;
+                drop(line);
+                outputs.show_run(run.report(), printer)?;
+                outputs.write_run(run.report(), folder::of(path), printer)?;
+                Ok(exits::of_run(&run.summary, rules, printer))
+            }
         }
     }
-}
 
-fn nothing_stored(folder: &Path) -> Stop {
-    Stop::usage(format!(
-        "no result is stored in {}\nhint: name the folder of a run, or make one: skyline bench short_chat 60",
-        folder.display()
-    ))
-}
-
-/// Refuses objectives for what is not a run, with the reason.
-fn refuse_objectives(args: &ReportArgs, why: &str) -> Result<(), Stop> {
-    if args.objectives.are_given() {
-        return Err(Stop::usage(format!("--objective and --undecided are for runs{why}")));
+    /// Refuses objectives for what is not a run, with the reason.
+    fn refuse_objectives(&self, why: &str) -> Result<(), Stop> {
+        match self.objectives.are_given() {
+            true => Err(Stop::usage(format!("--objective and --undecided are for runs{why}"))),
+            false => Ok(()),
+        }
     }
-    Ok(())
-}
-
-fn show_sweep(
-    path: &Path,
-    stored: Sweep,
-    args: &ReportArgs,
-    mut outputs: Outputs,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    let lists = outputs.take_lists(OwnFiles::None);
-    outputs.check(&SWEEP)?;
-    if !lists.is_empty() {
-        list_sweep(path, &stored, lists, printer)?;
-    }
-    let objectives = args.objectives.objectives();
-    let sweep = match objectives.as_slice() {
-        [] => stored,
-        others => experiments::sweep_judged_by(&stored, path, others)?,
-    };
-    outputs.show(&sweep, printer)?;
-    outputs.write(&SWEEP, folder::of(path), printer, |write, out| write(&sweep, out))?;
-    Ok(sweep.exit(args.objectives.undecided.rules(args.validity), printer))
-}
-
-fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
-    let (test, require) = experiments::ab_test(path, args.validity.invalid_runs())?;
-    refuse_objectives(
-        args,
-        ", and an A/B experiment has a verdict of its own\nhint: show one of its runs, such as round-1/b",
-    )?;
-    outputs.check(&AB)?;
-    outputs.show(&test, printer)?;
-    outputs.write(&AB, path, printer, |write, out| write(&test, out))?;
-    Ok(test.exit(ExitRules { require, ..args.validity.rules() }, printer))
-}
-
-fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
-    let invalid = args.validity.invalid_runs();
-    let table = experiments::matrix(folder, invalid)?;
-    refuse_objectives(
-        args,
-        ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
-    )?;
-    let forms = outputs.forms_of("a table of experiments")?;
-    forms.result(printer, &table, || table.document())?;
-    Ok(table.exit(args.validity.rules(), printer))
-}
-
-fn show_tune(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
-    let tune = Tune::read(folder).unwrap_or_else(|| Err(format!("{} has no tuning", folder.display())));
-    let tune = tune.map_err(Stop::usage)?;
-    printer.words(&format!("the figures are those in {}: a tuning is not computed from its runs", Tune::FILE_NAME));
-    refuse_objectives(args, ", and a tuning has its own\nhint: show one of its runs")?;
-    if args.validity.invalid_runs() == InvalidRuns::Counted {
-        return Err(Stop::usage(
-            "--allow-invalid decides which runs a tuning has, so it cannot be given afterwards\n\
-             hint: run it again: skyline tune FILE --allow-invalid",
-        ));
-    }
-    let forms = outputs.forms_of("a tuning")?;
-    forms.result(printer, &tune, || tune.document())?;
-    Ok(tune.exit(args.validity.rules(), printer))
-}
-
-fn show_repeats(
-    path: &Path,
-    runs: &[PathBuf],
-    args: &ReportArgs,
-    mut outputs: Outputs,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    let mut lists = outputs.take_lists(OwnFiles::Each);
-    outputs.check_runs()?;
-    let repeats = repeats_again(runs, &args.objectives.objectives(), |folder, run| {
-        lists.add(run.report())?;
-        outputs.write_run(run.report(), folder, printer)
-    })?;
-    outputs.show(&repeats, printer)?;
-    lists.write(path, printer)?;
-    Ok(repeats.exit(args.objectives.undecided.rules(args.validity), printer))
-}
-
-/// Writes the runs of the sweep at `path` as one list. They are in the order in which they ran.
-fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList, printer: Printer) -> Result<(), Stop> {
-    let folder = folder::of(path);
-    let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
-    trials.sort_by_key(|trial| trial.number);
-    for trial in trials {
-        lists.add(JudgedRun::read(&folder.join(&trial.run), &[])?.report())?;
-    }
-    lists.write(folder, printer)
 }

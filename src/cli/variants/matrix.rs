@@ -1,25 +1,17 @@
 //! `skyline matrix`: runs a table of experiments row by row, and judges it by its hypotheses and its contract.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use clap::Args;
 
 use super::{begin, settings};
-use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
 use crate::cli::output::planned_settings;
-use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRow, MatrixSlot, Variant};
-use crate::report;
-use crate::report::documents::{self, PlannedRow};
-use crate::session::campaign::conduct::conduct;
-use crate::session::campaign::matrix::{EVERY_VARIANT, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell};
-use crate::session::campaign::reported::Reported as _;
+use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRow, Variant};
+use crate::report::{self, documents};
+use crate::session::campaign::matrix::{MatrixCampaign, MatrixManifest, MatrixPlan};
 use crate::session::campaign::serving::Servers;
-use crate::session::run::{PlannedLoad, announce_load, check_before_load, of_one_server};
+use crate::session::run::{announce_load, check_before_load};
 use crate::session::settings::RunSettings;
-use crate::session::{Exit, Interrupts, Opened, PlannedRun, Printer, Stop};
-use crate::units::counted;
+use crate::session::{Exit, Interrupts, Printer, Stop};
 
 pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.example {
@@ -32,11 +24,16 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
     let manifest = MatrixManifest::from_plan(&plan);
-    let servers = || args.wanted(&plan.cells).map(|cell| &cell.checked.settings);
-    let load = args.load(&plan);
+    let servers = || plan.wanted().map(|cell| &cell.checked.settings);
+    let load = plan.load(campaign.resume.is_some());
     if args.plan || campaign.dry_run {
         check_before_load(&load, servers(), campaign.begins_in(&manifest)?, printer)?;
-        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+        let load = format!("{}: {load}", load.label());
+        let document = || documents::matrix_plan(&plan.experiments, &plan.rows(), &load);
+        let document = || documents::with_settings(document(), &planned_settings());
+        // As JSON the manifest of the whole table.
+        campaign.show.with_json(printer, document, || report::json(&manifest))?;
+        return Ok(Exit::Fine);
     }
     announce_load(&load, servers(), campaign.live.announce(printer), printer)?;
     let first = plan.cells.first().map(|cell| &cell.checked.settings);
@@ -44,10 +41,8 @@ pub(in crate::cli) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, S
     let rules = campaign.validity.rules();
     let mut experiment = MatrixExperiment::new(plan.experiments.clone(), rules.invalid).only(args.only.clone());
     let runs = MatrixCampaign { plan: &plan, servers: Servers::new(&dir, &interrupts, printer) };
-    let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
-    let Some(matrix) = conduct(&mut experiment, runs, how)? else { return Ok(Exit::Interrupted) };
-    campaign.finish(&matrix, &dir, printer)?;
-    Ok(matrix.exit(rules, printer))
+    let spoiled = (machine, rules.invalid);
+    campaign.conduct(&mut experiment, runs, (&dir, &interrupts), spoiled, rules, printer)
 }
 
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
@@ -89,12 +84,9 @@ impl MatrixArgs {
     /// The table and its runs, or all that is wrong with its rows.
     fn plan(&self, printer: Printer) -> Result<MatrixPlan, Stop> {
         let experiments = self.experiments()?;
-        let cells = self.cells(&experiments, printer)?;
-        let several_addresses = self.have_several_addresses(&cells)?;
-        // A breaker that can end the runs of one row is of use.
-        let useless = self.wanted(&cells).map(|cell| cell.checked.settings.check_breakers());
-        useless.reduce(Result::or).unwrap_or(Ok(()))?;
-        Ok(MatrixPlan { experiments, cells, several_addresses })
+        MatrixPlan::new(experiments, self.only.clone(), printer, |table, row, variant| {
+            self.settings(table, row, variant)
+        })
     }
 
     /// The table that was meant.
@@ -121,110 +113,6 @@ impl MatrixArgs {
             experiments.row(name).map_err(|unknown| Stop::usage(format!("--only names {unknown}")))?;
         }
         Ok(experiments)
-    }
-
-    /// Shows the runs of the rows that are asked for. As JSON it shows the manifest of the whole table.
-    fn show_plan(&self, plan: &MatrixPlan, printer: Printer) -> Result<(), Stop> {
-        let row = |cell: &PlannedCell| PlannedRow {
-            slot: cell.slot,
-            runs: cell.runs.len() as u64,
-            load: cell.runs.iter().map(PlannedRun::length).sum(),
-            requests: PlannedLoad::of_all(&cell.runs, &cell.checked.settings).counted(),
-        };
-        let rows: Vec<_> = self.wanted(&plan.cells).map(row).collect();
-        let load = self.load(plan);
-        let load = format!("{}: {load}", load.label());
-        let document = || {
-            let plan = documents::matrix_plan(&plan.experiments, &rows, &load);
-            documents::with_settings(plan, &planned_settings())
-        };
-        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::from_plan(plan)))
-    }
-
-    /// The rows that are asked for, under every variant.
-    fn wanted<'p>(&self, cells: &'p [PlannedCell]) -> impl Iterator<Item = &'p PlannedCell> {
-        cells.iter().filter(|cell| self.only.is_empty() || self.only.contains(&cell.row))
-    }
-
-    /// The load of all of them.
-    fn load(&self, plan: &MatrixPlan) -> PlannedLoad {
-        let of = |cell: &PlannedCell| PlannedLoad::of_all(&cell.runs, &cell.checked.settings);
-        let mut load = self.wanted(&plan.cells).map(of).reduce(PlannedLoad::and).unwrap_or_default();
-        load.resumed = self.campaign.resume.is_some();
-        load
-    }
-
-    /// Returns every row under every variant, in the order in which they run. The error is all that is wrong with them.
-    fn cells(&self, experiments: &Experiments, printer: Printer) -> Result<Vec<PlannedCell>, Stop> {
-        let mut cells = Vec::new();
-        // What is wrong, and with which rows.
-        let mut mistakes: Vec<(String, Vec<&str>)> = Vec::new();
-        let mut opened = Opened::default();
-        for slot in experiments.order() {
-            match self.cell(experiments, slot, &mut opened, printer) {
-                Ok(cell) => cells.push(cell),
-                Err(stop) => {
-                    let row = experiments.rows[slot.row].name.as_str();
-                    match mistakes.iter_mut().find(|(mistake, _)| mistake == stop.message()) {
-                        // Under several variants it is the same one.
-                        Some((_, rows)) if rows.contains(&row) => {}
-                        Some((_, rows)) => rows.push(row),
-                        None => mistakes.push((stop.message().to_owned(), vec![row])),
-                    }
-                }
-            }
-        }
-        if mistakes.is_empty() {
-            return Ok(cells);
-        }
-        let rows: BTreeSet<_> = mistakes.iter().flat_map(|(_, rows)| rows).collect();
-        let mut text = format!("{} of `{}` cannot be run", counted(rows.len() as u64, "row"), experiments.name);
-        for (mistake, rows) in mistakes {
-            let noun = if rows.len() == 1 { "row" } else { "rows" };
-            // Nothing can be wrong with writing to a string.
-            let _ = write!(text, "\n  {noun} {}: {}", rows.join(", "), mistake.replace('\n', "\n    "));
-        }
-        Err(Stop::usage(text))
-    }
-
-    fn cell(
-        &self,
-        experiments: &Experiments,
-        slot: MatrixSlot,
-        opened: &mut Opened,
-        printer: Printer,
-    ) -> Result<PlannedCell, Stop> {
-        let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
-        let settings = self.settings(experiments, row, variant)?;
-        let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
-        Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
-        let checked = settings.check(&spec, &datasets)?;
-        let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
-        PlannedRun::check_all(&runs, true)?;
-        let (row, variant) = (&row.name, &variant.name);
-        let one = experiments.has_one_variant();
-        let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };
-        Ok(PlannedCell { slot, row: row.clone(), folder, checked, runs })
-    }
-
-    /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one
-    /// server's of several, as far as addresses show it.
-    fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
-        let roots = |cell: &PlannedCell| {
-            cell.checked.settings.server.address.urls().map(|url| url.join("/")).collect::<Vec<_>>()
-        };
-        let roots: BTreeSet<_> = self.wanted(planned).map(roots).collect();
-        if roots.len() < 2 {
-            return Ok(false);
-        }
-        let pages = planned.first().map(|cell| cell.checked.settings.telemetry.urls.as_slice());
-        for page in pages.unwrap_or_default().iter().map(ToString::to_string) {
-            if roots.iter().flatten().any(|root| page.starts_with(root)) {
-                return Err(of_one_server(&page, EVERY_VARIANT));
-            }
-        }
-        Ok(true)
     }
 
     /// Returns how runs of a row under a variant are executed. What the file says takes the place of what was typed.

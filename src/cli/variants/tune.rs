@@ -4,15 +4,11 @@ use clap::Args;
 
 use super::{begin, settings};
 use crate::analysis::Objective;
-use crate::cli::args::{CampaignArgs, TargetArgs, seconds, whole};
+use crate::cli::args::{CampaignArgs, TargetArgs, predictor, seconds, whole};
 use crate::cli::output::planned_settings;
-use crate::cli::simulate::variants::{predictor, tune_runs};
 use crate::experiment::InvalidRuns;
-use crate::experiment::tune::{TuneExperiment, TuneSpec};
-use crate::report;
-use crate::report::documents;
-use crate::session::campaign::conduct::conduct;
-use crate::session::campaign::reported::Reported as _;
+use crate::experiment::tune::{TuneExperiment, TuneRuns, TuneSpec};
+use crate::report::{self, documents};
 use crate::session::campaign::serving::Servers;
 use crate::session::campaign::tune::{TuneCampaign, TuneManifest, TunePlan};
 use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
@@ -80,10 +76,8 @@ pub(in crate::cli) fn run(args: &TuneArgs, printer: Printer) -> Result<Exit, Sto
     let mut experiment = TuneExperiment::new(plan.spec.clone(), plan.runs, rules.invalid, forecaster);
     let servers = Servers::new(&dir, &interrupts, printer);
     let runs = TuneCampaign { plan: &plan, progress: announce, servers };
-    let how = campaign.conduct(&dir, &interrupts, (machine, rules.invalid), printer);
-    let Some(tune) = conduct(&mut experiment, runs, how)? else { return Ok(Exit::Interrupted) };
-    campaign.finish(&tune, &dir, printer)?;
-    Ok(tune.exit(rules, printer))
+    let spoiled = (machine, rules.invalid);
+    campaign.conduct(&mut experiment, runs, (&dir, &interrupts), spoiled, rules, printer)
 }
 
 fn show_plan(args: &TuneArgs, plan: &TunePlan, printer: Printer) -> Result<(), Stop> {
@@ -134,7 +128,7 @@ impl TuneArgs {
             return Err(Stop::impossible("a tuning without variants"));
         };
         Objective::check_all(&spec.objectives, &workload).map_err(Stop::usage)?;
-        let runs = tune_runs(&workload, self.seconds, self.seed, self.max_runs);
+        let runs = TuneRuns::new(&workload, self.seconds, self.seed, self.max_runs);
         Ok(TunePlan { spec, runs, workload, datasets, variants })
     }
 }

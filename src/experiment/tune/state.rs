@@ -10,6 +10,7 @@ use crate::analysis::{Objective, Status};
 use crate::experiment::seeds::seed_of_run;
 use crate::experiment::spoiled::InvalidRuns;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, SweepPlan};
+use crate::workload::WorkloadSpec;
 
 /// Largest chance that a variant is dropped that is as good as the others. The others are those that it is compared
 /// with.
@@ -19,6 +20,9 @@ const DOUBT: f64 = ERROR / 2.0 / ROUNDS as f64;
 /// The most runs: of each variant, and of all beside that.
 const MOST_OF_EACH: u64 = 3;
 const MOST_BESIDE: u64 = 30;
+/// The shortest and the longest window of the first round, seconds.
+const SHORTEST_S: f64 = 20.0;
+const LONGEST_S: f64 = 300.0;
 /// Requests of a run of the first round for each allowed over the bound. The strictest objective allows it.
 const REQUESTS: f64 = 10.0;
 /// Accuracy to which the winner's load is known at the end. Until then the winner runs: the ends of its interval are
@@ -46,6 +50,21 @@ pub struct TuneRuns {
     pub most: Option<u64>,
     /// Seed of the runs of the first round.
     pub seed: u64,
+}
+
+impl TuneRuns {
+    /// Returns the runs of a tuning with this workload. What was typed is first.
+    pub fn new(workload: &WorkloadSpec, window_s: Option<f64>, seed: Option<u64>, most: Option<u64>) -> Self {
+        Self {
+            first_per_gpu: workload.arrival.mean_rate_per_s(),
+            window_s,
+            shortest_s: SHORTEST_S,
+            longest_s: LONGEST_S,
+            warmup_s: workload.warmup_s,
+            most,
+            seed: seed.unwrap_or(workload.seed),
+        }
+    }
 }
 
 /// Reason why a tuning started no more runs.

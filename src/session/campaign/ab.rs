@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::conduct::{Campaign, CampaignStep, place};
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
@@ -15,6 +16,8 @@ use crate::session::exits::Require;
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, Conditions, PlannedLoad, RunContext, StoredRun};
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::units::hexadecimal;
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.
@@ -34,6 +37,33 @@ pub(crate) struct AbManifest {
     /// Commands by their SHA-256: what is typed may hold a secret.
     pub(crate) switch_cmd_sha256: Option<String>,
     pub(crate) reset_cmd_sha256: Option<String>,
+}
+
+impl AbManifest {
+    /// Returns the manifest of a test of these sides. So many requests come before a run, and so long a pause is between
+    /// two. The commands switch and reset.
+    pub(crate) fn new(
+        question: AbQuestion,
+        [a, b]: [&RunSettings; 2],
+        (warmup_requests, pause): (u64, Duration),
+        commands: [&Option<String>; 2],
+    ) -> Result<Self, Stop> {
+        let hashed = |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
+        let (pause_s, [switch_cmd_sha256, reset_cmd_sha256]) = (pause.as_secs_f64(), commands.map(hashed));
+        Ok(Self { question, a: side(a)?, b: side(b)?, warmup_requests, pause_s, switch_cmd_sha256, reset_cmd_sha256 })
+    }
+}
+
+/// Returns the manifest of what is requested of one side.
+fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
+    match settings.server.address {
+        ServerAddress::At(_) => Ok(ServerManifest::from_settings(settings)),
+        // The embedded mock lives with one connection: there is nothing to compare.
+        ServerAddress::EmbeddedMock(_) => Err(Stop::usage(
+            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one \
+             address with --url; `skyline mock` starts one",
+        )),
+    }
 }
 
 /// The question of an A/B test: what is to be found out, and of what.
@@ -91,6 +121,8 @@ pub(crate) struct AbPlan {
     pub(crate) switch: Option<String>,
     /// Is run before each run.
     pub(crate) reset: Option<String>,
+    pub(crate) design: AbDesign,
+    pub(crate) manifest: AbManifest,
 }
 
 impl AbPlan {
@@ -107,6 +139,22 @@ impl AbPlan {
     }
 }
 
+impl AbPlan {
+    /// Notes on what may spoil the rounds, of one server where both sides are it.
+    pub(crate) fn notes(&self, are_one: bool) -> Vec<String> {
+        let Self { design, manifest, sides, reset, .. } = self;
+        let classes: Vec<_> = manifest.question.workload.classes.iter().map(|class| class.name.clone()).collect();
+        let empties_cache = sides[0].settings.requests.reset_cache || reset.is_some();
+        let warm = "note: --a and --b are one server, which gets the same requests twice in each round: a prefix cache \
+                    is warm the second time; --reset-cache empties it before each run";
+        let odd = "note: with an odd number of rounds one side goes first once more than the other; an even number is \
+                   fair";
+        let known = [(are_one && !empties_cache, warm), (design.rounds % 2 == 1, odd)];
+        let known = known.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note.to_owned());
+        design.too_few_for_classes(&classes).into_iter().chain(known).collect()
+    }
+}
+
 /// The two servers, made ready when they are needed.
 pub(crate) struct AbTargets<'a> {
     plan: &'a AbPlan,
@@ -118,24 +166,22 @@ pub(crate) struct AbTargets<'a> {
     conditions: Option<Conditions>,
     /// The printer that says what the rounds can find. Absent once that was said, or where it is said nowhere.
     announce: Option<Printer>,
-    design: AbDesign,
 }
 
 impl<'a> AbTargets<'a> {
     pub(crate) fn new(
         plan: &'a AbPlan,
-        design: AbDesign,
         interrupts: &'a Interrupts,
         printer: Printer,
         announce: Option<Printer>,
     ) -> Self {
         let (output, ready, conditions) = (None, Vec::new(), None);
-        Self { plan, interrupts, printer, output, ready, conditions, announce, design }
+        Self { plan, interrupts, printer, output, ready, conditions, announce }
     }
 
     /// Says once what the rounds can find, where that is known of this `variation`.
     fn say_power(&mut self, variation: &[(String, f64)], by: &str) {
-        let Some(words) = self.design.can_find_in_words(self.plan.length(), variation, by) else { return };
+        let Some(words) = self.plan.design.can_find_in_words(self.plan.length(), variation, by) else { return };
         if let Some(printer) = self.announce.take() {
             printer.words(&words);
         }
@@ -231,7 +277,7 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
 
     fn finished(&mut self, _request: &RunRequest<AbRun>, run: &StoredRun) -> Result<(), Stop> {
         if run.ending() != RunEnding::Interrupted {
-            let within = self.design.variation_within(&run.run.summary);
+            let within = self.plan.design.variation_within(&run.run.summary);
             self.say_power(&within, "what varies within this run alone");
         }
         Ok(())

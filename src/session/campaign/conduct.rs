@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::dir::ExperimentDir;
-use super::reported::{Conducted, store};
+use super::reported::{Conducted, Reported as _, store};
 use crate::analysis::{Objective, summarise};
 use crate::experiment::{CompletedRun, Executor, Experiment, InvalidRuns, RunOutcome, RunRequest, RunsLeft, drive};
 use crate::record::RunEnding;
-use crate::session::console::{Interrupts, Printer, Stop};
+use crate::session::console::{Exit, Interrupts, Printer, Stop};
+use crate::session::exits::ExitRules;
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
 use crate::session::settings::MachineCheck;
@@ -25,6 +26,7 @@ pub(crate) struct Conduct<'a> {
     pub(crate) pause: Duration,
     /// Whether runs go on however many are spoiled. This machine is overridden then, or spoiled runs count.
     forced: bool,
+    printer: Printer,
 }
 
 impl<'a> Conduct<'a> {
@@ -32,25 +34,45 @@ impl<'a> Conduct<'a> {
     pub(crate) fn new(
         dir: &'a ExperimentDir,
         interrupts: &'a Interrupts,
-        announce: Option<Printer>,
         (machine, invalid): (MachineCheck, InvalidRuns),
+        (announce, printer): (Option<Printer>, Printer),
     ) -> Self {
         let forced = machine == MachineCheck::Overridden || invalid == InvalidRuns::Counted;
-        Self { dir, interrupts, announce, pause: Duration::ZERO, forced }
+        Self { dir, interrupts, announce, pause: Duration::ZERO, forced, printer }
     }
 }
 
-/// Carries out the runs of `experiment`, and gives what they mean. `None`: nothing yet.
+/// Carries out the runs of `experiment`, and shows by `show` what they mean. It says where that is stored and how to go
+/// on, and returns the exit code under `rules`.
 pub(crate) fn conduct<E: Conducted, C: Campaign<E>>(
     experiment: &mut E,
     campaign: C,
     conduct: Conduct<'_>,
-) -> Result<Option<E::Found>, Stop> {
+    rules: ExitRules,
+    show: impl FnOnce(&E::Found) -> Result<(), Stop>,
+) -> Result<Exit, Stop> {
+    let Conduct { dir, printer, .. } = conduct;
+    let again = || dir.command_to_resume(&[]);
     conduct.interrupts.series_begins();
     let mut executor = CampaignExecutor { campaign, conduct, drawn: BTreeMap::new(), read: 0 };
     let driven = drive(experiment, &mut executor);
     executor.campaign.over(driven.is_ok().then_some(executor.read));
-    driven.and_then(|()| executor.campaign.found(experiment))
+    let found = driven.and_then(|()| executor.campaign.found(experiment)).inspect_err(|_| {
+        if experiment.is_resumable() {
+            printer.words(&format!("what was measured is stored; resume with: {}", again()));
+        }
+    })?;
+    let exit = if let Some(found) = found {
+        show(&found)?;
+        found.say_stored(dir, printer);
+        experiment.ended_early().unwrap_or_else(|| found.exit(rules, printer))
+    } else {
+        if let Some(nothing) = E::NOTHING {
+            printer.words(&format!("{nothing}; saved to {}; resume with: {}", dir.folder().display(), again()));
+        }
+        experiment.ended_early().unwrap_or(Exit::Interrupted)
+    };
+    Ok(exit)
 }
 
 /// A run that an experiment asked for, before or after it was carried out.

@@ -1,6 +1,7 @@
 //! A table of experiments against the servers of its variants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,11 +10,15 @@ use super::conduct::{Campaign, CampaignStep, place};
 use super::dir::ServerManifest;
 use super::serving::{Servers, check_finished};
 use crate::analysis::Objective;
-use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRun, MatrixSlot};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixRun, MatrixSlot, Variant};
 use crate::experiment::{Experiment, RunOutcome, RunRequest};
-use crate::session::console::Stop;
+use crate::report::documents::PlannedRow;
+use crate::session::console::{Printer, Stop};
+use crate::session::datasets::Opened;
 use crate::session::planned::PlannedRun;
-use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
+use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, of_one_server};
+use crate::session::settings::RunSettings;
+use crate::units::counted;
 
 /// A row under a variant, ready to be executed.
 pub(crate) struct PlannedCell {
@@ -31,8 +36,132 @@ pub(crate) struct MatrixPlan {
     pub(crate) experiments: Experiments,
     /// Every row under every variant, in the order in which they run.
     pub(crate) cells: Vec<PlannedCell>,
+    /// The only rows that are asked for; empty: all.
+    only: Vec<String>,
     /// Whether variants have addresses of their own. A page of metrics of one is then not about the others.
-    pub(crate) several_addresses: bool,
+    several_addresses: bool,
+}
+
+impl PlannedCell {
+    /// Returns every row under every variant, in the order in which they run. The error is all that is wrong with them.
+    fn cells(
+        experiments: &Experiments,
+        printer: Printer,
+        settings: impl Fn(&Experiments, &MatrixRow, &Variant) -> Result<RunSettings, Stop>,
+    ) -> Result<Vec<Self>, Stop> {
+        let mut cells = Vec::new();
+        // What is wrong, and with which rows.
+        let mut mistakes: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut opened = Opened::default();
+        for slot in experiments.order() {
+            let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
+            let settings = settings(experiments, row, variant);
+            match settings.and_then(|settings| Self::new(experiments, slot, settings, &mut opened, printer)) {
+                Ok(cell) => cells.push(cell),
+                Err(stop) => {
+                    let row = row.name.as_str();
+                    match mistakes.iter_mut().find(|(mistake, _)| mistake == stop.message()) {
+                        // Under several variants it is the same one.
+                        Some((_, rows)) if rows.contains(&row) => {}
+                        Some((_, rows)) => rows.push(row),
+                        None => mistakes.push((stop.message().to_owned(), vec![row])),
+                    }
+                }
+            }
+        }
+        if mistakes.is_empty() {
+            return Ok(cells);
+        }
+        let rows: BTreeSet<_> = mistakes.iter().flat_map(|(_, rows)| rows).collect();
+        let mut text = format!("{} of `{}` cannot be run", counted(rows.len() as u64, "row"), experiments.name);
+        for (mistake, rows) in mistakes {
+            let noun = if rows.len() == 1 { "row" } else { "rows" };
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(text, "\n  {noun} {}: {}", rows.join(", "), mistake.replace('\n', "\n    "));
+        }
+        Err(Stop::usage(text))
+    }
+
+    fn new(
+        experiments: &Experiments,
+        slot: MatrixSlot,
+        settings: RunSettings,
+        opened: &mut Opened,
+        printer: Printer,
+    ) -> Result<Self, Stop> {
+        let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
+        let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
+        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
+        let checked = settings.check(&spec, &datasets)?;
+        let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
+        PlannedRun::check_all(&runs, true)?;
+        let (row, variant) = (&row.name, &variant.name);
+        let one = experiments.has_one_variant();
+        let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };
+        Ok(Self { slot, row: row.clone(), folder, checked, runs })
+    }
+}
+
+impl MatrixPlan {
+    /// Returns the table with its runs, or what is wrong with its rows.
+    pub(crate) fn new(
+        experiments: Experiments,
+        only: Vec<String>,
+        printer: Printer,
+        settings: impl Fn(&Experiments, &MatrixRow, &Variant) -> Result<RunSettings, Stop>,
+    ) -> Result<Self, Stop> {
+        let cells = PlannedCell::cells(&experiments, printer, settings)?;
+        let plan = Self { experiments, cells, only, several_addresses: false };
+        let several_addresses = plan.have_several_addresses()?;
+        // A breaker that can end the runs of one row is of use.
+        let useless = plan.wanted().map(|cell| cell.checked.settings.check_breakers());
+        useless.reduce(Result::or).unwrap_or(Ok(()))?;
+        Ok(Self { several_addresses, ..plan })
+    }
+
+    /// The rows that are asked for, under every variant.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = &PlannedCell> {
+        self.cells.iter().filter(|cell| self.only.is_empty() || self.only.contains(&cell.row))
+    }
+
+    /// The load of all of them.
+    pub(crate) fn load(&self, is_resumed: bool) -> PlannedLoad {
+        let of = |cell: &PlannedCell| PlannedLoad::of_all(&cell.runs, &cell.checked.settings);
+        let mut load = self.wanted().map(of).reduce(PlannedLoad::and).unwrap_or_default();
+        load.resumed = is_resumed;
+        load
+    }
+
+    /// Rows with their runs and requests, for people.
+    pub(crate) fn rows(&self) -> Vec<PlannedRow> {
+        let row = |cell: &PlannedCell| PlannedRow {
+            slot: cell.slot,
+            runs: cell.runs.len() as u64,
+            load: cell.runs.iter().map(PlannedRun::length).sum(),
+            requests: PlannedLoad::of_all(&cell.runs, &cell.checked.settings).counted(),
+        };
+        self.wanted().map(row).collect()
+    }
+
+    /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one
+    /// server's of several, as far as addresses show it.
+    fn have_several_addresses(&self) -> Result<bool, Stop> {
+        let roots = |cell: &PlannedCell| {
+            cell.checked.settings.server.address.urls().map(|url| url.join("/")).collect::<Vec<_>>()
+        };
+        let roots: BTreeSet<_> = self.wanted().map(roots).collect();
+        if roots.len() < 2 {
+            return Ok(false);
+        }
+        let pages = self.cells.first().map(|cell| cell.checked.settings.telemetry.urls.as_slice());
+        for page in pages.unwrap_or_default().iter().map(ToString::to_string) {
+            if roots.iter().flatten().any(|root| page.starts_with(root)) {
+                return Err(of_one_server(&page, EVERY_VARIANT));
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// All that decides which runs a table has.
@@ -61,7 +190,7 @@ impl MatrixManifest {
 }
 
 /// The variants that a named page of metrics would count for, in words.
-pub(crate) const EVERY_VARIANT: &str = "every variant";
+const EVERY_VARIANT: &str = "every variant";
 
 /// The runs of a table.
 pub(crate) struct MatrixCampaign<'a> {

@@ -11,4 +11,5 @@ pub(crate) mod repeats;
 pub(crate) mod reported;
 pub(crate) mod serving;
 pub(crate) mod sweep;
+pub(crate) mod sweep_plan;
 pub(crate) mod tune;

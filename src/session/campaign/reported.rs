@@ -23,8 +23,21 @@ pub(crate) trait Conducted: Experiment {
     /// The result of the experiment.
     type Found: Reported;
 
+    /// Words where there is no result yet; absent: nothing is said.
+    const NOTHING: Option<&str> = None;
+
     /// Result of its runs so far. `None`: nothing yet.
     fn found(&self) -> Result<Option<Self::Found>, Stop>;
+
+    /// Whether there is something to resume after an error.
+    fn is_resumable(&self) -> bool {
+        false
+    }
+
+    /// Exit code of an experiment that was ended early. `None` where it was not, or its result says so.
+    fn ended_early(&self) -> Option<Exit> {
+        None
+    }
 }
 
 /// A result that is stored in the folder of its runs and shown.
@@ -126,6 +139,11 @@ impl Conducted for RepeatsExperiment {
             Err(error) => Err(Stop::impossible(error)),
         }
     }
+
+    fn ended_early(&self) -> Option<Exit> {
+        let aborted = self.is_aborted().then_some(Exit::Missed);
+        if self.is_interrupted() { Some(Exit::Interrupted) } else { aborted }
+    }
 }
 
 impl Reported for Repeats {
@@ -144,6 +162,14 @@ impl Conducted for SweepExperiment {
 
     fn found(&self) -> Result<Option<Sweep>, Stop> {
         Ok(Some(self.result()))
+    }
+
+    fn is_resumable(&self) -> bool {
+        !self.search().trials().is_empty()
+    }
+
+    fn ended_early(&self) -> Option<Exit> {
+        (self.result().stopped == StopReason::Interrupted).then_some(Exit::Interrupted)
     }
 }
 
@@ -164,12 +190,22 @@ impl Reported for Sweep {
 impl Conducted for AbExperiment {
     type Found = AbTest;
 
+    const NOTHING: Option<&str> = Some("no round is complete");
+
     fn found(&self) -> Result<Option<AbTest>, Stop> {
         match self.result() {
             Ok(test) => Ok(Some(test)),
             Err(NotRounds::Nothing) => Ok(None),
             Err(error) => Err(Stop::impossible(error)),
         }
+    }
+
+    fn is_resumable(&self) -> bool {
+        true
+    }
+
+    fn ended_early(&self) -> Option<Exit> {
+        self.is_aborted().then_some(Exit::Missed)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,12 +25,11 @@ use crate::record::{
     RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{AnswerJudge, FinishedCheck, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink};
-use crate::session::command_line;
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
-use crate::session::save;
 use crate::session::settings::RunSettings;
 use crate::session::stored_run::JudgedRun;
+use crate::session::{command_line, folder, save};
 use crate::telemetry::{FoundPage, ScrapeTimes, Scraper};
 use crate::units::counted;
 use crate::workload::WorkloadSpec;
@@ -155,6 +154,13 @@ impl RunContext {
         let (started, footer) = self.send(prepared, started)?;
         let (log, folder, written) = self.collect(started, &footer, counter.as_ref())?;
         self.summarise(log, folder, written)
+    }
+
+    /// Executes a run by itself, and stores it in a new folder in `out`.
+    pub(crate) fn execute_alone(&self, run: PlannedRun, out: &Path) -> Result<StoredRun, Stop> {
+        self.execute(run, 1, |header| {
+            folder::create(out, &header.workload.name, &header.engine().engine, header.started_at)
+        })
     }
 
     /// Draws the prompts and prepares the server for the run. It brings the server's cache into its declared state,

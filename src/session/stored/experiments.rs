@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::listing::results_in;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
+use crate::experiment::tune::Tune;
 use crate::experiment::{
     AbDesign, AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, Load, NotRounds, RunOutcome,
     RunRequest, Search, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
@@ -16,7 +17,7 @@ use crate::record::{Repeat, RunLog};
 use crate::session::campaign::ab::{AbQuestion, TELLING};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::reported::Reported as _;
-use crate::session::console::Stop;
+use crate::session::console::{Printer, Stop};
 use crate::session::exits::Require;
 use crate::session::folder;
 use crate::session::save::{self, SUMMARY};
@@ -127,6 +128,20 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
     }
     let matrix = Matrix::new(&experiments, &cells, ended.stopped, invalid);
     Ok(Matrix { unstopped: ended.unstopped, ..matrix })
+}
+
+/// The tuning in `folder`, as its file says it.
+pub(crate) fn tune(folder: &Path, invalid: InvalidRuns, printer: Printer) -> Result<Tune, Stop> {
+    let tune = Tune::read(folder).unwrap_or_else(|| Err(format!("{} has no tuning", folder.display())));
+    let tune = tune.map_err(Stop::usage)?;
+    printer.words(&format!("the figures are those in {}: a tuning is not computed from its runs", Tune::FILE_NAME));
+    match invalid {
+        InvalidRuns::LeftOut => Ok(tune),
+        InvalidRuns::Counted => Err(Stop::usage(
+            "--allow-invalid decides which runs a tuning has, so it cannot be given afterwards\n\
+             hint: run it again: skyline tune FILE --allow-invalid",
+        )),
+    }
 }
 
 /// Returns the runs of a row that came to their end. Their server was there.

@@ -15,6 +15,7 @@ use crate::report::documents::ListedResult;
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::reported::Reported as _;
 use crate::session::campaign::tune::TuneManifest;
+use crate::session::console::Stop;
 use crate::session::folder;
 use crate::session::run::RunContext;
 use crate::session::save::SUMMARY;
@@ -30,9 +31,14 @@ pub(super) fn results_in(folder: &Path) -> Vec<PathBuf> {
     results.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The newest result inside `folder`, if there is one.
-pub(crate) fn latest(folder: &Path) -> Option<PathBuf> {
-    results_in(folder).into_iter().next()
+/// The newest result inside `folder`.
+pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Stop> {
+    results_in(folder).into_iter().next().ok_or_else(|| {
+        Stop::usage(format!(
+            "no result is stored in {}\nhint: name the folder of a run, or make one: skyline bench short_chat 60",
+            folder.display()
+        ))
+    })
 }
 
 /// Whether a run or an experiment is stored in this folder, ended or not.
@@ -236,7 +242,7 @@ mod tests {
         store("chat-vllm-20261121T040508Z", "asked.json", r#"{"kind": "ab", "workload": {"name": "chat"}}"#);
         store("notes", "todo.txt", "nothing of ours");
         let Stored::Results(folders) = open(base.path(), None).unwrap() else { panic!("no folder of results") };
-        assert_eq!(latest(base.path()).as_ref(), folders.first());
+        assert_eq!(latest(base.path()).ok().as_ref(), folders.first());
         let listed = listed(&folders);
         let names: Vec<_> = listed.iter().map(|result| result.name.as_str()).collect();
         assert_eq!(names, [new, "chat-vllm-20261121T040508Z", old]);

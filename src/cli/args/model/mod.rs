@@ -3,6 +3,7 @@
 mod admission;
 mod physics;
 mod values;
+mod variants;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -13,11 +14,14 @@ use serde_json::{Map, Value, json};
 use self::admission::AdmissionArgs;
 use self::physics::PhysicsArgs;
 use self::values::facts_of;
+pub(in crate::cli) use self::variants::{FitArgs, fit_in_words, predictor, refuse_poor_fit, simulated_tuning};
 use super::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
-use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, Hardware, KvTransfer, RoutingRule};
-use crate::workload::RequestClass;
+use crate::session::run::hardware_for;
+use crate::session::simulated::Described;
+use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule};
+use crate::workload::{RequestClass, WorkloadSpec};
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
 #[derive(Clone, Debug, Args)]
@@ -76,56 +80,10 @@ pub(in crate::cli) struct ModelArgs {
     admission: AdmissionArgs,
 }
 
-/// A model that was described: how to make it, and what to say of it.
-#[derive(Clone, Debug)]
-pub(in crate::cli) struct Described {
-    /// From which servers are made.
-    pub(in crate::cli) fleet: Fleet,
-    /// Name of the model that is served.
-    pub(in crate::cli) model: String,
-    /// Longest prompt and answer together, tokens; absent for a plain server.
-    pub(in crate::cli) max_model_len: Option<u64>,
-    /// Every setting under its name, for the header of a run.
-    pub(in crate::cli) facts: Map<String, Value>,
-}
-
-impl Described {
-    /// Returns the model with another seed.
-    pub(in crate::cli) fn with_seed(&self, seed: u64) -> Self {
-        let mut model = self.clone();
-        model.fleet.seed = seed;
-        model.facts.insert("model_seed".to_owned(), json!(seed));
-        model
-    }
-
-    /// How a user describes such a server; empty for a plain one.
-    pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
-        let fact = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
-        let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
-        let gpus = ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
-        DeploymentFacts {
-            hardware: fact("hardware"),
-            gpus,
-            serving_model: fact("serving_model"),
-            precision: fact("precision"),
-            ..DeploymentFacts::default()
-        }
-    }
-
-    /// Every setting in one line, for people.
-    pub(in crate::cli) fn claim(&self) -> String {
-        let settings = self.facts.iter().map(|(name, value)| match value {
-            Value::String(text) => format!("{name} {text}"),
-            value => format!("{name} {value}"),
-        });
-        settings.collect::<Vec<_>>().join(", ")
-    }
-}
-
 impl ModelArgs {
     /// Returns the model that these flags of a server describe, under the names of vLLM too. An error says what of it
     /// is no option of the model.
-    pub(in crate::cli) fn of_flags(flags: &str) -> Result<Self, String> {
+    fn of_flags(flags: &str) -> Result<Self, String> {
         // What is on by default in both.
         const ON: [&str; 2] = ["--enable-prefix-caching", "--enable-chunked-prefill"];
         #[derive(Parser)]
@@ -145,29 +103,20 @@ impl ModelArgs {
     }
 
     /// Returns the model with the facts of a measured server, where nothing was typed.
-    pub(in crate::cli) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
+    fn with_facts(&self, facts: &DeploymentFacts) -> Self {
         Self { physics: self.physics.with_facts(facts), ..self.clone() }
     }
 
-    /// Returns the model on the hardware given, where none was typed.
-    pub(in crate::cli) fn on(&self, hardware: Hardware) -> Self {
+    /// Returns the model that was meant, for requests of this workload. Where no hardware was typed, it is what the
+    /// workload recommends.
+    pub(in crate::cli) fn describe_for(&self, spec: Option<&WorkloadSpec>) -> Result<Described, Stop> {
         let mut model = self.clone();
-        model.physics.hardware.get_or_insert(hardware);
-        model
-    }
-
-    /// Whether both hardware and model were named.
-    pub(in crate::cli) const fn names_both(&self) -> bool {
-        self.physics.hardware.is_some() && self.physics.serving_model.is_some()
-    }
-
-    /// Whether the longest context was named.
-    pub(in crate::cli) const fn names_context(&self) -> bool {
-        self.physics.max_model_len.is_some()
+        model.physics.hardware.get_or_insert(hardware_for(spec)?);
+        model.describe(spec.map(|spec| spec.classes.as_slice()).unwrap_or_default())
     }
 
     /// The model that was meant, for requests of these classes; none where requests do not carry their class.
-    pub(in crate::cli) fn describe(&self, classes: &[RequestClass]) -> Result<Described, Stop> {
+    fn describe(&self, classes: &[RequestClass]) -> Result<Described, Stop> {
         let (engine, transfer, mut facts) = match (self.ttft, self.itl) {
             (Some(ttft), Some(itl)) => self.plain(ttft, itl)?,
             _ => self.physics.batching(self.kv_transfer_gbps)?,
@@ -190,7 +139,9 @@ impl ModelArgs {
         };
         let admission = self.admission.admission(classes)?;
         let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO, admission };
-        Ok(Described { fleet, model, max_model_len, facts })
+        let PhysicsArgs { hardware, serving_model, max_model_len: named, .. } = &self.physics;
+        let (names_context, names_both) = (named.is_some(), hardware.is_some() && serving_model.is_some());
+        Ok(Described { fleet, model, max_model_len, names_context, names_both, facts })
     }
 
     fn plain(&self, ttft: Delay, itl: Delay) -> Result<(EngineModel, Option<KvTransfer>, Map<String, Value>), Stop> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::values::{above_zero, rates, share_up_to_half, some_time, users, whole};
 use crate::analysis::{FigureKind, Objective, Quantile};
-use crate::cli::args::{above_zero, rates, share_up_to_half, some_time, users, whole};
-use crate::experiment::{CapacityProbe, LoadAxis, SweepPlan, either_way};
+
+use crate::experiment::{CapacityProbe, Load, LoadAxis, SweepPlan, either_way};
 use crate::session::campaign::sweep::SweepStart;
 use crate::units::{count, seconds, spoken};
 use crate::workload::WorkloadSpec;
@@ -22,77 +23,77 @@ const WITHIN: Duration = Duration::from_secs(300);
 
 /// Which loads are measured, how often and for how long.
 #[derive(Debug, Args)]
-pub(super) struct SweepLoadArgs {
+pub(in crate::cli) struct SweepLoadArgs {
     /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2;
     /// for conversations, how many begin a second [default: a search finds them, near what a burst of a few
     /// seconds shows that the server completes]
     #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
-    pub(super) rates: Option<LoadAxis>,
+    pub(in crate::cli) rates: Option<LoadAxis>,
 
     /// Users of closed loops to measure in place of rates: a list such as 1,2,4, or a ladder such as 1:64:x2
     /// [default: none]
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
-    pub(super) users: Option<LoadAxis>,
+    pub(in crate::cli) users: Option<LoadAxis>,
 
     /// The rate at which the search begins, requests per second, and from which it is doubled until one fails
     /// [default: a little below what a burst of a few seconds shows that the server completes]
     #[arg(long, value_name = "PER_S", value_parser = above_zero, conflicts_with_all = ["rates", "users"],
           allow_negative_numbers = true)]
-    pub(super) start_rate: Option<f64>,
+    pub(in crate::cli) start_rate: Option<f64>,
 
     /// The most users at once in the bursts before a search
     #[arg(long, value_name = "N", default_value_t = CapacityProbe::MOST, value_parser = whole::<u64>(1..=100_000),
           conflicts_with_all = ["rates", "users", "start_rate"], allow_negative_numbers = true)]
-    pub(super) max_users: u64,
+    pub(in crate::cli) max_users: u64,
 
     /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
-    pub(super) repeats: u64,
+    pub(in crate::cli) repeats: u64,
 
     /// Requests that each run is to measure; its length follows from it and the rate [default: what the highest
     /// percentile of the objectives is reported from: 662 for p99, 130 for p95]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
-    pub(super) samples: Option<u64>,
+    pub(in crate::cli) samples: Option<u64>,
 
     /// The longest run, whatever its rate; one that is too short for its percentile says so
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = some_time, allow_hyphen_values = true)]
-    pub(super) max_seconds: Duration,
+    pub(in crate::cli) max_seconds: Duration,
 
     /// Search until the highest rate that meets the objectives is known to plus or minus this share: half the
     /// width of its 95 % interval; also with --resume, of a search that is over [default: as exact as
     /// --within allows, ±5% at most]
     #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
-    pub(super) bracket: Option<f64>,
+    pub(in crate::cli) bracket: Option<f64>,
 
     /// End the search after this time, and let its runs be as long as fit; an answer has an interval from about 3m on
     /// [default: 5m; with --bracket, no such end]
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    pub(super) within: Option<Duration>,
+    pub(in crate::cli) within: Option<Duration>,
 
     /// The search ends after this many runs, whatever it has found
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u64>(1..=10_000),
           allow_negative_numbers = true)]
-    pub(super) max_runs: u64,
+    pub(in crate::cli) max_runs: u64,
 
     /// Try no higher load after this many in a row that saturate the server
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
-    pub(super) stop_after_saturated: u64,
+    pub(in crate::cli) stop_after_saturated: u64,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
           allow_negative_numbers = true)]
-    pub(super) warmup_requests: u64,
+    pub(in crate::cli) warmup_requests: u64,
 
     /// The same as --dry-run
     #[arg(long)]
-    pub(super) plan: bool,
+    pub(in crate::cli) plan: bool,
 
     /// At the end, run the highest load that passed for this long, and report whether it meets the objectives
     /// [default: no such run]
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
-    pub(super) sustain: Option<Duration>,
+    pub(in crate::cli) sustain: Option<Duration>,
 }
 
 impl SweepLoadArgs {
@@ -101,8 +102,32 @@ impl SweepLoadArgs {
         self.within.or(self.bracket.is_none().then_some(WITHIN))
     }
 
+    /// The loads that were typed, or where a search begins; absent: neither.
+    pub(in crate::cli) fn axis(&self) -> Option<LoadAxis> {
+        let typed = self.rates.as_ref().or(self.users.as_ref()).cloned();
+        typed.or_else(|| self.start_rate.map(LoadAxis::search_from))
+    }
+
+    /// Facts of what would be run under `plan`. With `finds_start` a measurement finds where it begins.
+    pub(in crate::cli) fn facts(&self, plan: &SweepPlan, finds_start: bool) -> Vec<(&'static str, String)> {
+        let SweepPlan { axis, repeats, most_trials, longest_s, samples, .. } = plan;
+        let longest = spoken(Duration::from_secs_f64(*longest_s));
+        if let LoadAxis::Automatic { from_per_s, .. } = axis {
+            let from = match finds_start {
+                true => format!("near what the server completes: {}", self.bursts_in_words()),
+                false => format!("from {} on", Load::Rate(*from_per_s)),
+            };
+            let runs = format!("{most_trials} at most, of up to {longest} and about {samples} requests each");
+            return vec![("loads", format!("searched {from}")), ("runs", runs), ("ends", self.end_in_words(plan))];
+        }
+        let listed: Vec<_> = axis.loads().iter().map(ToString::to_string).collect();
+        let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
+        let runs = format!("{repeats} of each load at least");
+        vec![("loads", listed.join(", ")), ("runs", runs), ("lasts", lasts)]
+    }
+
     /// The plan of the loads on `axis`.
-    pub(super) fn plan_of(
+    pub(in crate::cli) fn plan_of(
         &self,
         spec: &WorkloadSpec,
         axis: LoadAxis,
@@ -143,7 +168,7 @@ impl SweepLoadArgs {
     }
 
     /// When a search ends.
-    pub(super) fn end_in_words(&self, plan: &SweepPlan) -> String {
+    fn end_in_words(&self, plan: &SweepPlan) -> String {
         let exact = format!("once the answer is known to {}", either_way(plan.precision));
         match (self.within(), self.bracket) {
             (Some(within), None) => {
@@ -155,7 +180,7 @@ impl SweepLoadArgs {
     }
 
     /// The bursts before a search, in words.
-    pub(super) fn bursts_in_words(&self) -> String {
+    pub(in crate::cli) fn bursts_in_words(&self) -> String {
         format!(
             "bursts of 1, 4, 16 and more users, up to {} at once (--max-users), show what the server completes: each \
              lasts about {}, and they end where more users complete no more",

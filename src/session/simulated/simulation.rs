@@ -1,58 +1,50 @@
 //! A workload and the model that answers it: what all ways to simulate have in common.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
-
+use super::model::{Described, ENGINE};
 use crate::analysis::Objective;
-use crate::cli::args::Described;
-use crate::cli::output::ShowArgs;
 use crate::experiment::{CompletedRun, EngineFit, RunRequest, VirtualExecutor, drive, run_virtually};
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
-use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
-use crate::report::{self, Document};
-use crate::session::campaign::reported::{Conducted, Reported, store};
+use crate::record::{ClientLimits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::session::campaign::reported::{Conducted, store};
+use crate::session::console::Stop;
 use crate::session::exits::ExitRules;
+use crate::session::planned::PlannedRun;
 use crate::session::run::host_facts;
 use crate::session::stored_run::JudgedRun;
-use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, folder, save};
-use crate::simulator::BLOCK_SIZE;
-use crate::workload::WorkloadSpec;
-
-/// The engine's name in the header of a simulated run.
-const ENGINE: &str = "simulator";
+use crate::session::{command_line, folder, save};
+use crate::simulator::RoutingRule;
+use crate::workload::{TraceFindings, WorkloadSpec};
 
 /// A simulation that can begin.
-pub(in crate::cli) struct Simulation {
-    pub(in crate::cli) spec: WorkloadSpec,
-    pub(in crate::cli) datasets: Arc<Datasets>,
-    pub(in crate::cli) model: Described,
+pub(crate) struct Simulation {
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) datasets: Arc<Datasets>,
+    pub(crate) model: Described,
     /// Limits that the client enforces.
-    pub(in crate::cli) limits: ClientLimits,
+    pub(crate) limits: ClientLimits,
     /// The fit that the model comes from, where it comes from one.
-    pub(in crate::cli) engine_fit: Option<EngineFit>,
-    pub(in crate::cli) objectives: Vec<Objective>,
-    /// Runs of each load.
-    pub(in crate::cli) repeats: u64,
-    pub(in crate::cli) rules: ExitRules,
-    pub(in crate::cli) out: Option<PathBuf>,
-    pub(in crate::cli) show: ShowArgs,
+    pub(crate) engine_fit: Option<EngineFit>,
+    pub(crate) objectives: Vec<Objective>,
+    pub(crate) rules: ExitRules,
+    pub(crate) out: Option<PathBuf>,
     /// Where progress is shown.
-    pub(in crate::cli) screen: Screen,
+    pub(crate) screen: Screen,
 }
 
 impl Simulation {
     /// Simulates `run`, as `model` answers it.
-    pub(in crate::cli) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
+    pub(super) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
         let schedule = run.schedule.clone();
         let log = run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)?;
         Ok(JudgedRun::new(log, &self.objectives))
     }
 
     /// The header of a run that no server answers.
-    pub(in crate::cli) fn header(&self, run: PlannedRun, model: &Described) -> RunHeader {
+    pub(super) fn header(&self, run: PlannedRun, model: &Described) -> RunHeader {
         RunHeader {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -63,7 +55,7 @@ impl Simulation {
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
             warming_requests: None,
-            engines: vec![engine(model)],
+            engines: vec![model.engine()],
             limits: self.limits.clone(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
             percentiles: Vec::new(),
@@ -79,8 +71,30 @@ impl Simulation {
     }
 
     /// Creates the folder of a run, or of several, where they are to be stored.
-    pub(in crate::cli) fn create_folder(&self, name: &str, at: jiff::Timestamp) -> Result<Option<PathBuf>, Stop> {
+    pub(super) fn create_folder(&self, name: &str, at: jiff::Timestamp) -> Result<Option<PathBuf>, Stop> {
         self.out.as_deref().map(|base| folder::create(base, name, ENGINE, at)).transpose()
+    }
+
+    /// Notes on what it cannot show of the workload.
+    pub(crate) fn notes(&self) -> Vec<&'static str> {
+        let Self { spec, model, .. } = self;
+        let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
+        let alike = spec.classes.iter().any(|class| class.conversation.is_some())
+            || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
+        let mut notes = Vec::new();
+        if model.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !alike {
+            notes.push("note: all prompts of a workload differ, so prefix-aware routes by load here");
+        }
+        if shared.any(|prefixes| prefixes.warmed() > 0) {
+            notes.push("note: a simulated server begins with an empty cache; no prefix is warm here");
+        }
+        if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
+            notes.push(
+                "note: the simulator produces no text: checks are not sent, and answers of a form are as long as their \
+                 limit",
+            );
+        }
+        notes
     }
 
     /// Conducts an experiment in virtual time, with the run that `case` makes of each request.
@@ -89,17 +103,17 @@ impl Simulation {
     pub(super) fn conduct<E: Conducted>(
         &self,
         experiment: &mut E,
-        folder: Option<&Path>,
+        folder: Option<PathBuf>,
         line: StepLine,
         mut case: impl FnMut(&RunRequest<E::Part>) -> Result<(PlannedRun, Described, String), Stop>,
         mut keep: impl FnMut(&str, RunLog),
-    ) -> Result<E::Found, Stop> {
+    ) -> Result<(E::Found, Option<PathBuf>), Stop> {
         let mut done = 0;
         let run = |request: &RunRequest<E::Part>| {
             let (run, model, words) = case(request)?;
             line.at(words);
             let run = self.run(run, &model)?;
-            if let Some(folder) = folder {
+            if let Some(folder) = &folder {
                 save::run_with_log(run.report(), &folder::inside(folder, &request.name)?)?;
             }
             done += 1;
@@ -108,46 +122,10 @@ impl Simulation {
             let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
             Ok(CompletedRun { summary, diagnosis })
         };
-        let recorded = |experiment: &E| folder.map_or(Ok(()), |folder| store(experiment.found()?, folder));
+        let recorded = |experiment: &E| folder.as_deref().map_or(Ok(()), |folder| store(experiment.found()?, folder));
         drive(experiment, &mut VirtualExecutor { run, recorded })?;
         drop(line);
-        experiment.found()?.ok_or_else(|| Stop::impossible("no run was simulated"))
-    }
-
-    /// Shows what an experiment found, and says where it is stored.
-    pub(super) fn finish<R: Reported>(&self, found: &R, folder: Option<&Path>, printer: Printer) -> Result<Exit, Stop> {
-        self.show(printer, found, || found.document())?;
-        if let Some(folder) = folder {
-            save::say_saved(folder, R::FORM.look, true, printer);
-        }
-        Ok(found.exit(self.rules, printer))
-    }
-
-    /// Prints what was predicted, as JSON with how well the engine fits.
-    pub(in crate::cli) fn show(
-        &self,
-        printer: Printer,
-        predicted: &impl Serialize,
-        document: impl Fn() -> Document,
-    ) -> Result<(), Stop> {
-        self.show.with_json(printer, document, || match &self.engine_fit {
-            Some(fit) => report::fitted_json(predicted, fit),
-            None => report::json(predicted),
-        })
-    }
-}
-
-/// The simulated server, in place of one that answers.
-pub(super) fn engine(model: &Described) -> EngineFacts {
-    EngineFacts {
-        engine: ENGINE.to_owned(),
-        url: "virtual time".to_owned(),
-        endpoint: "no wire".to_owned(),
-        streamed: true,
-        model: model.model.clone(),
-        max_model_len: model.max_model_len,
-        cache_block_tokens: Some(BLOCK_SIZE),
-        modelled: model.facts.clone(),
-        ..EngineFacts::default()
+        let found = experiment.found()?.ok_or_else(|| Stop::impossible("no run was simulated"))?;
+        Ok((found, folder))
     }
 }

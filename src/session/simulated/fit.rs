@@ -1,74 +1,42 @@
-//! `--fit`: the model of the server taken from runs that were measured.
+//! The model of a server taken from runs that were measured.
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde_json::json;
 
+use super::model::Described;
 use crate::analysis::{Quantile, async_scheduling};
-use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, EngineFacts, EngineKind, PlanCheck, RunHeader, RunLog};
-use crate::session::run::hardware_for;
+use crate::session::console::{Printer, Stop};
 use crate::session::stored_run::{read_log, runs_in};
-use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 use crate::units::percent;
-use crate::workload::{RequestClass, WorkloadSpec};
 
 /// Blocks of a KV cache of unknown size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
 /// Longest context of a server that does not report it, tokens.
 const LONGEST: u32 = 1 << 20;
 
-/// Fitting to runs.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Fit")]
-pub(super) struct FitArgs {
-    /// Fit the engine to measured runs: their folders, or a sweep's, separated by commas. If hardware and model are
-    /// known (here, or in the runs), fit the efficiencies of their roofline and the overhead of a step; else the cost
-    /// of a step, a sequence and a prompt token. All runs must be of one server [default: no fit]
-    #[arg(long, value_name = "RUN", value_delimiter = ',',
-          conflicts_with_all = ["ttft", "itl", "step_times", "speculative"])]
-    pub(super) fit: Vec<PathBuf>,
-}
-
-impl FitArgs {
-    /// Returns the model that was described for this workload. Its engine is fitted where that is asked for. A poor fit
-    /// is returned too.
-    pub(super) fn describe(
-        &self,
-        model: &ModelArgs,
-        spec: &WorkloadSpec,
-        printer: Printer,
-    ) -> Result<(Described, Option<EngineFit>), Stop> {
-        if self.fit.is_empty() {
-            return Ok((model.on(hardware_for(Some(spec))?).describe(&spec.classes)?, None));
-        }
-        let runs = read_all(&self.fit)?;
-        fitted_to(&runs, model, &spec.classes, printer).map(|(described, fit)| (described, Some(fit)))
-    }
-}
-
-/// The model that was described for requests of these classes, its engine fitted to `runs`. A poor fit is returned too.
-pub(in crate::cli) fn fitted_to(
+/// Fits the engine of a model to `runs`. `describe` makes the model from what is known of the servers of these. A poor
+/// fit is returned too.
+pub(crate) fn fitted_to(
     runs: &[MeasuredRun],
-    model: &ModelArgs,
-    classes: &[RequestClass],
+    describe: impl FnOnce(&[DeploymentFacts]) -> Result<Described, Stop>,
     printer: Printer,
 ) -> Result<(Described, EngineFit), Stop> {
     let Some(first) = runs.first() else {
         return Err(Stop::usage("--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep"));
     };
     runs.iter().try_for_each(|run| of_one_server(first, run).and_then(|()| of_its_plan(run)))?;
-    let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&facts(&run.log.header)));
-    let mut described = model.describe(classes)?;
+    let known: Vec<_> = runs.iter().map(|run| facts(&run.log.header)).collect();
+    let mut described = describe(&known)?;
     let EngineModel::Batching(config) = &described.fleet.engine else {
         return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
     };
     let mut config = config.clone();
     let by_physics = match &config.step_time {
-        StepTime::Roofline(roofline) if model.names_both() => {
+        StepTime::Roofline(roofline) if described.names_both => {
             by_physics(runs, &config, roofline.deployment(), printer)?
         }
         _ => None,
@@ -78,7 +46,7 @@ pub(in crate::cli) fn fitted_to(
     } else {
         let reported = first.log.header.engine().max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
         config.kv_blocks = ENDLESS;
-        if !model.names_context() {
+        if !described.names_context {
             config.limits.max_model_len = reported.unwrap_or(LONGEST);
         }
         for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"] {
@@ -210,7 +178,8 @@ fn fitted(runs: &[MeasuredRun], config: &BatchingConfig, family: &CostModel) -> 
     })
 }
 
-fn read_all(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Stop> {
+/// The runs at these paths: of a folder of several, all that are in it.
+pub(crate) fn runs_to_fit(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Stop> {
     let mut runs = Vec::new();
     for path in paths {
         for folder in folders(path)? {
