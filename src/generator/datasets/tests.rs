@@ -102,11 +102,11 @@ fn sharegpt_s_first_turns_are_said_in_the_file_s_order() {
 #[test]
 fn lines_say_prompts_and_messages_as_they_stand() {
     let requests = said(with_dataset(&sample("prompts.jsonl"), ""));
-    let messages = r#"[{"role": "system", "content": "You answer in one word."},
-        {"role": "user", "content": "Capital of France?"}]"#;
+    let system = r#"{"role": "system", "content": "You answer in one word."}"#;
+    let messages = format!(r#"[{system}, {{"role": "user", "content": "Capital of France?"}}]"#);
     let expected = [
         (text("What is the tallest mountain on Earth?"), 12),
-        (Prompt::Messages(messages.to_owned()), 3),
+        (Prompt::Messages(messages), 3),
         (text("Line one\nline two, with \"quotes\" and é."), 40),
     ];
     for ((request, prompt), (said, output)) in requests.iter().zip(expected.iter().cycle()) {
