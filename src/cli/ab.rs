@@ -108,7 +108,7 @@ impl AbArgs {
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds)?;
         PlannedRun::check_all(&rounds, true)?;
-        Ok(AbPlan { sides: [a, b], rounds, warmup_requests: *warmup_requests, switch, reset, design, manifest })
+        Ok(AbPlan { sides: [a, b], rounds, switch, reset, design, manifest })
     }
 
     /// Returns the spread of the ratio of B to A that is expected between rounds. It is by metric, with words that say

@@ -8,7 +8,7 @@ use crate::clock::Pacing;
 use crate::engine::{LengthTest, Router, Targets};
 use crate::live::Screen;
 use crate::report::documents::{self, CheckedServer};
-use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
+use crate::session::run::{Golden, ServerConnection, check_golden, common_request};
 use crate::session::settings::ServerSettings;
 use crate::session::{Exit, Printer, Stop, both, survey};
 use crate::workload::WorkloadSpec;
@@ -29,14 +29,13 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
-    let ((), server) = both(args.show.check(), args.server.settings())?;
+    let ((), mut server) = both(args.show.check(), args.server.settings())?;
     let spec = args.workload.as_deref().map(|workload| checked(&server, workload)).transpose()?;
-    let needs = match &spec {
-        None => RequestNeeds::default(),
-        Some(spec) => request_needs(spec, &server)?,
-    };
+    if let Some(spec) = &spec {
+        server.common = common_request(spec, &server)?;
+    }
     let screen = Screen::detect();
-    let connection = ServerConnection::open(&|| None, &server, Pacing::Precise, needs, screen, printer)?;
+    let connection = ServerConnection::open(&|| None, &server, Pacing::Precise, screen, printer)?;
     let mut exit = Exit::Fine;
     for (engine, smoke) in connection.router.targets().iter().zip(connection.smokes.iter()) {
         let alone = Router::in_turn(Targets::one(engine.clone()));
@@ -61,6 +60,6 @@ fn checked(server: &ServerSettings, workload: &str) -> Result<WorkloadSpec, Stop
             spec.name
         )));
     }
-    check_golden(&spec, server.endpoint)?;
+    check_golden(&spec, server.common.endpoint)?;
     Ok(spec)
 }

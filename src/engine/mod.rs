@@ -47,8 +47,8 @@ pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
 pub use stream::{AnswerGrammar, ChunkText, ResponseReader};
 pub use target::{
-    AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
+    AnswerForm, CertificateCheck, CommonRequest, ExtraBody, Header, Sampling, Secret, Target, TlsOptions,
 };
-pub(crate) use target::{answer_tokens, session_header};
+pub(crate) use target::{PriorityField, answer_tokens, session_header};
 pub use transport::{ArrivalStamp, BodyEnd};
 pub(crate) use transport::{ConnectionLimits, ReaderTicks, check_ca_cert, client_config};

@@ -1,6 +1,7 @@
 //! The server under test, and what all requests to it share.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -19,12 +20,23 @@ use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
 use crate::workload::AnswerShape;
 
-/// Everything about the server and its requests that does not change during a run.
+/// A server, and all that its requests have in common, fixed during a run.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The server's address.
     pub url: BaseUrl,
-    /// Its dialect.
+    /// The proxy that requests go through.
+    pub(crate) proxy: Option<Proxy>,
+    /// Fields by which requests ask for a length, where they are not the dialect's.
+    pub(crate) length: Option<LengthFields>,
+    /// All that requests have in common, whichever of a run's servers gets them.
+    pub common: CommonRequest,
+}
+
+/// All that the requests of a run have in common. The default is streamed chat, temperature 0, system roots.
+#[derive(Clone, Debug, Default)]
+pub struct CommonRequest {
+    /// The dialect of the servers.
     pub dialect: EngineKind,
     /// The endpoint of requests.
     pub endpoint: &'static Protocol,
@@ -37,7 +49,7 @@ pub struct Target {
     /// The answer format of each class, by its index in the workload; empty: free text.
     pub answers: Vec<Option<AnswerShape>>,
     /// Whether requests carry a priority.
-    pub priority: PriorityField,
+    pub(crate) priority: PriorityField,
     /// Headers of every request; they replace ours, and one given twice is sent twice.
     pub headers: Vec<Header>,
     /// Sent as `Authorization: Bearer`.
@@ -49,35 +61,55 @@ pub struct Target {
     pub extra_body: ExtraBody,
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
-    /// The proxy that requests go through.
-    pub(crate) proxy: Option<Proxy>,
-    /// Fields by which requests ask for a length, where they are not the dialect's.
-    pub(crate) length: Option<LengthFields>,
     /// Header that carries the id of a request's session. With it a balancer can keep sessions together.
     pub session_header: Option<HeaderName>,
 }
 
-impl Target {
-    /// A target with defaults: streamed chat, temperature 0, system roots.
-    pub fn new(url: BaseUrl, dialect: EngineKind) -> Self {
-        Self {
-            url,
-            dialect,
-            endpoint: Default::default(),
-            form: AnswerForm::Streamed,
-            model: None,
-            models: Vec::new(),
-            answers: Vec::new(),
-            priority: PriorityField::Unsent,
-            headers: Vec::new(),
-            api_key: None,
-            sampling: Sampling::default(),
-            extra_body: ExtraBody::default(),
-            tls: TlsOptions::default(),
-            proxy: None,
-            session_header: None,
-            length: None,
+impl CommonRequest {
+    /// Whether the extra body sets this field of every request.
+    pub(crate) fn fixes(&self, field: &str) -> bool {
+        self.extra_body.0.contains_key(field)
+    }
+
+    /// The parameters of every request.
+    pub fn parameters(&self) -> RequestParameters {
+        let Sampling { temperature, top_p, top_k, seed } = self.sampling;
+        let extra_body = (!self.extra_body.0.is_empty()).then(|| {
+            // The order of an object's fields has no meaning (RFC 8259, section 4).
+            let mut body = Value::Object(self.extra_body.0.clone());
+            body.sort_all_objects();
+            hexadecimal(&Sha256::digest(body.to_string()))
+        });
+        RequestParameters {
+            temperature,
+            top_p,
+            top_k,
+            sampling_seed: seed,
+            priority: self.priority == PriorityField::Sent,
+            session_header: self.session_header.as_ref().map(ToString::to_string),
+            extra_body_sha256: extra_body,
         }
+    }
+}
+
+impl Deref for Target {
+    type Target = CommonRequest;
+
+    fn deref(&self) -> &CommonRequest {
+        &self.common
+    }
+}
+
+impl DerefMut for Target {
+    fn deref_mut(&mut self) -> &mut CommonRequest {
+        &mut self.common
+    }
+}
+
+impl Target {
+    /// A target with defaults.
+    pub fn new(url: BaseUrl, dialect: EngineKind) -> Self {
+        Self { url, proxy: None, length: None, common: CommonRequest { dialect, ..CommonRequest::default() } }
     }
 
     /// The fields by which requests ask for a length.
@@ -115,7 +147,7 @@ impl fmt::Debug for ExtraBody {
 
 /// Whether requests carry the field `priority`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PriorityField {
+pub(crate) enum PriorityField {
     /// Requests do not carry the field.
     #[default]
     Unsent,
@@ -149,34 +181,6 @@ pub struct Sampling {
 impl Default for Sampling {
     fn default() -> Self {
         Self { temperature: Some(0.0), top_p: None, top_k: None, seed: None }
-    }
-}
-
-impl Sampling {
-    /// Returns the parameters of requests with this sampling. They include the extra body and the header for the id of
-    /// a session.
-    pub fn parameters(
-        &self,
-        extra_body: &Map<String, Value>,
-        priority: PriorityField,
-        session_header: Option<&HeaderName>,
-    ) -> RequestParameters {
-        let Self { temperature, top_p, top_k, seed } = *self;
-        let extra_body = (!extra_body.is_empty()).then(|| {
-            // The order of an object's fields has no meaning (RFC 8259, section 4).
-            let mut body = Value::Object(extra_body.clone());
-            body.sort_all_objects();
-            hexadecimal(&Sha256::digest(body.to_string()))
-        });
-        RequestParameters {
-            temperature,
-            top_p,
-            top_k,
-            sampling_seed: seed,
-            priority: priority == PriorityField::Sent,
-            session_header: session_header.map(ToString::to_string),
-            extra_body_sha256: extra_body,
-        }
     }
 }
 
@@ -323,7 +327,7 @@ mod tests {
     }
 
     fn parameters(extra_body: &Map<String, Value>, priority: PriorityField) -> RequestParameters {
-        Sampling::default().parameters(extra_body, priority, None)
+        CommonRequest { extra_body: ExtraBody(extra_body.clone()), priority, ..CommonRequest::default() }.parameters()
     }
 
     fn extra(text: &str) -> Option<String> {
@@ -339,9 +343,9 @@ mod tests {
         assert_eq!(extra("{}"), None);
         assert!(parameters(&Map::new(), PriorityField::Unsent).are_default());
         assert!(parameters(&Map::new(), PriorityField::Sent).priority);
-        let sticky = HeaderName::from_static("x-session-id");
-        let sticky = Sampling::default().parameters(&Map::new(), PriorityField::Unsent, Some(&sticky));
-        assert_eq!(sticky.to_string(), "temperature 0, sessions named in x-session-id");
+        let session_header = Some(HeaderName::from_static("x-session-id"));
+        let sticky = CommonRequest { session_header, ..CommonRequest::default() };
+        assert_eq!(sticky.parameters().to_string(), "temperature 0, sessions named in x-session-id");
     }
 
     #[test]

@@ -3,17 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
-use http::HeaderName;
-use serde_json::{Map, Value};
 
 use crate::analysis::Objective;
 use crate::clock::Pacing;
-use crate::engine::{
-    AnswerForm, BaseUrl, ExtraBody, Header, MetricsUrl, PriorityField, Protocol, Sampling, Secret, Target, Targets,
-    TlsOptions, answer_tokens,
-};
+use crate::engine::{BaseUrl, CommonRequest, MetricsUrl, Targets};
 use crate::live::Screen;
-use crate::record::{DeploymentFacts, EngineKind, RequestParameters, Shard};
+use crate::record::{DeploymentFacts, Shard};
 use crate::session::console::Stop;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -44,25 +39,14 @@ pub(crate) struct RunSettings {
     pub(crate) screen: Screen,
 }
 
-/// The server, and what every request asks of it alike.
+/// The servers, and what every request asks of them alike.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSettings {
     pub(crate) address: ServerAddress,
-    pub(crate) dialect: EngineKind,
-    /// The model to ask for; absent: the first that the server lists.
-    pub(crate) model: Option<String>,
     /// How long to wait for the server to become ready, where that was said.
     pub(crate) wait: Option<Duration>,
-    pub(crate) headers: Vec<Header>,
-    /// The header that carries the id of a request's session.
-    pub(crate) session_header: Option<HeaderName>,
-    pub(crate) api_key: Option<Secret>,
-    pub(crate) tls: TlsOptions,
-    pub(crate) endpoint: &'static Protocol,
-    pub(crate) form: AnswerForm,
-    pub(crate) sampling: Sampling,
-    /// Merged into every body.
-    pub(crate) extra_body: Map<String, Value>,
+    /// All that requests have in common. What the workload decides of it is there once the workload is checked.
+    pub(crate) common: CommonRequest,
 }
 
 /// Where requests go.
@@ -83,39 +67,6 @@ impl ServerAddress {
             Self::EmbeddedMock(_) => None,
         };
         given.into_iter().flatten()
-    }
-}
-
-impl ServerSettings {
-    /// Whether the extra body sets this field of every request.
-    pub(crate) fn fixes(&self, field: &str) -> bool {
-        self.extra_body.contains_key(field)
-    }
-
-    /// Tokens of the answers to a request whose own length is `planned`.
-    pub(crate) fn answer_tokens(&self, planned: f64) -> f64 {
-        answer_tokens(&self.extra_body, planned)
-    }
-
-    /// Returns the parameters that every request asks for alike.
-    pub(crate) fn parameters(&self, priority: PriorityField) -> RequestParameters {
-        self.sampling.parameters(&self.extra_body, priority, self.session_header.as_ref())
-    }
-
-    /// Returns the server as a target, reached at `url`.
-    pub(crate) fn target(&self, url: BaseUrl) -> Target {
-        Target {
-            endpoint: self.endpoint,
-            form: self.form,
-            model: self.model.clone(),
-            headers: self.headers.clone(),
-            session_header: self.session_header.clone(),
-            api_key: self.api_key.clone(),
-            sampling: self.sampling.clone(),
-            extra_body: ExtraBody(self.extra_body.clone()),
-            tls: self.tls.clone(),
-            ..Target::new(url, self.dialect)
-        }
     }
 }
 

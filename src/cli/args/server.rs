@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::header;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Header, Protocol, Sampling, Scheme, Secret, Targets, TlsOptions,
-    check_ca_cert, session_header,
+    AnswerForm, BaseUrl, CertificateCheck, CommonRequest, ExtraBody, Header, Protocol, Sampling, Scheme, Secret,
+    Targets, TlsOptions, check_ca_cert, session_header,
 };
 use crate::record::{DeploymentFacts, EngineKind};
 use crate::session::settings::{ServerAddress, ServerSettings};
@@ -170,25 +170,21 @@ impl ServerArgs {
         let ((address, headers), (extra_body, (tls, api_key))) =
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
         let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&headers))?;
-        Ok(ServerSettings {
-            address,
+        let (temperature, top_p, top_k) = (Some(self.temperature), self.top_p, self.top_k);
+        let common = CommonRequest {
             dialect: self.dialect(),
             model: self.model.clone(),
-            wait: self.wait,
             headers,
             session_header,
             api_key,
             tls,
             endpoint,
             form: if endpoint.streams { self.form() } else { AnswerForm::Whole },
-            sampling: Sampling {
-                temperature: Some(self.temperature),
-                top_p: self.top_p,
-                top_k: self.top_k,
-                seed: self.sampling_seed,
-            },
-            extra_body,
-        })
+            sampling: Sampling { temperature, top_p, top_k, seed: self.sampling_seed },
+            extra_body: ExtraBody(extra_body),
+            ..CommonRequest::default()
+        };
+        Ok(ServerSettings { address, wait: self.wait, common })
     }
 
     fn address(&self) -> Result<ServerAddress, Stop> {
@@ -336,7 +332,7 @@ mod tests {
         let endpoint = |options: &[&str]| {
             let typed = Typed::parse_from([&["skyline", "--url", "http://h"], options].concat()).target;
             let server = typed.server.settings().unwrap();
-            (server.dialect, server.endpoint)
+            (server.common.dialect, server.common.endpoint)
         };
         for (options, meant) in [
             (&["--backend", "vllm"][..], (EngineKind::Vllm, &COMPLETIONS)),

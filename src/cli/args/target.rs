@@ -71,7 +71,8 @@ impl TargetArgs {
     /// How runs are executed, or all mistakes in it; the verb says which objectives judge them, if any.
     pub(in crate::cli) fn settings(&self, load_option: LoadOption, screen: Screen) -> Result<RunSettings, Stop> {
         let typed = both(self.telemetry.settings(), both(self.priced_deployment(), self.deployment.check()));
-        let (server, (telemetry, (deployment, ()))) = both(self.server.settings(), typed)?;
+        let (mut server, (telemetry, (deployment, ()))) = both(self.server.settings(), typed)?;
+        server.common.priority = self.requests.priority();
         Ok(RunSettings {
             server,
             deployment,

@@ -71,8 +71,8 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
         }
         ServerAddress::At(urls) => format!("at {}", joined(urls.iter(), " and ")),
     };
-    let model = server.model.as_deref().unwrap_or("the first that it lists");
-    (name, format!("{} {address}, {}, model: {model}", server.dialect, server.endpoint))
+    let model = server.common.model.as_deref().unwrap_or("the first that it lists");
+    (name, format!("{} {address}, {}, model: {model}", server.common.dialect, server.common.endpoint))
 }
 
 /// Limits of the clients of this workload, and what its runs are judged by.

@@ -126,8 +126,8 @@ impl MatrixArgs {
         // A claim about a percentile is tested by the same requests.
         let claimed = row.bounds().into_iter().filter(|bound| !settings.objectives.contains(bound));
         settings.objectives = settings.objectives.iter().cloned().chain(claimed).collect();
-        settings.server.sampling = row.settings.sampled(&settings.server.sampling);
-        settings.server.extra_body.extend(row.settings.extra_body.clone().unwrap_or_default());
+        settings.server.common.sampling = row.settings.sampled(&settings.server.common.sampling);
+        settings.server.common.extra_body.0.extend(row.settings.extra_body.clone().unwrap_or_default());
         Ok(settings)
     }
 }

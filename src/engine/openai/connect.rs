@@ -69,11 +69,7 @@ impl OpenAiEngine {
             max_model_len: of_model.or_else(|| longest_context(answered.as_ref()?)),
             cache_block_tokens: traits.cache_block_tokens,
             model: entry.map_or_else(|| model.clone(), shown),
-            parameters: Some(target.sampling.parameters(
-                &target.extra_body.0,
-                target.priority,
-                target.session_header.as_ref(),
-            )),
+            parameters: Some(target.parameters()),
             proxy: target.proxy.as_ref().map(ToString::to_string),
             server_version: control.version().await,
             request_id_prefix: new_request_id_prefix(),
@@ -157,8 +153,8 @@ async fn model(
 /// Returns the target in the request line of a measured request. A proxy takes whole addresses; one that only opened a
 /// tunnel sees none.
 fn request_target(target: &Target) -> Result<String, ConnectError> {
-    let Target { url, endpoint, proxy, .. } = target;
-    let path = url.endpoint_path(endpoint);
+    let Target { url, proxy, .. } = target;
+    let path = url.endpoint_path(target.endpoint);
     let line = url.request_target(&path);
     line.parse::<PathAndQuery>()
         .map_err(|error| ConnectError::Setup(format!("`{url}` has no usable path: {error}")))?;

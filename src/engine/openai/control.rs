@@ -84,11 +84,12 @@ impl Control {
         tls: ClientConfig,
         secrets: Secrets,
     ) -> Result<Self, String> {
-        let Target { url, dialect, proxy, .. } = target;
+        let Target { url, proxy, common, .. } = target;
+        let dialect = common.dialect;
         let client = client(&tls, LIMIT, dialect.traits().idle_connections, proxy.as_ref())?;
         let (url, proxy) = (url.clone(), proxy.clone());
         let recognised = Arc::default();
-        Ok(Self { client, url, dialect: *dialect, headers, tls, proxy, secrets, recognised })
+        Ok(Self { client, url, dialect, headers, tls, proxy, secrets, recognised })
     }
 
     /// Whether the server was recognised as Skyline's mock.

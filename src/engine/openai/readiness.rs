@@ -235,8 +235,8 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
 }
 
 /// Returns the hint for a certificate that nobody who is trusted signed.
-fn untrusted_hint(Target { url, tls, .. }: &Target) -> String {
-    let given = match &tls.ca_cert {
+fn untrusted_hint(Target { url, common, .. }: &Target) -> String {
+    let given = match &common.tls.ca_cert {
         Some(file) => format!("{} has neither it nor its issuer's; ", file.display()),
         None => String::new(),
     };
@@ -249,20 +249,20 @@ fn untrusted_hint(Target { url, tls, .. }: &Target) -> String {
 }
 
 /// Returns the hint where nothing listens.
-fn start_hint(Target { url, dialect, .. }: &Target) -> String {
+fn start_hint(Target { url, common, .. }: &Target) -> String {
     let (port, mut hints) = (url.port(), Vec::new());
     if !url.is_loopback() {
         return "is the server running, and is this its host and port? give them with --url; wait longer with --wait"
             .to_owned();
     }
-    match dialect.traits().start_command {
+    match common.dialect.traits().start_command {
         Some(command) => {
             hints.push(format!("start the server: `{command} --port {port}`; if it is starting, wait: --wait 10m"));
         }
         None => hints.push("start the server; if it is starting, wait: --wait 10m".to_owned()),
     }
     hints.push("or name a server that runs: --url http://HOST:PORT".to_owned());
-    if *dialect != EngineKind::Mock {
+    if common.dialect != EngineKind::Mock {
         hints.push(format!("or start a mock, which needs no GPU: `skyline mock --port {port}`"));
     }
     hints.join("\nhint: ")

@@ -40,9 +40,7 @@ impl UsageBounds {
             && usage.completion_tokens.saturating_sub(reasoning.min(Self::REASONING)) <= answer
             && usage.completion_tokens.max(usage.reasoning_tokens.unwrap_or(0)) <= Usage::MOST
     }
-}
 
-impl UsageBounds {
     /// Returns whether a count is above the length requested and nothing that came is. There came as many chunks as
     /// tokens were requested, or a text in one piece that is too short.
     pub fn are_exceeded_unseen(self, usage: &Usage, shown: ShownText, choices: u32) -> bool {

@@ -3,10 +3,11 @@
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The kind of a server: the dialect of the OpenAI protocol that it speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", parse_err_ty = String, parse_err_fn = unknown)]
 pub enum EngineKind {
     /// vLLM.
+    #[default]
     Vllm,
     /// SGLang.
     Sglang,

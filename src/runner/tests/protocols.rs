@@ -56,7 +56,8 @@ fn answer(socket: &mut BufReader<&TcpStream>, requests: &Mutex<Vec<String>>) -> 
 #[tokio::test]
 async fn a_toy_protocol_goes_from_a_request_to_its_record() {
     let (url, requests) = echo_server();
-    let target = Target { endpoint: &ECHO, ..Target::new(url.parse().unwrap(), EngineKind::Openai) };
+    let mut target = Target::new(url.parse().unwrap(), EngineKind::Openai);
+    target.endpoint = &ECHO;
     let engine = OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap();
     let run = execute(engine, 5, 10, PATIENT, &[]).await;
     let records = window(&run);

@@ -115,8 +115,6 @@ pub(crate) struct AbPlan {
     pub(crate) sides: [CheckedWorkload; 2],
     /// A plan for each round.
     pub(crate) rounds: Vec<PlannedRun>,
-    /// Requests that are sent to a server before its first run.
-    pub(crate) warmup_requests: u64,
     /// Makes one machine serve the side that comes next.
     pub(crate) switch: Option<String>,
     /// Is run before each run.
@@ -135,11 +133,9 @@ impl AbPlan {
     pub(crate) fn load(&self) -> PlannedLoad {
         let load = PlannedLoad::of_all(&self.rounds, &self.sides[0].settings).times(2);
         let warmings = if self.switch.is_some() { self.rounds.len() as u64 + 1 } else { 2 };
-        load.warmed_with(warmings * self.warmup_requests)
+        load.warmed_with(warmings * self.manifest.warmup_requests)
     }
-}
 
-impl AbPlan {
     /// Notes on what may spoil the rounds, of one server where both sides are it.
     pub(crate) fn notes(&self, are_one: bool) -> Vec<String> {
         let Self { design, manifest, sides, reset, .. } = self;
@@ -231,7 +227,7 @@ impl<'a> AbTargets<'a> {
         }
         self.conditions.get_or_insert_with(|| context.conditions.clone());
         if let Some(run) = rounds.first() {
-            context.warm_server(run, self.plan.warmup_requests);
+            context.warm_server(run, self.plan.manifest.warmup_requests);
         }
         self.ready.push((side, context));
         Ok(())

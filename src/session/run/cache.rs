@@ -12,7 +12,8 @@ use crate::workload::{SharedPrefixes, WorkloadSpec};
 /// Notes that no answer of a server shows whether it heeds priorities.
 pub(super) fn advise(settings: &RunSettings, printer: Printer) {
     if settings.requests.priority() == PriorityField::Sent {
-        let option = settings.server.dialect.start_options().priority.map(|option| format!(" (without {option})"));
+        let option =
+            settings.server.common.dialect.start_options().priority.map(|option| format!(" (without {option})"));
         printer.words(&format!(
             "note: a server that does not schedule by priority{} ignores the field; the table by priority shows \
              whether it counts",

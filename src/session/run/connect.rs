@@ -7,14 +7,13 @@ use tokio::runtime::Runtime;
 
 use super::{context_fit, embedded};
 use crate::clock::Pacing;
-use crate::engine::{ConnectProgress, OpenAiEngine, PriorityField, Proxy, Router, SmokeReport, Target, Targets};
+use crate::engine::{ConnectProgress, OpenAiEngine, Proxy, Router, SmokeReport, Target, Targets};
 use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::EngineFacts;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::units::spoken;
-use crate::workload::AnswerShape;
 
 /// How long the one test request may take: a cold server may compile kernels first.
 const SMOKE_LIMIT: Duration = Duration::from_secs(2 * 60);
@@ -30,17 +29,6 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Function that says why to stop waiting for the server, once there is a reason. The reason may be that the process
 /// that was to serve has ended.
 type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
-
-/// Needs of the requests of a run, one by one. The default asks for nothing but the one model.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RequestNeeds {
-    /// Models, where requests are drawn one of their own.
-    pub(crate) models: Vec<String>,
-    /// Whether they carry a priority.
-    pub(crate) priority: PriorityField,
-    /// The form that answers to each class must have; empty where all are free text.
-    pub(crate) answers: Vec<Option<AnswerShape>>,
-}
 
 /// A connected engine with all that keeps it alive.
 pub(crate) struct ServerConnection {
@@ -72,7 +60,6 @@ impl ServerConnection {
         give_up: GiveUp<'_>,
         server: &ServerSettings,
         pacing: Pacing,
-        needs: RequestNeeds,
         screen: Screen,
         printer: Printer,
     ) -> Result<Self, Stop> {
@@ -82,7 +69,7 @@ impl ServerConnection {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend =
                     Backend::new(&embedded::deployment(facts)?, facts.async_scheduling).map_err(Stop::usage)?;
-                let options = MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
+                let options = MockOptions { adapters: server.common.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 (Targets::one(mock.url().clone()), Some(mock))
             }
@@ -92,12 +79,11 @@ impl ServerConnection {
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
         let opened = urls.try_map(|url| {
-            let RequestNeeds { models, priority, answers } = needs.clone();
             let proxy = Proxy::of_environment(url.whole()).map_err(Stop::usage)?;
             if let Some(proxy) = &proxy {
                 printer.words(&format!("requests go through the proxy {proxy}, which the environment names"));
             }
-            let target = Target { models, answers, priority, proxy, ..server.target(url.clone()) };
+            let target = Target { url: url.clone(), proxy, length: None, common: server.common.clone() };
             runtime.block_on(async {
                 tokio::select! {
                     opened = tested(target, server.wait, screen, printer) => opened,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
 use std::path::Path;
 
 use super::load::{PlannedLoad, rounded};
-use crate::engine::{BaseUrl, Proxy};
+use crate::engine::{BaseUrl, Proxy, answer_tokens};
 use crate::session::console::{Printer, Stop};
 use crate::session::folder;
 use crate::session::settings::RunSettings;
@@ -104,7 +104,7 @@ pub(super) fn public_load<'a>(
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
     let mut tokens: f64 = 0.0;
     for settings in servers.into_iter().filter(|settings| !settings.requests.yes) {
-        let of_it = load.all_tokens(|planned| settings.server.answer_tokens(planned));
+        let of_it = load.all_tokens(|planned| answer_tokens(&settings.server.common.extra_body.0, planned));
         tokens = tokens.max(of_it);
         for url in settings.server.address.urls().filter(|_| !is_small(load, of_it)) {
             if urls.iter().all(|(asked, _)| asked != &url) {
@@ -144,7 +144,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::engine::answer_tokens;
     use crate::session::planned::PlannedRun;
     use crate::workload::{ClientChange, Overrides, WorkloadSpec};
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::connect::{RequestNeeds, ServerConnection};
+use super::connect::ServerConnection;
 use crate::clock::RunClock;
-use crate::engine::{OpenAiEngine, Protocol, Router};
+use crate::engine::{CommonRequest, OpenAiEngine, Protocol, Router};
 use crate::generator::PromptNeed;
 use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
@@ -32,8 +32,8 @@ pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> 
     )))
 }
 
-/// Returns the needs of a workload's requests, one by one, checked against the server's settings.
-pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<RequestNeeds, Stop> {
+/// Returns what requests have in common, with what a workload decides of it, checked against the server's settings.
+pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<CommonRequest, Stop> {
     if spec.lacks_texts() {
         return Err(Stop::usage(format!(
             "`{}` is a stored copy: its texts are hashes (sha256:…), and cannot be sent\n\
@@ -42,27 +42,29 @@ pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Requ
         )));
     }
     let (models, answers) = (models(spec, server)?, answers(spec, server)?);
-    Ok(RequestNeeds { models, answers, ..RequestNeeds::default() })
+    Ok(CommonRequest { models, answers, ..server.common.clone() })
 }
 
 /// The forms of answers that classes ask for; none where all are free text.
 fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<AnswerShape>>, Stop> {
     let Some(class) = spec.classes.iter().find(|class| class.answer.is_some()) else { return Ok(Vec::new()) };
-    if let Some(field) = ["response_format", "tools", "tool_choice"].into_iter().find(|field| server.fixes(field)) {
+    if let Some(field) =
+        ["response_format", "tools", "tool_choice"].into_iter().find(|field| server.common.fixes(field))
+    {
         return Err(Stop::usage(format!(
             "--extra-body has `{field}`, and class `{}` asks for answers of a form\nhint: take one of them out",
             class.name
         )));
     }
-    if server.endpoint.shapes_answers {
+    if server.common.endpoint.shapes_answers {
         return Ok(spec.classes.iter().map(|class| class.answer.clone()).collect());
     }
     Err(Stop::usage(format!(
         "class `{}` asks for answers of a form, which the endpoint {} does not have\n\
          hint: give --endpoint {}, or take `answer` out of the class",
         class.name,
-        server.endpoint,
-        server.endpoint.another(|protocol| protocol.shapes_answers)
+        server.common.endpoint,
+        server.common.endpoint.another(|protocol| protocol.shapes_answers)
     )))
 }
 
@@ -72,14 +74,14 @@ fn models(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<String>, S
     if models.is_empty() {
         return Ok(models);
     }
-    if let Some(model) = &server.model {
+    if let Some(model) = &server.common.model {
         return Err(Stop::usage(format!(
             "--model {model} and the `models` of `{}` both say which model is requested\nhint: leave --model out, or \
              take `models` out of the workload",
             spec.name
         )));
     }
-    if server.fixes("model") {
+    if server.common.fixes("model") {
         return Err(Stop::usage(format!(
             "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
             spec.name

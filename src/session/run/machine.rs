@@ -82,7 +82,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
 
 /// Returns the demand of a plan on this client.
 pub(super) fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
-    let whole = match settings.server.form {
+    let whole = match settings.server.common.form {
         AnswerForm::Streamed => ClientDemand::from_workload(spec),
         AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
     };

@@ -17,11 +17,11 @@ mod tests;
 mod tokens;
 mod warm;
 
-pub(crate) use self::connect::{RequestNeeds, ServerConnection};
+pub(crate) use self::connect::ServerConnection;
 pub(crate) use self::consent::{announce_load, check_before_load};
 pub(crate) use self::context::{Conditions, RunContext, StoredRun};
 pub(crate) use self::embedded::hardware_for;
-pub(crate) use self::golden::{Golden, fit as check_golden, needs as request_needs};
+pub(crate) use self::golden::{Golden, common as common_request, fit as check_golden};
 pub(crate) use self::load::PlannedLoad;
 pub(crate) use self::machine::{check_series, host_facts};
 pub(crate) use self::pages::of_one_server;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::connect::{RequestNeeds, ServerConnection};
+use super::connect::ServerConnection;
 use super::context::{Conditions, RunContext};
 use super::{cache, connect, embedded, golden, machine, pages, tokens};
 use crate::analysis::{FigureKey, Objective};
@@ -22,7 +22,6 @@ pub(crate) struct CheckedWorkload {
     pub(crate) settings: RunSettings,
     pub(crate) spec: WorkloadSpec,
     pub(crate) datasets: Arc<Datasets>,
-    needs: RequestNeeds,
     /// Makes prompts, where a tokenizer here counts them.
     exact: Option<PromptBuilder>,
     /// Varies the texts of the first run.
@@ -35,8 +34,8 @@ impl RunSettings {
         let Self { server, requests, .. } = &self;
         let salt = requests.salt.unwrap_or_else(rand::random);
         let fits = all([
-            datasets::fit(spec, datasets, server.endpoint),
-            golden::fit(spec, server.endpoint),
+            datasets::fit(spec, datasets, server.common.endpoint),
+            golden::fit(spec, server.common.endpoint),
             Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
             self.check_figures("objective", self.objectives.iter().map(|objective| &objective.key)),
             self.check_shard(spec),
@@ -53,15 +52,15 @@ impl RunSettings {
             ServerAddress::EmbeddedMock(_) => embedded::facts(&self.deployment, spec).map(Some),
             ServerAddress::At(_) => Ok(None),
         };
-        let (((), embedded), (exact, needs)) = both(both(fits, embedded), both(exact, golden::needs(spec, server)))?;
-        let needs = RequestNeeds { priority: requests.priority(), ..needs };
+        let (((), embedded), (exact, common)) = both(both(fits, embedded), both(exact, golden::common(spec, server)))?;
         let (spec, datasets) = (spec.clone(), Arc::clone(datasets));
         let mut settings = self;
+        settings.server.common = common;
         if let Some(facts) = embedded {
             settings.deployment.clone_from(&facts);
             settings.server.address = ServerAddress::EmbeddedMock(facts);
         }
-        Ok(CheckedWorkload { settings, spec, datasets, needs, exact, salt })
+        Ok(CheckedWorkload { settings, spec, datasets, exact, salt })
     }
 
     /// Refuses figures that need what is not given of the deployment. An example is the price of a GPU hour. `noun`
@@ -123,7 +122,7 @@ impl RunSettings {
     }
 
     fn check_priority(&self) -> Result<(), Stop> {
-        let dialect = self.server.dialect;
+        let dialect = self.server.common.dialect;
         if self.requests.priority() == PriorityField::Sent && dialect.traits().priority.is_none() {
             return Err(Stop::usage(format!(
                 "--send-priority: `{dialect}` has no field for the priority of a request\n\
@@ -187,8 +186,7 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         let Self { settings, spec, datasets, salt, .. } = self;
-        let (server, needs, screen) = (&settings.server, self.needs.clone(), settings.screen);
-        let server = ServerConnection::open(give_up, server, settings.pacing, needs, screen, printer)?;
+        let server = ServerConnection::open(give_up, &settings.server, settings.pacing, settings.screen, printer)?;
         let pages = pages::find(settings, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::consent::public_load;
 use super::load::PlannedLoad;
 use crate::clock::Pacing;
-use crate::engine::{AnswerForm, CHAT, Sampling, Targets, TlsOptions};
+use crate::engine::{CommonRequest, Targets};
 use crate::live::Screen;
 use crate::mock::{Backend, MockOptions, MockServer};
-use crate::record::{CheckResult, DeploymentFacts, EngineKind, RunHeader, RunLog};
+use crate::record::{CheckResult, DeploymentFacts, RunHeader, RunLog};
 use crate::report::Export;
 use crate::session::console::{Interrupts, Printer};
 use crate::session::planned::PlannedRun;
@@ -37,20 +37,7 @@ fn settings(first: &str, second: &str) -> RunSettings {
     let Typed { requests, .. } = Typed::parse_from(["skyline"]);
     let address = ServerAddress::At(Targets::new(first.parse().unwrap(), vec![second.parse().unwrap()]));
     RunSettings {
-        server: ServerSettings {
-            address,
-            dialect: EngineKind::Vllm,
-            model: None,
-            wait: None,
-            headers: Vec::new(),
-            session_header: None,
-            api_key: None,
-            tls: TlsOptions::default(),
-            endpoint: &CHAT,
-            form: AnswerForm::Streamed,
-            sampling: Sampling::default(),
-            extra_body: Map::new(),
-        },
+        server: ServerSettings { address, wait: None, common: CommonRequest::default() },
         deployment: DeploymentFacts::default(),
         requests,
         telemetry: TelemetrySettings {

@@ -63,8 +63,8 @@ impl BodyTemplate {
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }
-        length_fields.retain(|name| !target.extra_body.0.contains_key(*name));
-        let prompt = Some(protocol).filter(|_| !target.extra_body.0.contains_key(protocol.prompt_field));
+        length_fields.retain(|name| !target.fixes(name));
+        let prompt = Some(protocol).filter(|_| !target.fixes(protocol.prompt_field));
         let checked = matches!(form, RequestedForm::Shaped(_));
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };
         form.ask(&mut fields, traits.schema_field);

@@ -128,7 +128,9 @@ mod tests {
     use crate::workload::Expectation;
 
     fn target(dialect: EngineKind, priority: PriorityField) -> Target {
-        Target { priority, ..Target::new("http://x".parse().unwrap(), dialect) }
+        let mut target = Target::new("http://x".parse().unwrap(), dialect);
+        target.priority = priority;
+        target
     }
 
     /// Model and priority in the body of a request of this model and priority.

@@ -89,7 +89,8 @@ impl Listening {
         let proxy = Proxy::find(&matcher, url.whole()).unwrap();
         assert!(proxy.is_some());
         let endpoint = url.endpoint().unwrap_or_default();
-        let mut target = Target { endpoint, proxy, ..Target::new(url, EngineKind::Openai) };
+        let mut target = Target { proxy, ..Target::new(url, EngineKind::Openai) };
+        target.endpoint = endpoint;
         target.tls.check = CertificateCheck::Skipped;
         target
     }
