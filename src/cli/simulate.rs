@@ -71,10 +71,10 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
             args.finish(&simulation, simulation.ab(&other, design, &rounds)?, printer)
         }
         Work::Tune { spec, runs, models } => {
-            let (tuned, logs) = (spec.clone(), RefCell::new(HashMap::new()));
+            let (tuned, logs) = ((*spec).clone(), RefCell::new(HashMap::new()));
             let log = |name: &str| logs.borrow().get(name).cloned();
             let forecaster = Box::new(predictor(&tuned, &simulation.spec, log, printer));
-            args.finish(&simulation, simulation.tune((spec, runs, &models), forecaster, &logs)?, printer)
+            args.finish(&simulation, simulation.tune((*spec, runs, &models), forecaster, &logs)?, printer)
         }
         Work::Rates(fit, axis) => {
             let predicted = simulation.rates(*fit, &axis)?;

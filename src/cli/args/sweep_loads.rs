@@ -113,9 +113,10 @@ impl SweepLoadArgs {
         let SweepPlan { axis, repeats, most_trials, longest_s, samples, .. } = plan;
         let longest = spoken(Duration::from_secs_f64(*longest_s));
         if let LoadAxis::Automatic { from_per_s, .. } = axis {
-            let from = match finds_start {
-                true => format!("near what the server completes: {}", self.bursts_in_words()),
-                false => format!("from {} on", Load::Rate(*from_per_s)),
+            let from = if finds_start {
+                format!("near what the server completes: {}", self.bursts_in_words())
+            } else {
+                format!("from {} on", Load::Rate(*from_per_s))
             };
             let runs = format!("{most_trials} at most, of up to {longest} and about {samples} requests each");
             return vec![("loads", format!("searched {from}")), ("runs", runs), ("ends", self.end_in_words(plan))];

@@ -148,9 +148,9 @@ impl ReportArgs {
 
     /// Refuses objectives for what is not a run, with the reason.
     fn refuse_objectives(&self, why: &str) -> Result<(), Stop> {
-        match self.objectives.are_given() {
-            true => Err(Stop::usage(format!("--objective and --undecided are for runs{why}"))),
-            false => Ok(()),
+        if self.objectives.are_given() {
+            return Err(Stop::usage(format!("--objective and --undecided are for runs{why}")));
         }
+        Ok(())
     }
 }

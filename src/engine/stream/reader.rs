@@ -104,7 +104,7 @@ impl ResponseReader {
     /// Reader for a server with these habits, whose answers have this grammar.
     #[must_use]
     pub(crate) fn beside(self, habits: Arc<Habits>, answers: &'static AnswerGrammar) -> Self {
-        Self { habits, answers, ..self }
+        Self { answers, habits, ..self }
     }
 
     /// Returns the reader with this capture. Must be called before the first piece of the body.

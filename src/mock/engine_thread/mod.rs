@@ -251,7 +251,9 @@ impl EngineLoop {
         let mut submitted: Vec<JobId> = Vec::new();
         for wanted in &wanted {
             if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
-                submitted.into_iter().for_each(|id| _ = self.server.withdraw(now, id));
+                for id in submitted {
+                    let _ = self.server.withdraw(now, id);
+                }
                 let _ = taken.send(Err(reject.into()));
                 return;
             }

@@ -59,7 +59,7 @@ async fn a_toy_protocol_goes_from_a_request_to_its_record() {
     let mut target = Target::new(url.parse().unwrap(), EngineKind::Openai);
     target.endpoint = &ECHO;
     let engine = OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap();
-    let run = execute(engine, 5, 10, PATIENT, &[]).await;
+    let run = Box::pin(execute(engine, 5, 10, PATIENT, &[])).await;
     let records = window(&run);
     for record in &records {
         assert_eq!(record.outcome, Outcome::Completed);

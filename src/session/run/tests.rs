@@ -60,7 +60,7 @@ fn planned(rate_per_s: f64) -> PlannedRun {
     let mut stored = serde_json::to_value(WorkloadSpec::load("short_chat").unwrap()).unwrap();
     stored["checks"] = json!([{"name": "greets", "prompt": "Say hello.", "expect": {"contains": "o"}}]);
     let (seed, horizon_s, none_s, rate_per_s) = (Some(1), Some(2.0), Some(0.0), Some(rate_per_s));
-    let before = Overrides { seed, horizon_s, rate_per_s, ..Overrides::default() };
+    let before = Overrides { horizon_s, rate_per_s, seed, ..Overrides::default() };
     let overrides = Overrides { warmup_s: none_s, cooldown_s: none_s, ..before };
     let spec: WorkloadSpec = serde_json::from_value(stored).unwrap();
     PlannedRun::alone(spec.with(&overrides).unwrap(), &Arc::default(), "").unwrap()

@@ -51,7 +51,7 @@ pub(crate) enum SimulatedWork {
     },
     /// The variants of a file against one another.
     Tune {
-        spec: TuneSpec,
+        spec: Box<TuneSpec>,
         runs: TuneRuns,
         /// The model of each variant.
         models: Vec<Described>,

@@ -90,10 +90,10 @@ fn runs(
         }
         believe(side.name(), &side.reasons(), side.is_foreign(), invalid)?;
     }
-    Ok(match are_several_tools {
-        true => ComparedResults::WithOthers(sides),
-        false => ComparedResults::Runs(sides.into_iter().filter_map(AnySide::own).collect()),
-    })
+    if are_several_tools {
+        return Ok(ComparedResults::WithOthers(sides));
+    }
+    Ok(ComparedResults::Runs(sides.into_iter().filter_map(AnySide::own).collect()))
 }
 
 fn sweeps(

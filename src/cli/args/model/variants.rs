@@ -123,7 +123,7 @@ pub(in crate::cli) fn simulated_tuning(
     let runs = TuneRuns::new(&spec, seconds, what.seed, None);
     let (limits, engine_fit, objectives) = (ClientLimits::default(), None, tuning.objectives.clone());
     let simulation = Simulation { spec, datasets, model, limits, engine_fit, objectives, rules, out, screen };
-    Ok((simulation, SimulatedWork::Tune { spec: tuning, runs, models }))
+    Ok((simulation, SimulatedWork::Tune { spec: Box::new(tuning), runs, models }))
 }
 
 /// Refuses to predict from an engine that does not reproduce the runs of its fit.

@@ -181,7 +181,9 @@ fn ended(fact: &str, room: usize) -> String {
 /// A table in columns that fit the width, and what its marks mean.
 fn table(lines: &mut TextLines, table: &Table, extent: Extent, corner: Option<&str>) {
     let drawn = drawn(table, |level| extent.shows(level), corner, lines.style.width);
-    drawn.iter().for_each(|(weight, line)| lines.line(*weight, line));
+    for (weight, line) in &drawn {
+        lines.line(*weight, line);
+    }
     let left_out = table.rows.iter().filter(|row| !extent.shows(row.level)).count();
     if let Some(row_name) = table.row_name.filter(|_| left_out > 0) {
         more(lines, left_out, row_name);

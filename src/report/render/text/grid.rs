@@ -39,15 +39,15 @@ struct Grid {
 
 impl Grid {
     fn new(table: &Table, shows: impl Fn(Level) -> bool) -> Self {
-        let shown: Vec<usize> = (0..table.columns.len()).filter(|place| shows(table.columns[*place].level)).collect();
-        let titles = shown.iter().map(|place| printable(&table.columns[*place].title)).collect();
+        let places: Vec<usize> = (0..table.columns.len()).filter(|place| shows(table.columns[*place].level)).collect();
+        let head = places.iter().map(|place| printable(&table.columns[*place].title)).collect();
         let rows = table.rows.iter().filter(|row| shows(row.level)).map(|row| {
             let text = |place: &usize| row.cells.get(*place).map_or("", |cell| cell.text.as_str());
-            shown.iter().map(|place| printable(text(place))).collect()
+            places.iter().map(|place| printable(text(place))).collect()
         });
         Self {
-            columns: shown.iter().map(|place| (table.columns[*place].align, table.columns[*place].worth)).collect(),
-            rows: std::iter::once(titles).chain(rows).collect(),
+            columns: places.iter().map(|place| (table.columns[*place].align, table.columns[*place].worth)).collect(),
+            rows: std::iter::once(head).chain(rows).collect(),
         }
     }
 
