@@ -225,7 +225,10 @@ impl PromptBuilder {
                 closest = Some((error, text));
             }
         }
-        closest.map_or(before.clone(), |(_, text)| self.correct(tokenizer, text, before.len(), whole, number))
+        match closest {
+            Some((_, text)) => self.correct(tokenizer, text, before.len(), whole, number),
+            None => before,
+        }
     }
 
     /// Cuts the text until it is short enough, then adds words that fit. Words are removed from the end, but none of

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::conduct::{Campaign, CampaignStep, place};
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
-use crate::analysis::{FigureKey, Objective};
+use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, RunRequest};
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -73,7 +73,8 @@ pub(crate) struct AbQuestion {
     kind: Kind,
     pub(crate) workload: WorkloadSpec,
     rounds: u64,
-    metrics: Vec<FigureKey>,
+    /// Names of the metrics. A name that no figure has any more is reported with those that there are.
+    metrics: Vec<String>,
     margin: f64,
     /// Order of the two runs within rounds. Left out where rounds alternate, as in older experiments.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
@@ -93,7 +94,8 @@ enum Kind {
 
 impl AbQuestion {
     pub(crate) fn new(workload: WorkloadSpec, design: &AbDesign, require: Require, salt: u64) -> Self {
-        let (rounds, metrics, margin) = (design.rounds, design.metrics.clone(), design.margin);
+        let metrics = design.metrics.iter().map(ToString::to_string).collect();
+        let (rounds, margin) = (design.rounds, design.margin);
         Self { kind: Kind::Ab, workload, rounds, metrics, margin, order: design.order(), require, salt }
     }
 
@@ -104,8 +106,9 @@ impl AbQuestion {
 
     /// Returns the design that was decided before the first round.
     pub(crate) fn design(&self) -> Result<AbDesign, Stop> {
-        let design = AbDesign::new(self.rounds, self.metrics.clone(), self.margin).map_err(Stop::usage)?;
-        Ok(design.ordered(self.order, self.workload.seed))
+        let metrics = self.metrics.iter().map(|metric| metric.parse()).collect::<Result<_, _>>();
+        let design = AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin);
+        Ok(design.map_err(Stop::usage)?.ordered(self.order, self.workload.seed))
     }
 }
 

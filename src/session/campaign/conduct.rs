@@ -62,6 +62,8 @@ pub(crate) fn conduct<E: Conducted, C: Campaign<E>>(
             printer.words(&format!("what was measured is stored; resume with: {}", again()));
         }
     })?;
+    // Its connections and servers end here: a pager may show the result for long.
+    drop(executor);
     let exit = if let Some(found) = found {
         show(&found)?;
         found.say_stored(dir, printer);

@@ -117,7 +117,9 @@ fn field(body: &mut Vec<u8>, name: &str) {
     if body.last() != Some(&b'{') {
         body.push(b',');
     }
-    body.extend_from_slice(format!("\"{name}\":").as_bytes());
+    body.push(b'"');
+    body.extend_from_slice(name.as_bytes());
+    body.extend_from_slice(b"\":");
 }
 
 /// JSON Merge Patch (RFC 7386, section 2), for objects.
