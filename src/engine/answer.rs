@@ -123,7 +123,7 @@ pub trait Answer: Send {
 pub enum AnswerEvent {
     /// The request was written to a socket.
     Sent {
-        /// When the write of its last byte began.
+        /// Moment when the write of its last byte began.
         at: Timestamp,
         /// Whether a connection was opened for it.
         opened_connection: bool,
@@ -135,7 +135,7 @@ pub enum AnswerEvent {
     Resent,
     /// The response's status and headers came.
     Headers {
-        /// When their last byte arrived.
+        /// Moment when their last byte arrived.
         at: Timestamp,
     },
     /// A chunk with non-empty text came.
@@ -167,7 +167,7 @@ pub(crate) type AnswerEvents = VecDeque<AnswerEvent>;
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerEnd {
-    /// When its last byte, or its failure, was seen.
+    /// Moment when its last byte, or its failure, was seen.
     pub at: Timestamp,
     /// Whether it came whole.
     pub result: Result<(), Failure>,

@@ -81,7 +81,7 @@ pub enum TokenCounting {
 pub struct Reading {
     /// Index of the page in the header's list.
     pub source: u16,
-    /// When it was requested.
+    /// Moment when it was requested.
     #[serde(rename = "requested_ns", alias = "asked_ns")]
     pub asked: Timestamp,
     /// When it arrived: its values are from the time between.

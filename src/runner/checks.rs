@@ -22,7 +22,7 @@ const ALONE: Duration = Duration::from_secs(2 * 60);
 pub struct FinishedCheck {
     /// Its index in the workload's list.
     pub check: u16,
-    /// When it was dispatched under load; `None` before the run.
+    /// Moment when it was dispatched under load; `None` before the run.
     pub released: Option<Timestamp>,
     /// How its answer ended; `None` if the run ended first.
     pub end: Option<AnswerEnd>,

@@ -31,7 +31,7 @@ pub(crate) struct RequestLife<'a, H> {
     /// The attempt under way, or what is left of two.
     first: Option<LiveAttempt<H>>,
     hedge: Option<LiveAttempt<H>>,
-    /// When the attempt under way began, apart from its hedge.
+    /// Moment when the attempt under way began, apart from its hedge.
     begun: Timestamp,
     last_token: Option<Timestamp>,
     /// Moment of the hedge, while that is still to come.

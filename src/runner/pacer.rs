@@ -148,7 +148,7 @@ fn first_request<E: Engine>(engine: &E, sessions: Option<&SessionPlanner>, spec:
 /// Longest sleep of a precise pacer before it checks whether to stop.
 pub(super) const NAP: Duration = Duration::from_millis(50);
 
-/// Where a pacer dispatches to, on which clock, and until when.
+/// Receiver of what a pacer dispatches, its clock, and its end.
 #[derive(Clone)]
 pub(super) struct Outlet {
     pub(super) clock: RunClock,

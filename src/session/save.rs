@@ -34,7 +34,7 @@ pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Says where a result is stored with what to look at, such as `report: report.html`. It says how to show all of it
+/// Says where a result is stored with its report, such as `report: report.html`. It says how to show all of it
 /// again, if that is any use.
 pub(crate) fn say_saved(folder: &Path, look: Option<&str>, is_reported: bool, printer: Printer) {
     let (folder, look) = (folder.display(), look.map(|look| format!(" ({look})")).unwrap_or_default());

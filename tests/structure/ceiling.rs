@@ -67,7 +67,7 @@ pub(crate) const FOLDERS_OF_TESTS: usize = 0;
 /// Folders of one room that need each other in a circle.
 pub(crate) const FOLDERS_IN_CIRCLES: usize = 0;
 /// `told`, and forms of *fly*, in all of `src`.
-pub(crate) const TOLD: usize = 41;
+pub(crate) const TOLD: usize = 40;
 pub(crate) const FLY: usize = 6;
 /// Docs whose first sentence begins without its subject: most of them are help texts and lines of the guide.
 pub(crate) const FRAGMENTS: usize = 29;

@@ -64,9 +64,9 @@ impl ClassArrivals {
 pub(super) struct Departure {
     /// Place of its class in the workload's list.
     pub(super) class: u16,
-    /// When the plan dispatches it.
+    /// Moment when the plan dispatches it.
     pub(super) planned: Timestamp,
-    /// When it was dispatched.
+    /// Moment when it was dispatched.
     pub(super) delivered: Timestamp,
 }
 

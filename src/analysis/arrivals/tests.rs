@@ -11,7 +11,7 @@ use crate::random::RandomStream;
 use crate::record::{Phase, RequestRecord, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
 
-/// Makes a clean Poisson run of 10 requests/s for `seconds`. Each request is let go `late_ns(index)` after its moment.
+/// Makes a clean Poisson run of 10 requests/s for `seconds`. Each is dispatched `late_ns(index)` after its moment.
 fn poisson_run(seconds: u64, late_ns: impl Fn(u64) -> u64) -> RunLog {
     let mut stream = RandomStream::named(1, "arrivals");
     let mut moment = 0.0;

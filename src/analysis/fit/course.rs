@@ -54,7 +54,7 @@ fn dispersion(counts: &[u64]) -> f64 {
     (differences.iter().sum::<f64>() / differences.len().max(1) as f64).max(1.0)
 }
 
-/// Where stretches begin and end, 0 and the number of bins included.
+/// Finds the bins where stretches begin and end, 0 and the number of bins included.
 fn cuts(counts: &[u64], penalty: f64, dispersion: f64) -> Vec<usize> {
     let sums: Vec<u64> = [0]
         .into_iter()

@@ -112,7 +112,7 @@ impl Fitted {
     }
 }
 
-/// Where a falling function of a shape is 0, by bisection of its logarithm.
+/// Finds where a falling function of a shape is 0, by bisection of its logarithm.
 fn falling_root(function: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (libm::log(SHAPES.0), libm::log(SHAPES.1));
     for _ in 0..60 {

@@ -50,7 +50,7 @@ pub struct Stalls {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
     chunks: &'a ChunkTrain,
-    /// When waiting for more of it ended; absent where all of it had come.
+    /// Moment when waiting for more of it ended; absent where all of it had come.
     waited_until: Option<Timestamp>,
 }
 

@@ -35,11 +35,11 @@ pub(crate) struct LoadStretch {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_field_names, reason = "every field ends with its unit")]
 pub(crate) struct Burst {
-    /// When it begins, seconds of the run.
+    /// Moment when it begins, seconds of the run.
     pub(crate) from_s: f64,
-    /// When the rate is back at the base rate, or below.
+    /// Moment when the rate is back at the base rate, or below.
     pub(crate) until_s: f64,
-    /// When the rate leaves the base rate again, or the end of the load.
+    /// Moment when the rate leaves the base rate again, or the end of the load.
     pub(crate) next_s: f64,
 }
 

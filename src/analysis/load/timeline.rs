@@ -133,7 +133,7 @@ impl Cut {
         ((moment.as_nanos() / self.width) as usize).min(self.bins.len() - 1)
     }
 
-    /// When a bin begins and how long it is, nanoseconds.
+    /// Start of a bin and its length, nanoseconds.
     fn stretch(&self, place: usize) -> (u64, u64) {
         let from = place as u64 * self.width;
         let is_last = place + 1 == self.bins.len();

@@ -25,7 +25,7 @@ pub struct Attainment {
     /// `met` per second, of the same requests as the attainment. Absent when `met` is, or no request has an
     /// SLO. Where no request of the whole run has one: completed requests per second.
     pub goodput_per_s: Option<f64>,
-    /// Completed requests over their TTFT bound, or without a TTFT to hold against it. Absent when a bound cannot be
+    /// Completed requests over their TTFT bound, or without a TTFT to compare with it. Absent when a bound cannot be
     /// measured.
     pub over_ttft: Option<u64>,
     /// Completed requests over their TPOT bound; absent when a bound cannot be measured.

@@ -5,7 +5,7 @@ use crate::record::{Failure, FailureKind};
 /// Why a request outside the measured path failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ControlError {
-    /// There was no answer.
+    /// No answer came.
     #[error("{0}")]
     Unreachable(String),
     /// The server answered with an error.

@@ -132,7 +132,7 @@ const LONGEST: usize = 16 << 20;
 /// Lines read of it, which are at most so many series.
 const MOST_LINES: usize = 200_000;
 
-/// Where a metrics page is, and its headers and TLS.
+/// Address of a metrics page, with its headers and TLS.
 #[derive(Clone, Debug)]
 pub struct MetricsPage {
     pub(super) url: MetricsUrl,

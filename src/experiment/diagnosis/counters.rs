@@ -21,7 +21,7 @@ const TENSOR_HIGH: f64 = 0.4;
 const TENSOR_LOW: f64 = 0.2;
 /// Multiprocessors that are active for less of the time are not what work waits for.
 const SM_LOW: f64 = 0.5;
-/// Least share of time spent on prompts that can be told from answers. Prompts that are computed for a smaller share
+/// Least share of time spent on prompts that stand out from answers. Prompts that are computed for a smaller share
 /// cannot.
 const LEAST_PREFILL: f64 = 0.05;
 

@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 /// A chunk of an answer with text: when its bytes arrived, and its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenChunk {
-    /// When the read that completed the chunk returned.
+    /// Moment when the read that completed the chunk returned.
     pub at: Timestamp,
     /// Its tokens; 0 when its text is no whole token.
     pub tokens: u32,

@@ -210,7 +210,7 @@ pub struct RunFooter {
     /// moment of an interrupt, or just after the last request of a closed loop that has so many.
     #[serde(rename = "released_until_ns")]
     pub released_until: Timestamp,
-    /// When the run stopped waiting.
+    /// Moment when the run stopped waiting.
     #[serde(rename = "ended_ns")]
     pub ended: Timestamp,
     /// Why it stopped.

@@ -42,7 +42,7 @@ pub struct Snapshot {
     pub failures: Vec<(FailureKind, u64)>,
     /// The latest state of the server and its devices; empty where they report nothing.
     pub server: ServerState,
-    /// When the user stopped the run, if so.
+    /// Moment when the user stopped the run, if so.
     pub stopped: Option<Timestamp>,
     /// The run so far, oldest first: [`Snapshot::each_s`] complete seconds an entry.
     pub seconds: Vec<SecondCounts>,

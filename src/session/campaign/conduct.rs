@@ -20,7 +20,7 @@ use crate::units;
 pub(crate) struct Conduct<'a> {
     dir: &'a ExperimentDir,
     interrupts: &'a Interrupts,
-    /// Where runs are announced; absent: nowhere.
+    /// Printer that announces runs. Absent where none is announced.
     announce: Option<Printer>,
     /// Time between two runs.
     pub(crate) pause: Duration,

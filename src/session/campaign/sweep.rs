@@ -52,7 +52,7 @@ pub(crate) struct SweepStart {
     pub(crate) first_samples: Option<u64>,
     /// Time of a run beside its window, seconds.
     pub(crate) between_s: f64,
-    /// When the search was to end, seconds.
+    /// Moment when the search was to end, seconds.
     pub(crate) within_s: Option<f64>,
     /// The time in which its runs were to fit, seconds.
     pub(crate) sized_for_s: Option<f64>,
@@ -156,7 +156,7 @@ pub(crate) struct SweepCampaign<'a> {
     pub(crate) workload: &'a WorkloadSpec,
     pub(crate) datasets: &'a Arc<Datasets>,
     pub(crate) objectives: &'a [Objective],
-    /// Where progress is said; absent: nowhere.
+    /// Printer of progress. Absent where none is shown.
     pub(crate) progress: Option<Printer>,
     /// Whether the curve is drawn after each run, as on a terminal.
     pub(crate) curve: bool,

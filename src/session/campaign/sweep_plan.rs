@@ -18,7 +18,7 @@ use crate::session::settings::MachineCheck;
 use crate::units::{count, spoken};
 use crate::workload::WorkloadSpec;
 
-/// Where the length and the load of its runs come from.
+/// Source of the length and the load of its runs.
 const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than \
     --max-seconds";
 /// Bounds of the time of a search, as multiples of what is expected. The search has no end in time.
@@ -59,7 +59,7 @@ fn words(length_s: f64) -> String {
     spoken(Duration::from_secs_f64(length_s.round()))
 }
 
-/// Where a search begins, and how long it takes.
+/// Start of a search, and the time that it takes.
 pub(crate) fn begins(search: &Search, from_per_s: f64) -> String {
     let takes_s = search.expected_s();
     let short = search.lacks_s(0.0).map_or(String::new(), |least_s| {

@@ -78,7 +78,7 @@ impl TuneManifest {
 /// The runs of a tuning.
 pub(crate) struct TuneCampaign<'a> {
     pub(crate) plan: &'a TunePlan,
-    /// Where progress is said; absent: nowhere.
+    /// Printer of progress. Absent where none is shown.
     pub(crate) progress: Option<Printer>,
     pub(crate) servers: Servers<'a, usize>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Simulation {
     pub(crate) objectives: Vec<Objective>,
     pub(crate) rules: ExitRules,
     pub(crate) out: Option<PathBuf>,
-    /// Where progress is shown.
+    /// Screen that shows progress.
     pub(crate) screen: Screen,
 }
 

@@ -50,7 +50,7 @@ spec_table! {
 pub struct LoadSpike {
     /// Factor by which the rate is multiplied.
     pub times: f64,
-    /// When it begins, seconds since the start of the run.
+    /// Moment when it begins, seconds since the start of the run.
     pub at_s: f64,
     /// How long it lasts, seconds.
     pub hold_s: f64,

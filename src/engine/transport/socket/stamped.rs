@@ -173,7 +173,7 @@ mod tests {
     struct Slow {
         clock: RunClock,
         tries: u32,
-        /// When the bytes were taken, and when the write before had returned.
+        /// Moments when the bytes were taken, and when the write before had returned.
         taken_at: Timestamp,
         returned: [Timestamp; 2],
     }

@@ -29,7 +29,7 @@ const FARTHEST: Duration = Duration::from_secs(1);
 /// The log of a shard with its name.
 #[derive(Clone, Debug)]
 pub struct NamedLog {
-    /// Where it was read, for error messages.
+    /// Path where it was read, for error messages.
     pub name: String,
     /// The log.
     pub log: RunLog,
