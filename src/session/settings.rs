@@ -75,6 +75,10 @@ impl ServerAddress {
 pub(crate) struct TelemetrySettings {
     /// Pages beside the server's own, each once.
     pub(crate) urls: Vec<MetricsUrl>,
+    /// The Prometheus that is asked after a run.
+    pub(crate) prometheus: Option<MetricsUrl>,
+    /// Matchers of its series; those of the engine and model where there are none.
+    pub(crate) prometheus_match: Vec<String>,
     /// Whether the server's own page is read, where it has one.
     pub(crate) reads_own_page: bool,
     /// The GPUs of this machine.

@@ -1,8 +1,12 @@
 //! Probes metrics pages before a run: which exist, and of what kind.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::future::join_all;
 
 use super::local::LocalDevices;
+use super::prometheus::Prometheus;
 use super::taken::{hardware_of, kind_of};
 use crate::engine::{MetricNames, MetricSample, MetricsPage, metric_samples};
 use crate::record::{PageKind, TelemetrySource};
@@ -26,6 +30,8 @@ pub(super) enum ReadingOrigin {
     Page(Box<MetricsPage>),
     /// A management library of this machine.
     Library(LocalDevices),
+    /// A Prometheus, with the time from one sample of the page to the next. It is asked after the run.
+    Prometheus(Arc<Prometheus>, Duration),
 }
 
 /// Identity of a page: two looks at it at the same time have the same.
@@ -102,6 +108,32 @@ impl FoundPage {
         let identity = PageIdentity { kind: PageKind::Dcgm, own, totals: Vec::new(), counts: false };
         let source = devices.source.clone();
         Self { origin: ReadingOrigin::Library(devices), source, problem: None, identity: Some(identity) }
+    }
+
+    /// The pages of which a Prometheus has samples.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub(crate) async fn in_prometheus(prometheus: Prometheus) -> Result<Vec<Self>, String> {
+        let (pages, prometheus) = (prometheus.pages().await?, Arc::new(prometheus));
+        let found = join_all(pages.into_iter().map(async |(url, text)| {
+            let source = source(url, &text)?;
+            let identity = source.kind.map(|kind| PageIdentity::new(kind, &text));
+            let every = prometheus.interval(&text).await;
+            let origin = ReadingOrigin::Prometheus(Arc::clone(&prometheus), every);
+            Some(Self { origin, source, problem: None, identity })
+        }));
+        let found: Vec<_> = found.await.into_iter().flatten().collect();
+        if found.is_empty() { Err(NO_SERIES.to_owned()) } else { Ok(found) }
+    }
+
+    /// Returns the time between two samples. It is there where the page is read from a Prometheus, after the run.
+    pub(crate) fn sampled_every(&self) -> Option<Duration> {
+        match self.origin {
+            ReadingOrigin::Prometheus(_, every) => Some(every),
+            ReadingOrigin::Page(_) | ReadingOrigin::Library(_) => None,
+        }
     }
 
     /// Leaves out pages that are others of them under another address. It returns the address of each, and of the one

@@ -3,6 +3,8 @@
 mod find;
 mod latest;
 mod local;
+mod prometheus;
+mod sampled;
 mod scrape;
 mod taken;
 #[cfg(test)]
@@ -13,4 +15,6 @@ mod tests;
 pub(crate) use find::FoundPage;
 pub(crate) use latest::LatestReadings;
 pub(crate) use local::{LocalChoice, LocalDevices, NVML};
+pub(crate) use prometheus::Prometheus;
+pub(crate) use sampled::read_samples;
 pub(crate) use scrape::{ScrapeTimes, Scraper};

@@ -54,6 +54,7 @@ impl Scraper {
                     page.open().map(|page| Opened::Page(page.into(), MetricNames::from_kind(kind)))
                 }
                 ReadingOrigin::Library(devices) => Ok(Opened::Library(devices.clone())),
+                ReadingOrigin::Prometheus(..) => continue,
             };
             match opened {
                 Ok(opened) => readers.push(Reader { source, url, opened, clock, times }),

@@ -39,10 +39,19 @@ pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, O
     (joined(models).map(|models| format!("{} × {models}", devices.len())), joined(drivers))
 }
 
-/// The metrics of `page` under these names. Label sets, such as several engines, are summed; values that do
-/// not add up are averaged. From which page they are, and when, the caller says.
+/// The metrics of `page` under these names.
 pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
-    let series = names.series(page);
+    taken_of(metric_samples(page), names, depth)
+}
+
+/// The metrics of the samples of one moment of a page. Label sets, such as several engines, are summed; values that
+/// do not add up are averaged. From which page they are, and when, the caller says.
+pub(super) fn taken_of<'p>(
+    samples: impl IntoIterator<Item = MetricSample<'p>>,
+    names: &MetricNames,
+    depth: Depth,
+) -> Reading {
+    let series = names.series_of(samples);
     let mut taken = Reading::default();
     if names.device.is_empty() {
         taken.gauges = names.gauges_of(&series);

@@ -4,12 +4,12 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 13_983),
+    ("analysis", 13_991),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 5_505),
+    ("cli", 5_512),
     ("clock", 469),
-    ("engine", 9_097),
+    ("engine", 9_128),
     ("experiment", 13_156),
     ("foreign", 1_821),
     ("generator", 5_241),
@@ -21,9 +21,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 3_576),
     ("report", 11_333),
     ("runner", 2_686),
-    ("session", 6_787),
+    ("session", 6_834),
     ("simulator", 2_392),
-    ("telemetry", 601),
+    ("telemetry", 939),
     ("units", 144),
     ("workload", 4_509),
 ];
@@ -31,8 +31,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
 /// graphs and schedulers: `Router`, `Transport`, `Exchange`, `Receiver`, `Reader`, `Dependents`, `StepScheduler`.
 /// It rose by four when options and plans that were private in a verb's file moved to where they are shared.
+/// It rose by two, `Prometheus` and `SampledSeries`, when readings could come from a Prometheus.
 pub(crate) const PUBLIC_TYPES: usize = 671;
-pub(crate) const RESTRICTED_TYPES: usize = 539;
+pub(crate) const RESTRICTED_TYPES: usize = 541;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

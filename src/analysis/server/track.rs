@@ -7,6 +7,9 @@ use serde::Serialize;
 use super::histogram;
 use crate::record::{Counter, Gauge, Reading, RunLog, ServerTime, TimeHistogram};
 
+/// Share of the window by which spans that count as one may differ.
+const APART: f64 = 0.05;
+
 /// The readings next to the ends of the window, and those in between. Those at the ends have all that the page tells.
 #[derive(Debug)]
 pub(super) struct Span<'a> {
@@ -67,6 +70,15 @@ impl<'a> Span<'a> {
             Some(before) => histogram::difference(before, after),
             None => Some(after.clone()),
         }
+    }
+
+    /// Returns whether all `spans` are as good as the same. Their ends are then not far apart for so long a window.
+    pub(super) fn are_one(spans: &[Self], window: (f64, f64)) -> bool {
+        let spread = |end: fn(&Self) -> f64| {
+            let moments = || spans.iter().map(end);
+            moments().fold(f64::NEG_INFINITY, f64::max) - moments().fold(f64::INFINITY, f64::min)
+        };
+        spread(|span| span.first.moment_s()) + spread(|span| span.last.moment_s()) <= APART * (window.1 - window.0)
     }
 
     /// Returns the stretch of all `spans`, which are as good as the same. It is from the beginning of the first to the

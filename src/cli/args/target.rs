@@ -107,6 +107,16 @@ struct TelemetryArgs {
     #[arg(long = "metrics-url", value_name = "URL")]
     urls: Vec<String>,
 
+    /// Prometheus to ask after each run, in place of the server's own page. Its samples count as readings, each at
+    /// its own moment; for servers behind an address whose pages this machine cannot reach [default: none]
+    #[arg(long, value_name = "URL")]
+    prometheus: Option<String>,
+
+    /// Series of --prometheus that count, by matchers in PromQL. An example is 'namespace="x",pod=~"vllm-.*"'; may be
+    /// repeated, for an exporter of GPUs too [default: those of the engine whose `model_name` is the model's]
+    #[arg(long, value_name = "MATCHERS", requires = "prometheus")]
+    prometheus_match: Vec<String>,
+
     /// Leave the server's own page of metrics unread, and the GPUs of this machine unless they are named
     #[arg(long)]
     no_metrics: bool,
@@ -127,9 +137,12 @@ impl TelemetryArgs {
                 urls.push(url);
             }
         }
+        let prometheus = self.prometheus.as_deref().map(MetricsUrl::of_prometheus).transpose();
         Ok(TelemetrySettings {
             urls,
-            reads_own_page: !self.no_metrics,
+            prometheus: prometheus.map_err(|error| Stop::usage(format!("--prometheus: {error}")))?,
+            prometheus_match: self.prometheus_match.clone(),
+            reads_own_page: !self.no_metrics && self.prometheus.is_none(),
             local_gpus: if self.urls.iter().any(|text| is_nvml(&text)) {
                 LocalGpus::Named
             } else if self.no_metrics {

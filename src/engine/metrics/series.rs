@@ -41,10 +41,21 @@ impl MetricNames {
             || histogram.is_some_and(|own| self.times.iter().flat_map(|row| row.1).any(|known| is(known, own)))
     }
 
+    /// A regular expression of the names of series of these kinds.
+    pub(crate) fn pattern<'n>(kinds: impl IntoIterator<Item = &'n Self>) -> String {
+        let names: Vec<_> = kinds.into_iter().map(|names| names.prefix.trim_end_matches(SEPARATORS)).collect();
+        format!("({RAY})?({})[:_].+", names.join("|"))
+    }
+
     /// The series of such a page, without values that are none.
     pub(crate) fn series<'p>(&self, page: &'p str) -> MetricSeries<'p> {
+        self.series_of(metric_samples(page))
+    }
+
+    /// The series of these samples, which are of one moment.
+    pub(crate) fn series_of<'p>(&self, samples: impl IntoIterator<Item = MetricSample<'p>>) -> MetricSeries<'p> {
         let mut series = MetricSeries::new();
-        let known = metric_samples(page).filter(|sample| sample.value.is_finite() && sample.value < BLANK);
+        let known = samples.into_iter().filter(|sample| sample.value.is_finite() && sample.value < BLANK);
         for mut sample in known {
             let Some(name) = self.own(sample.name) else { continue };
             sample.name = name;

@@ -23,6 +23,37 @@ impl MetricsUrl {
     pub(crate) fn whole(&self) -> &Url {
         &self.url
     }
+
+    /// The address of an answer at a path below this one.
+    pub(crate) fn below(&self, path: &str, question: &[(&str, &str)]) -> Url {
+        let mut url = self.url.clone();
+        url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        url.query_pairs_mut().extend_pairs(question);
+        url
+    }
+
+    /// Reads the address of a Prometheus such as `http://prometheus:9090`, which may have a path.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it. The address, which may hold a password, is not repeated.
+    pub fn of_prometheus(text: &str) -> Result<Self, String> {
+        Self::named(text, "a Prometheus", "http://prometheus:9090")
+    }
+
+    /// Reads the address of `what`, which usually looks like `example`.
+    fn named(text: &str, what: &str, example: &str) -> Result<Self, String> {
+        if !text.contains("://") {
+            return Err(format!("the address of {what} needs a scheme; write it like {example} or https://…"));
+        }
+        let mut url = Url::parse(text)
+            .map_err(|error| format!("this is not the address of {what} ({error}); write it like {example}"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("{what} is read over http and https only; write it like {example}"));
+        }
+        url.set_fragment(None);
+        Ok(Self { url })
+    }
 }
 
 impl fmt::Display for MetricsUrl {
@@ -55,20 +86,11 @@ impl FromStr for MetricsUrl {
     /// Reads an address such as `http://localhost:9400/metrics`; the default path is `/metrics`. Errors do
     /// not repeat the address, which may hold a password.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "write it like http://localhost:9400/metrics";
-        if !text.contains("://") {
-            return Err(format!("the address of a metrics page needs a scheme; {FORM} or https://…"));
+        let mut page = Self::named(text, "a metrics page", "http://localhost:9400/metrics")?;
+        if page.url.path() == "/" {
+            page.url.set_path("/metrics");
         }
-        let mut url =
-            Url::parse(text).map_err(|error| format!("this is not the address of a metrics page ({error}); {FORM}"))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("metrics pages are read over http and https only; {FORM}"));
-        }
-        if url.path() == "/" {
-            url.set_path("/metrics");
-        }
-        url.set_fragment(None);
-        Ok(Self { url })
+        Ok(page)
     }
 }
 
@@ -92,10 +114,29 @@ mod tests {
     }
 
     #[test]
+    fn questions_are_asked_below_an_address() {
+        for (text, shown, asked) in [
+            ("http://p:9090", "http://p:9090/", "http://p:9090/api/v1/query?query=a%7Bb%3D%22c%22%7D"),
+            ("https://p/select/0/", "https://p/select/0/", "https://p/select/0/api/v1/query?query=a%7Bb%3D%22c%22%7D"),
+            (
+                "http://me:pw@p/x?tenant=1",
+                "http://***@p/x?***",
+                "http://me:pw@p/x/api/v1/query?tenant=1&query=a%7Bb%3D%22c%22%7D",
+            ),
+        ] {
+            let url = MetricsUrl::of_prometheus(text).unwrap();
+            let whole = url.below("/api/v1/query", &[("query", "a{b=\"c\"}")]);
+            assert_eq!((url.to_string().as_str(), whole.as_str()), (shown, asked));
+        }
+    }
+
+    #[test]
     fn mistakes_are_reported_without_the_address() {
         for text in ["hunter2", "hunter2:9400/metrics", "ftp://hunter2", "http://me:hunter2@"] {
-            let error = text.parse::<MetricsUrl>().unwrap_err();
-            assert!(error.contains("write it like") && !error.contains("hunter2"), "{error}");
+            let errors = [text.parse::<MetricsUrl>(), MetricsUrl::of_prometheus(text)].map(Result::unwrap_err);
+            for error in errors {
+                assert!(error.contains("write it like") && !error.contains("hunter2"), "{error}");
+            }
         }
     }
 }

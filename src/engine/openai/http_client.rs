@@ -8,7 +8,7 @@ use http::header::HeaderMap;
 use memchr::memchr_iter;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use rustls::ClientConfig;
 
 use crate::engine::dialect_traits::IdleConnections;
@@ -147,6 +147,7 @@ pub struct MetricsPage {
 pub struct MetricsClient {
     page: MetricsPage,
     client: Client,
+    limit: Duration,
 }
 
 impl MetricsPage {
@@ -166,9 +167,14 @@ impl MetricsPage {
     ///
     /// When the client cannot be set up.
     pub fn open(&self) -> Result<MetricsClient, String> {
+        self.open_within(PAGE_LIMIT)
+    }
+
+    /// Makes such a client that waits so long for each answer.
+    pub(crate) fn open_within(&self, limit: Duration) -> Result<MetricsClient, String> {
         // An idle connection holds a thread of some servers, and a new one each second costs little.
-        let client = client(&self.tls, PAGE_LIMIT, IdleConnections::HoldThreads, self.proxy.as_ref())?;
-        Ok(MetricsClient { page: self.clone(), client })
+        let client = client(&self.tls, limit, IdleConnections::HoldThreads, self.proxy.as_ref())?;
+        Ok(MetricsClient { page: self.clone(), client, limit })
     }
 }
 
@@ -184,20 +190,36 @@ impl MetricsClient {
     ///
     /// Why it cannot be read, without secrets.
     pub async fn read(&self) -> Result<String, String> {
-        let MetricsPage { url, headers, secrets, .. } = &self.page;
-        let request = self.client.get(url.whole().clone()).headers(headers.clone());
-        let response = answer_to(request, PAGE_LIMIT).await.map_err(|why| secrets.hide(why))?;
+        let response = self.response(self.page.url.whole().clone()).await?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status().as_u16()));
         }
-        let failed = |error| secrets.hide(reason_of(error, PAGE_LIMIT));
-        let page = body_of(response, LONGEST).await.map_err(failed)?;
-        if page.len() > LONGEST {
-            return Err(format!("it is longer than {} MiB", LONGEST >> 20));
-        }
+        let page = self.body(response).await?;
         if memchr_iter(b'\n', &page).count() > MOST_LINES {
             return Err(format!("it has more than {} lines", count(MOST_LINES as u64)));
         }
         Ok(String::from_utf8_lossy(&page).into_owned())
+    }
+
+    /// The status and the body of the answer at a path below the address.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, without secrets.
+    pub(crate) async fn ask(&self, path: &str, question: &[(&str, &str)]) -> Result<(u16, Vec<u8>), String> {
+        let response = self.response(self.page.url.below(path, question)).await?;
+        Ok((response.status().as_u16(), self.body(response).await?))
+    }
+
+    async fn response(&self, url: Url) -> Result<Response, String> {
+        let request = self.client.get(url).headers(self.page.headers.clone());
+        answer_to(request, self.limit).await.map_err(|why| self.page.secrets.hide(why))
+    }
+
+    async fn body(&self, response: Response) -> Result<Vec<u8>, String> {
+        let failed = |error| self.page.secrets.hide(reason_of(error, self.limit));
+        let body = body_of(response, LONGEST).await.map_err(failed)?;
+        let is_short = body.len() <= LONGEST;
+        is_short.then_some(body).ok_or_else(|| format!("it is longer than {} MiB", LONGEST >> 20))
     }
 }

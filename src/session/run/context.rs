@@ -30,7 +30,7 @@ use crate::session::planned::PlannedRun;
 use crate::session::settings::RunSettings;
 use crate::session::stored_run::JudgedRun;
 use crate::session::{command_line, folder, save};
-use crate::telemetry::{FoundPage, ScrapeTimes, Scraper};
+use crate::telemetry::{FoundPage, ScrapeTimes, Scraper, read_samples};
 use crate::units::counted;
 use crate::workload::WorkloadSpec;
 
@@ -133,9 +133,9 @@ impl RunContext {
     /// Refuses a page that was named and is an engine's. It would count for `all`. The engine may be the server's own.
     pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
         let named: Vec<_> = self.settings.telemetry.urls.iter().map(ToString::to_string).collect();
-        let of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
-        match of_engine.map(|page| &page.source.url).find(|url| named.contains(url)) {
-            Some(page) => Err(pages::of_one_server(page, all)),
+        let mut of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
+        match of_engine.find(|page| page.sampled_every().is_some() || named.contains(&page.source.url)) {
+            Some(page) => Err(pages::of_one_server(&page.source.url, all)),
             None => Ok(()),
         }
     }
@@ -331,9 +331,14 @@ impl RunContext {
             Ok(footer)
         });
         drop(live);
-        for problem in &scraping.finish() {
-            printer.words(problem);
+        let mut problems = scraping.finish();
+        if pages.iter().any(|page| page.sampled_every().is_some()) {
+            let _line = StepLine::start(settings.screen, "asking Prometheus for the samples of the run");
+            let wishes = (interrupts.stop_wished(), || interrupts.leave_is_wished());
+            let reading = read_samples(&pages, times, clock, wishes, writer.reading_keeper());
+            problems.extend(self.server.runtime.block_on(reading));
         }
+        problems.iter().for_each(|problem| printer.words(problem));
         let footer = match footer {
             Ok(footer) => footer,
             Err(error) => {

@@ -10,7 +10,7 @@ use crate::record::{EngineFacts, EngineKind, PageKind, Reading};
 use crate::runner::Progress;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{LocalGpus, RunSettings};
-use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML};
+use crate::telemetry::{FoundPage, LatestReadings, LocalChoice, LocalDevices, NVML, Prometheus};
 
 /// Finds the pages. One that was asked for and cannot be read is named here, once; runs go on without it, and
 /// say so. The server's own, which nobody asked for, is then left out.
@@ -46,12 +46,13 @@ pub(super) fn find(
         }
         is_asked_for
     });
+    found.extend(sampled(settings, server, &found, printer)?);
     found.extend(local(telemetry.local_gpus, server, &found)?);
     for (url, first) in FoundPage::leave_out_repeated(&mut found) {
         printer.words(&format!("note: {url} is the same page as {first}, and is read once"));
     }
-    // A page of devices knows no requests.
-    let is_read = found.iter().any(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
+    // A page of devices knows no requests, and what is asked after the run comes too late.
+    let is_read = found.iter().any(|page| is_of_engine(page) && page.sampled_every().is_none());
     if let Some(breaker) = settings.requests.breakers().iter().find(|breaker| breaker.is_about_waiting() && !is_read) {
         // One that cannot be read is looked for again before each run.
         let later = found.iter().any(|page| page.problem.is_some());
@@ -59,6 +60,47 @@ pub(super) fn find(
         printer.words(&format!("note: `{breaker}` cannot end a run: no page of a server's metrics can be read{until}"));
     }
     Ok(found)
+}
+
+fn is_of_engine(page: &FoundPage) -> bool {
+    page.source.kind.is_some_and(PageKind::is_of_engine)
+}
+
+/// Finds the pages of which a Prometheus has samples, if one was named.
+fn sampled(
+    settings: &RunSettings,
+    server: &ServerConnection,
+    found: &[FoundPage],
+    printer: Printer,
+) -> Result<Vec<FoundPage>, Stop> {
+    let telemetry = &settings.telemetry;
+    let Some(url) = &telemetry.prometheus else { return Ok(Vec::new()) };
+    let (engine, own) = (server.router.targets().first(), settings.server.common.dialect.traits().metrics);
+    let page = engine.page_elsewhere(url).map_err(Stop::usage)?;
+    let reached = Prometheus::reach(&page, own, &engine.facts().model, &telemetry.prometheus_match);
+    let prometheus = server.runtime.block_on(reached).map_err(|why| {
+        let cure = "hint: give the address below which /api/v1/query is, with user:password@ where it needs a login";
+        Stop::impossible(format!("--prometheus: {url}: {why}\n{cure}"))
+    })?;
+    let sampled = server.runtime.block_on(FoundPage::in_prometheus(prometheus));
+    let sampled = sampled.map_err(|why| Stop::usage(format!("--prometheus: {url}: {why}")))?;
+    if let Some(page) = found.iter().find(|page| is_of_engine(page))
+        && sampled.iter().any(is_of_engine)
+    {
+        return Err(Stop::usage(format!(
+            "--metrics-url: {} is the page of a server, as those of --prometheus are: requests would count twice\n\
+             hint: leave one of the two out",
+            page.source.url
+        )));
+    }
+    let every = sampled.iter().filter_map(FoundPage::sampled_every).max().unwrap_or_default();
+    let names: Vec<_> = sampled.iter().map(|page| page.source.url.as_str()).collect();
+    printer.words(&format!(
+        "note: asked after the run, with a sample about every {} s: {}",
+        every.as_secs_f64().round(),
+        names.join(", ")
+    ));
+    Ok(sampled)
 }
 
 /// Returns the GPUs of this machine, if they are to be read. They are where they are named, or where they may serve and
@@ -86,8 +128,8 @@ const ELSEWHERE: &str = "hint: leave it out, or give the page of an exporter on 
 /// Why the page of a server is refused that would count for `all` of several.
 pub(crate) fn of_one_server(page: &str, all: &str) -> Stop {
     Stop::usage(format!(
-        "--metrics-url: {page} is the metrics page of a server, and would count for {all}\n\
-         hint: each server's own page is read anyway; only pages of GPUs can be added"
+        "{page} is the metrics page of a server, and would count for {all}\n\
+         hint: each server's own page is read without --metrics-url and --prometheus; only pages of GPUs can be added"
     ))
 }
 

@@ -115,7 +115,8 @@ impl RunSettings {
             )),
             waiting if waiting.is_about_waiting() && unread => Err(refusal(
                 waiting,
-                "no page of metrics is read\nhint: leave --no-metrics out, name a page with --metrics-url",
+                "no page of metrics is read meanwhile\n\
+                 hint: leave --no-metrics out (and --prometheus, which is asked later), name a page with --metrics-url",
             )),
             _ => Ok(()),
         })

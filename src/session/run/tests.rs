@@ -42,6 +42,8 @@ fn settings(first: &str, second: &str) -> RunSettings {
         requests,
         telemetry: TelemetrySettings {
             urls: Vec::new(),
+            prometheus: None,
+            prometheus_match: Vec::new(),
             reads_own_page: true,
             local_gpus: LocalGpus::Unread,
             interval: Duration::from_secs(1),

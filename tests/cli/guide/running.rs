@@ -14,6 +14,7 @@ use skyline::simulator::Delay;
 use super::commands::{Named, commands};
 use super::desk::desk;
 use super::pages::root;
+use crate::servers::prometheus::prometheus_of;
 use crate::support::Desk;
 
 /// When a command is run.
@@ -43,6 +44,8 @@ fn turn(named: &Named) -> Turn {
 struct Ground {
     desk: Desk,
     url: String,
+    /// One that samples the same server.
+    prometheus: String,
     /// When shards begin: late enough for a busy machine.
     start_at: String,
     run_before: Mutex<BTreeSet<Vec<String>>>,
@@ -55,7 +58,8 @@ impl Ground {
         let mock = MockServer::start(backend, MockOptions::default(), "127.0.0.1:0".parse().unwrap()).unwrap();
         let start_at = (jiff::Timestamp::now() + Duration::from_secs(45)).to_string();
         let url = format!("http://{}", mock.address());
-        Self { desk: desk(), url, start_at, run_before: Mutex::default(), _mock: mock }
+        let prometheus = prometheus_of(&url);
+        Self { desk: desk(), url, prometheus, start_at, run_before: Mutex::default(), _mock: mock }
     }
 
     /// The one folder in a folder of results.
@@ -79,6 +83,7 @@ impl Ground {
                 _ if is_length && ["bench", "ab", "sweep"].contains(&verb) => "1".to_owned(),
                 _ if is_length && verb == "simulate" => "5".to_owned(),
                 ("--metrics-url", "nvml") => self.url.clone(),
+                ("--prometheus", _) => self.prometheus.clone(),
                 (_, word) if word.contains(" of tag ") || word.contains(" of slice ") => "p95 ttft < 500ms".to_owned(),
                 ("--otlp", _) => "http://127.0.0.1:9".to_owned(),
                 ("--tokenizer", _) => root().join("tests/data/tiny-tokenizer.json").display().to_string(),

@@ -8,5 +8,6 @@ mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]
 mod hostile;
+pub(crate) mod prometheus;
 mod requested;
 mod secrets;

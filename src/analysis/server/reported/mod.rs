@@ -37,7 +37,8 @@ pub struct ServerSide {
     /// The server's own times of requests.
     pub times: BTreeMap<ServerTime, TimeSummary>,
     /// Counts and times by both accounts, the server's and the client's. Absent where the client is one of several
-    /// generators and saw only a share, or where the server reported no totals.
+    /// generators and saw only a share, where the server reported no totals, or where its pages were read at other
+    /// moments each.
     pub accounts: Option<BothAccounts>,
     /// The devices, where a page reports them.
     pub devices: Vec<DeviceSummary>,
@@ -73,8 +74,8 @@ impl ServerSide {
         let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
         let (counters, times) = (rises(whole, kind_of), times(whole));
         let alone = log.header.shard.is_none();
-        let accounts =
-            (alone && !whole.is_empty()).then(|| BothAccounts::new(log, &counters, &times, Span::common(whole)));
+        let accounts = (alone && !whole.is_empty() && Span::are_one(whole, window))
+            .then(|| BothAccounts::new(log, &counters, &times, Span::common(whole)));
         // Golden prompts, prefixes that are warmed and a warm-up keep the devices busy before the first request.
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0)
             || log.header.warming_requests.is_some()

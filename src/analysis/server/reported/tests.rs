@@ -1,6 +1,7 @@
 //! Runs with readings made by hand.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::*;
 use crate::analysis::judgements::FindingKind;
@@ -127,6 +128,28 @@ fn a_total_that_one_replica_shows_is_that_of_both() {
     assert_eq!(rise(&log, Counter::RequestsSucceeded), Some(20.0));
     log.header.telemetry[1].kind = Some(PageKind::Sglang);
     assert_eq!(rise(&log, Counter::Preemptions), None, "another kind may not know of it");
+}
+
+/// Prometheus samples each replica at moments of its own. Sums of different stretches compare with nothing.
+#[test]
+fn replicas_that_are_read_at_different_moments_are_not_held_against_the_client() {
+    let accounts = |later_ms| {
+        let mut log = known();
+        log.header.telemetry.push(TelemetrySource { url: "http://other/metrics".to_owned(), ..source(PageKind::Vllm) });
+        let later = |moment: Timestamp| moment.after(Duration::from_millis(later_ms));
+        let other = log.telemetry.readings.iter().map(|reading| Reading {
+            source: 1,
+            asked: later(reading.asked),
+            answered: later(reading.answered),
+            ..reading.clone()
+        });
+        let other: Vec<_> = other.collect();
+        log.telemetry.readings.extend(other);
+        let server = summarise(&log, &[]).server.unwrap();
+        assert_eq!(server.rise(Counter::RequestsSucceeded), Some(20.0), "each counts for itself all the same");
+        server.accounts.is_some()
+    };
+    assert_eq!([0, 1, 60].map(accounts), [true, true, false]);
 }
 
 #[test]
