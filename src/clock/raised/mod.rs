@@ -148,7 +148,8 @@ mod system {
 
     /// All real-time threads of this process.
     struct RealTime {
-        threads: Vec<ThreadId>,
+        /// Their ids as numbers: those of musl are pointers, which cannot be shared.
+        threads: Vec<usize>,
         /// The limit before there were any.
         limit: Option<Rlimit>,
     }
@@ -173,7 +174,7 @@ mod system {
             return None;
         }
         let mut all = lock();
-        all.threads.push(thread_native_id());
+        all.threads.push(thread_native_id() as usize);
         let limit = *all.limit.get_or_insert_with(|| getrlimit(Resource::Rttime));
         let is_limited = set_limit(limit);
         drop(all);
@@ -187,7 +188,7 @@ mod system {
     pub(super) fn lower() {
         let this = thread_native_id();
         let mut all = lock();
-        all.threads.retain(|thread| *thread != this);
+        all.threads.retain(|thread| *thread != this as usize);
         all.restore_limit();
         drop(all);
         set_normal(this);
@@ -268,7 +269,7 @@ mod system {
         let _ = ready.send(signals.is_some());
         for _ in signals.iter_mut().flat_map(Signals::forever) {
             OVERRUNS.fetch_add(1, Relaxed);
-            lock().threads.iter().for_each(|thread| set_normal(*thread));
+            lock().threads.iter().for_each(|thread| set_normal(*thread as ThreadId));
             tracing::warn!(
                 "a real-time thread ran for {} s without a rest: the run goes on at normal priority",
                 MOST_US as f64 / 1e6

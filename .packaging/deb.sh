@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The package for Debian and Ubuntu, by cargo-deb, into target/packages; what is in it is said in Cargo.toml
+# ([package.metadata.deb]). Lintian must have nothing to say.
+#
+#   .packaging/deb.sh
+#
+# The binary is that of the manylinux wheel, so it runs on every release since Debian 8. .packaging/try_deb.sh tries it.
+source "$(dirname "$0")/common.sh"
+need lintian; need dpkg-shlibdeps dpkg-dev
+.packaging/wheel.sh manylinux
+crate cargo-deb 3.8.0
+
+papers "$built/$gnu/dist/skyline" "$built/$gnu/dist/papers"
+# Debian's own form of the changelog: one entry, for what it holds stands in CHANGELOG.md.
+cat > "$built/$gnu/dist/papers/changelog" <<C
+skyline-bench ($version-1) unstable; urgency=medium
+
+  * Release $version; what is new stands in CHANGELOG.md.
+
+ -- $(sed -n 's/^maintainer = "\(.*\)"$/\1/p' Cargo.toml)  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+C
+rm -f "$out"/skyline-bench_*.deb
+PATH=$out/tools/bin:$PATH cargo deb --locked --no-build --no-strip --profile dist --target "$gnu" --output "$out/"
+lintian --allow-root --fail-on error,warning,info --display-info "$out"/skyline-bench_*.deb
+ls -l "$out"/skyline-bench_*.deb >&2

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Tries the static binary: linked with nothing, at most 15 MB, --help within 10 ms, names resolved, and a run in a root in which
+# there is no other file.
+#
+#   .packaging/try_static.sh
+source "$(dirname "$0")/common.sh"
+binary=$built/$musl/dist/skyline
+[ -x "$binary" ] || fail "$binary is not there" ".packaging/static.sh"
+need chroot coreutils; need hyperfine; need file
+place=$(mktemp -d); mock=; trap '[ -z "$mock" ] || kill "$mock"; rm -rf "$place"' EXIT
+
+say "what it is"
+file -b "$binary"
+file -b "$binary" | grep -q 'static' || fail "it is linked with libraries"
+size=$(stat -c %s "$binary")
+[ "$size" -le 15000000 ] || fail "$size bytes are over 15 MB"
+say "$size bytes, at most 15,000,000"
+
+say "start-up"
+hyperfine --shell=none --warmup 5 --runs 100 --export-json "$place/start.json" "$binary --help" "$binary --version" 2>/dev/null
+python3 - "$place/start.json" <<'P'
+import json, sys
+for result in json.load(open(sys.argv[1]))["results"]:
+    median = result["median"] * 1000
+    print(f'{result["command"].rsplit("/", 1)[-1]}: median {median:.2f} ms, max {result["max"] * 1000:.2f} ms')
+    assert median <= 10, "over 10 ms"
+P
+
+say "a name that /etc/hosts resolves"
+"$binary" mock --port 18431 >/dev/null 2>&1 & mock=$!
+(cd "$place" && "$binary" bench smoke 5 --quiet --url http://localhost:18431 | head -n 1)
+
+say "chroot into a folder with nothing but the binary"
+mkdir "$place/empty" && cp "$binary" "$place/empty/skyline"
+chroot "$place/empty" /skyline bench smoke 5 --quiet
+[ "$(cd "$place/empty" && echo *)" = "results skyline" ] || fail "the run left more than its results: $(ls "$place/empty")"
