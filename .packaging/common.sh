@@ -31,8 +31,6 @@ pypi() {
 
 # A program from crates.io, of one version; built without optimisation, which is quicker and fast enough.
 crate() {
-  "cargo" "${1#cargo-}" --version 2>/dev/null | grep -qF "$2" && return
-  say "$1 $2 from crates.io"
   CARGO_TARGET_DIR=$built/tools cargo install --locked --debug --quiet --root "$out/tools" "$1" --version "$2"
 }
 
