@@ -15,6 +15,12 @@ pub struct Topic {
     pub text: &'static str,
 }
 
+/// When a coding agent needs the chapter for it, in the words of the front matter.
+const SKILL: &str = "Measure the latency, throughput and capacity of an OpenAI-compatible LLM server (vLLM, SGLang, \
+                     TensorRT-LLM, TGI, llama.cpp) with the load generator skyline, and read its reports without \
+                     misreading them. Use it to benchmark a server, check an SLO, compare two builds, find the highest \
+                     load, or judge a result that exists.";
+
 /// Declares the topics of the guide. Each has its module here, its folder if that is another, the name of its file,
 /// what it is about and other words for it.
 macro_rules! topics {
@@ -70,6 +76,9 @@ topics! {
     mock models / "mock" "a server of known behaviour, with faults and a truth log" ["mock-faults"];
     machine "machine" "what this machine can measure, several generators, measured accuracy"
         ["calibrate" "merge" "accuracy" "shards" "calibration" "realtime"];
+    versions automation / "versions" "what a new version keeps: options, exit codes, JSON, run logs, plans"
+        ["versioning" "semver" "compatibility" "msrv"];
+    skill automation / "skill" "Skyline for a coding agent, on one page" ["agents" "llms"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
     other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
         ["vllm" "sglang" "guidellm" "aiperf" "k6" "translate" "from-vllm" "from-guidellm" "from-aiperf"];
@@ -83,6 +92,12 @@ impl Topic {
             .iter()
             .find(|topic| topic.name == word)
             .or_else(|| TOPICS.iter().find(|topic| topic.also.contains(&word.as_str())))
+    }
+
+    /// The chapter for coding agents, with the front matter by which they know when to read it.
+    pub fn skill() -> Option<String> {
+        let text = Self::find("skill")?.text;
+        Some(format!("---\nname: skyline\ndescription: {SKILL}\n---\n\n{text}"))
     }
 
     /// Its heading.
@@ -125,7 +140,7 @@ mod tests {
     #[test]
     fn every_file_is_a_topic() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut files: Vec<String> = ["src/guide", "src/guide/generated", "src/guide/models"]
+        let mut files: Vec<String> = ["src/guide", "src/guide/automation", "src/guide/generated", "src/guide/models"]
             .iter()
             .flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap())
             .map(|entry| entry.unwrap().path())

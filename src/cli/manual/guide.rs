@@ -20,9 +20,17 @@ pub(in crate::cli) struct GuideArgs {
     /// List the sections that have all of these words
     #[arg(long, value_name = "WORDS", conflicts_with = "topic")]
     search: Option<String>,
+
+    /// Print the page for coding agents: Markdown with front matter, to save as SKILL.md
+    #[arg(long, conflicts_with_all = ["topic", "search"])]
+    skill: bool,
 }
 
 pub(in crate::cli) fn run(args: &GuideArgs, printer: Printer) -> Result<Exit, Stop> {
+    if let Some(page) = Topic::skill().filter(|_| args.skill) {
+        printer.data(&page)?;
+        return Ok(Exit::Fine);
+    }
     let text = match (&args.topic, &args.search) {
         (Some(topic), _) => {
             let width = columns().unwrap_or(NARROWEST).clamp(NARROWEST, WIDEST);

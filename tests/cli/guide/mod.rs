@@ -5,3 +5,4 @@ mod desk;
 mod examples;
 mod pages;
 mod running;
+mod versions;

@@ -74,7 +74,7 @@ impl Ground {
         let verb = named.verb();
         // The desk asks for all of a result anyway; what is there twice is a mistake.
         let mut words = named.words.clone();
-        words.retain(|word| !["--full", "--allow-invalid"].contains(&word.as_str()));
+        words.retain(|word| !["--full", "--allow-invalid", "--quiet"].contains(&word.as_str()));
         let mut short: Vec<String> = Vec::new();
         for (place, word) in words.iter().enumerate() {
             let before = if place == 0 { "" } else { words[place - 1].as_str() };
