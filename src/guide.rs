@@ -51,7 +51,7 @@ topics! {
         ["audit" "verdict" "checklist" "invalid" "overloaded" "intervals" "repeats" "smoke"];
     faults generated / "faults" "what goes wrong with servers, networks, disks and people: result, exit code, words"
         ["errors" "troubleshooting"];
-    objectives "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];
+    objectives automation / "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];
     terminal "terminal" "the dashboard, progress, pipes and colours; settings, completions, man pages"
         ["dashboard" "live" "guide" "completions" "man" "settings" "config" "environment"];
     server "server" "the server's own metrics, GPUs, and a diagnosis of the figures"
