@@ -15,7 +15,7 @@ pub struct Topic {
     pub text: &'static str,
 }
 
-/// When a coding agent needs the chapter for it, in the words of the front matter.
+/// Description in the front matter of the chapter for coding agents.
 const SKILL: &str = "Measure the latency, throughput and capacity of an OpenAI-compatible LLM server (vLLM, SGLang, \
                      TensorRT-LLM, TGI, llama.cpp) with the load generator skyline, and read its reports without \
                      misreading them. Use it to benchmark a server, check an SLO, compare two builds, find the highest \
@@ -94,7 +94,7 @@ impl Topic {
             .or_else(|| TOPICS.iter().find(|topic| topic.also.contains(&word.as_str())))
     }
 
-    /// The chapter for coding agents, with the front matter by which they know when to read it.
+    /// Chapter for coding agents, behind its front matter.
     pub fn skill() -> Option<String> {
         let text = Self::find("skill")?.text;
         Some(format!("---\nname: skyline\ndescription: {SKILL}\n---\n\n{text}"))
