@@ -237,6 +237,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         stamps: StampSource::default(),
         shard: None,
         shard_delays_ns: Vec::new(),
+        clock_offsets: Vec::new(),
+        shard_skew_ns: None,
         calibration: None,
         telemetry: Vec::new(),
         deployment: DeploymentFacts::default(),

@@ -98,7 +98,7 @@ impl BenchArgs {
         )?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
-        let ((), checked) = both(self.share.check(&spec), settings.check(&spec, &datasets))?;
+        let checked = settings.of_share(&spec, printer)?.check(&spec, &datasets)?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise_repeats(repeats, printer);
         if repeats > 1 && !self.output.percentiles.is_empty() {
@@ -114,8 +114,8 @@ impl BenchArgs {
     fn settings(&self) -> Result<RunSettings, Stop> {
         let settings = self.target.settings(LoadOption::OfOneRun, self.output.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
-        let (share, objectives, percentiles) = (self.share, self.objectives.objectives(), self.output.percentiles());
-        let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
+        let (objectives, percentiles) = (self.objectives.objectives(), self.output.percentiles());
+        let mut settings = RunSettings { machine, share: self.share.clone(), objectives, percentiles, ..settings };
         if self.workload.load.is_rate_inf() {
             // So many users are never more.
             settings.requests.cap(None);

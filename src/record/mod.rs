@@ -7,7 +7,7 @@ mod run;
 mod telemetry;
 
 pub use gauge::Gauge;
-pub(crate) use log::LineFile;
+pub(crate) use log::{LineFile, farthest_apart};
 pub use log::{LogDamage, LogLine, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind,
@@ -16,9 +16,9 @@ pub use request::{
     UsageBounds, Validity, WorkKind,
 };
 pub use run::{
-    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,
-    EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat,
-    RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
+    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, Delays,
+    DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts,
+    PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, PageKind, Reading, ServerState, ServerTime, Telemetry, TelemetrySource,

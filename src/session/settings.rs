@@ -1,5 +1,6 @@
 //! How runs are executed, free of contradictions: what the options of a command line, or of a file, mean.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,9 +10,11 @@ use crate::clock::Pacing;
 use crate::engine::{BaseUrl, CommonRequest, MetricsUrl, Targets};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
-use crate::session::console::Stop;
+use crate::session::console::{Printer, Stop};
+use crate::workload::reading::some_time;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
+mod rank;
 mod requests;
 
 pub(crate) use requests::RequestSettings;
@@ -124,31 +127,52 @@ impl MachineCheck {
 }
 
 /// The part of a plan that this machine executes. The default is the whole plan at once.
-#[derive(Clone, Copy, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "This machine")]
 pub(crate) struct Share {
-    /// Run only the I-th of N equal shares of the plan, such as 1/2, while other generators run the others; limits
-    /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
-    #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
+    /// Run only the I-th of N equal shares of the plan, such as 1/2, while other generators run the others; `auto`, or
+    /// `auto/8`, takes the number from a Kubernetes Indexed Job, Slurm or MPI; --max-concurrency is
+    /// divided over all shards; `skyline merge` joins the runs [default: the whole plan]
+    #[arg(long, value_name = "I/N|auto", value_parser = rank::shard, conflicts_with = "repeats")]
     pub(crate) shard: Option<Shard>,
 
     /// Begin at this moment, such as 2026-11-21T08:00:00Z, so that several generators begin together [default: as
     /// soon as everything is ready]
     #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
     pub(crate) start_at: Option<jiff::Timestamp>,
+
+    /// Begin once every shard is ready, as files in this folder tell. All machines must see it; excludes --start-at
+    /// [default: no shard waits for another]
+    #[arg(long, value_name = "DIR", requires = "shard", conflicts_with_all = ["start_at", "repeats"])]
+    pub(crate) start_together: Option<PathBuf>,
+
+    /// How long to wait there for all shards [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "start_together")]
+    pub(crate) start_wait: Option<Duration>,
 }
 
-impl Share {
-    /// Refuses a share of a closed loop whose users send so many requests together. No generator knows of the requests
-    /// of the others.
-    pub(crate) fn check(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
-        if self.shard.is_none() || !spec.ends_by_count() {
-            return Ok(());
+impl RunSettings {
+    /// Returns the settings of a share, with its part of the caps. Refuses a share of a closed loop
+    /// whose users send so many requests together: no generator knows of the requests of the others. Warns of a whole
+    /// plan that each of several processes would send.
+    pub(crate) fn of_share(mut self, spec: &WorkloadSpec, printer: Printer) -> Result<Self, Stop> {
+        let Some(shard) = self.share.shard else {
+            rank::warning_of_whole_plan().iter().for_each(|warning| printer.words(warning));
+            return Ok(self);
+        };
+        if spec.ends_by_count() {
+            return Err(Stop::usage(
+                "--shard cannot count the requests of users whom other generators have\n\
+                 hint: say for how long the users send requests ([SECONDS]) in place of --requests",
+            ));
         }
-        Err(Stop::usage(
-            "--shard cannot count the requests of users whom other generators have\n\
-             hint: say for how long the users send requests ([SECONDS]) in place of --requests",
-        ))
+        let whole = self.requests.caps();
+        let own = whole.shared(shard).map_err(|error| Stop::usage(format!("--max-concurrency: {error}")))?;
+        if let Some((own, whole)) = own.caps_in_words().zip(whole.caps_in_words()) {
+            printer.words(&format!("--max-concurrency {whole}: shard {shard} keeps at most {own} of them in flight"));
+        }
+        self.requests.max_concurrency = self.requests.max_concurrency.map(|_| own);
+        Ok(self)
     }
 }
 

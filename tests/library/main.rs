@@ -14,6 +14,7 @@ mod mock;
 mod overload;
 mod page;
 mod plan;
+mod shards;
 mod simulator;
 mod stamps;
 mod stored_runs;

@@ -53,6 +53,8 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         stamps: StampSource::default(),
         shard: None,
         shard_delays_ns: Vec::new(),
+        clock_offsets: Vec::new(),
+        shard_skew_ns: None,
         calibration: None,
         telemetry: Vec::new(),
         deployment: DeploymentFacts::default(),

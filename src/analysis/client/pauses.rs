@@ -111,7 +111,8 @@ impl Timelines {
 
     /// Returns the record without the stalls of the generator that ran it. `None` where there is none in it.
     fn shortened(&self, record: &RequestRecord) -> Option<RequestRecord> {
-        let is_own = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
+        let session = record.turn.as_ref().map_or(record.index, |turn| turn.session);
+        let is_own = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(session));
         let (_, timeline) = self.0.iter().find(|(shard, _)| is_own(*shard))?;
         timeline.touches(record).then(|| timeline.shorten(record))
     }

@@ -33,6 +33,9 @@ pub struct RunDescription {
     pub plan_hash: String,
     /// The share of the plan that was run, where that was not the whole. All figures are about it alone.
     pub shard: Option<Shard>,
+    /// Upper bound of the distance between the clocks of several generators. Absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_skew_ms: Option<f64>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
     /// Salt that varied the texts of the prompts. `--salt` with it says the same again. Absent where there were none.
@@ -81,6 +84,7 @@ impl RunDescription {
             classes: header.workload.classes.into_iter().map(|class| class.name).collect(),
             plan_hash: header.plan.hash,
             shard: header.shard,
+            clock_skew_ms: header.shard_skew_ns.map(|skew| skew as f64 / 1e6),
             salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),
             prompt_method: header.prompts.method,
             datasets: TakenPrompts::all(log),

@@ -101,6 +101,7 @@ fn limits(settings: &RunSettings, spec: &WorkloadSpec) -> Vec<PlanFact> {
         Some(("this machine", calibration.to_owned())),
         share.shard.map(|shard| ("share", format!("{shard} of the plan"))),
         share.start_at.map(|moment| ("begins", moment.to_string())),
+        share.start_together.as_ref().map(|folder| ("begins", format!("with all shards, in {}", folder.display()))),
     ];
     facts.into_iter().flatten().collect()
 }

@@ -1,6 +1,7 @@
 //! `skyline merge`: joins the shards of several generators into one run.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -55,9 +56,13 @@ pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, St
     let folder = folder::create(&args.out, &header.workload.name, &engine, header.started_at)?;
     save::run_with_log(run.report(), &folder)?;
     args.show.show(printer, |format| render_run(run.report(), format))?;
+    let clocks = match run.log.header.shard_skew_ns {
+        Some(skew) => format!("which were at most {} apart", spoken(Duration::from_nanos(skew))),
+        None => "which were not compared".to_owned(),
+    };
     printer.words(&format!(
-        "{number} shards began {} apart by their wall clocks; concurrency across shards is as accurate as these \
-         clocks; each latency uses the clock of one machine\nsaved to {}",
+        "{number} shards began {} apart by their wall clocks, {clocks}; concurrency across shards is as accurate as \
+         these clocks; each latency uses the clock of one machine\nsaved to {}",
         spoken(merged.apart),
         folder.display()
     ));

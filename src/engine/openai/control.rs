@@ -120,6 +120,13 @@ impl Control {
         }
     }
 
+    /// The headers of the page that says whether the server is ready.
+    pub(crate) async fn headers_of_ready(&self) -> Option<HeaderMap> {
+        let path = self.health_path().map_or_else(|| self.url.models_path(), str::to_owned);
+        let response = self.send(self.client.get(self.url.join(&path))).await.ok()?;
+        Some(response.headers().clone())
+    }
+
     /// The listed models.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
         let list = self.json(&self.url.models_path()).await?;

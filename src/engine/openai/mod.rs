@@ -9,6 +9,7 @@ mod connect_error;
 mod control;
 mod control_error;
 mod counters;
+mod date;
 mod engine;
 mod hints;
 mod http_client;

@@ -143,6 +143,8 @@ pub(super) struct Pages {
     /// How many records full pages have.
     in_full: usize,
     cache: Cache,
+    /// Most pages in it.
+    cached: usize,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -170,7 +172,13 @@ impl Pages {
             last_amended: Vec::new(),
             in_full: 0,
             cache: Cache::default(),
+            cached: CACHED,
         }
+    }
+
+    /// Keeps fewer pages in memory, where so many logs are read together.
+    pub(super) fn share_cache(&mut self, logs: usize) {
+        self.cached = (CACHED / logs.max(1)).max(2);
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -241,7 +249,7 @@ impl Pages {
         }
         let records: Arc<[_]> = self.read(number).into();
         let oldest = pages.iter().min_by_key(|(_, (last, _))| *last).map(|(number, _)| *number);
-        if let Some(oldest) = oldest.filter(|_| pages.len() == CACHED) {
+        if let Some(oldest) = oldest.filter(|_| pages.len() >= self.cached) {
             pages.remove(&oldest);
         }
         pages.insert(number, (*turn, Arc::clone(&records)));

@@ -1,5 +1,7 @@
 //! The records of a log: in memory as long as there is room, beyond that packed in a file.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -74,22 +76,31 @@ impl Records {
     }
 
     /// Joins the records of all logs, in order of their ends. Each has its clock put later by so much.
-    pub(super) fn join(parts: &[(Self, Duration)]) -> Self {
-        let keys = parts.iter().enumerate().flat_map(|(part, (records, late))| {
-            let key =
-                move |(place, record): (usize, RecordRef<'_>)| (record.ended.after(*late), record.index, part, place);
-            records.iter().enumerate().map(key)
-        });
-        let mut keys: Vec<_> = keys.collect();
-        keys.sort_unstable();
+    pub(super) fn join(mut parts: Vec<(Self, Duration)>) -> Self {
+        let logs = parts.len();
+        parts.iter_mut().filter_map(|(records, _)| records.rest.as_mut()).for_each(|pages| pages.share_cache(logs));
+        let in_order = |(records, _): &(Self, Duration)| records.places_by(|record| Some((record.ended, record.index)));
+        let orders: Vec<Vec<u32>> = parts.iter().map(in_order).collect();
+        let record_of = |part: usize, rank: usize| {
+            let place = orders[part].get(rank)?;
+            Some(parts[part].0.at(*place as usize))
+        };
+        // The next record of each part, the first of them on top.
+        let key = |part, rank| {
+            let record = record_of(part, rank)?;
+            Some(Reverse((record.ended.after(parts[part].1), record.index, part, rank)))
+        };
+        let mut next: BinaryHeap<_> = (0..parts.len()).filter_map(|part| key(part, 0)).collect();
         let temporary = std::env::temp_dir();
         let beside = parts.iter().map(|(records, _)| &records.folder).find(|folder| folder.is_dir());
         let mut all = Self::within(Room::from_limit(ROOM), beside.unwrap_or(&temporary));
-        for (.., part, place) in keys {
-            let (records, late) = &parts[part];
-            let mut record = records.at(place).deref().clone();
-            record.put_later(*late);
-            all.keep(record);
+        while let Some(Reverse((.., part, rank))) = next.pop() {
+            if let Some(record) = record_of(part, rank) {
+                let mut record = record.deref().clone();
+                record.put_later(parts[part].1);
+                all.keep(record);
+            }
+            next.extend(key(part, rank + 1));
         }
         all
     }

@@ -1,9 +1,23 @@
-//! Finds the difference between two shards that should be of one run.
+//! Finds what keeps logs from being the shards of one run.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::runlog::RunLog;
+use crate::record::run::client::Shard;
 use crate::record::run::engine::EngineFacts;
-use crate::record::run::header::RunHeader;
+use crate::record::run::header::{RunEnding, RunHeader};
+use crate::units::{joined, listed};
+
+/// The log of a shard with its name.
+#[derive(Clone, Debug)]
+pub struct NamedLog {
+    /// Path where it was read, for error messages.
+    pub name: String,
+    /// The log.
+    pub log: RunLog,
+}
 
 /// The usual cure: shards of one command differ only in their numbers.
 const AGAIN: &str = "run all shards again with the same command but for the number of the shard";
@@ -22,7 +36,7 @@ type ReadFact = fn(&RunHeader) -> Value;
 ///
 /// The salt may differ unless prompts share prefixes: it makes no prompt warmer. So may calibrations, objectives,
 /// hosts and stamp sources: merging keeps the worst of them, or all.
-const FACTS: [(&str, ReadFact, &str); 16] = [
+const FACTS: [(&str, ReadFact, &str); 17] = [
     ("the plan", |of| of.plan.hash.chars().take(12).collect::<String>().into(), SAME_PLAN),
     ("the window", |of| json!((of.plan.window_start, of.plan.window_end)), SAME_PLAN),
     ("the workload", |of| json!(of.workload.without_texts()), SAME_PLAN),
@@ -50,10 +64,14 @@ const FACTS: [(&str, ReadFact, &str); 16] = [
         "run all shards again with the same --tokenizer, or all without one",
     ),
     (
-        "the limits",
-        |of| json!(of.limits),
-        "run all shards again with the same time limits and the same --max-concurrency, which each generator holds for \
-         itself",
+        "the time limits",
+        |of| json!(of.limits.but_for_caps().0),
+        "run all shards again with the same --timeout, --first-token-timeout and --between-tokens-timeout",
+    ),
+    (
+        "what is capped",
+        |of| json!(of.limits.but_for_caps().1),
+        "run all shards again with the same --max-concurrency, which is divided over them",
     ),
     (
         "what is declared of the deployment",
@@ -63,15 +81,93 @@ const FACTS: [(&str, ReadFact, &str); 16] = [
     ("the version of skyline", |of| json!(of.skyline_version), "run all shards again with the same skyline"),
 ];
 
-/// In what two shards differ, and what to do about it.
-pub(crate) struct ShardDifference {
-    pub(crate) what: String,
-    pub(crate) cure: &'static str,
+/// Everything that keeps `parts` from being the shards of one run, each with its cure.
+pub(super) fn problems(parts: &[NamedLog]) -> Vec<String> {
+    let (mut problems, mut whole) = (Vec::new(), Vec::new());
+    for part in parts {
+        match shard_of(part) {
+            Ok(shard) => whole.push((part, shard)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let mut known = BTreeMap::new();
+    for (NamedLog { name, log }, shard) in &whole {
+        let (first, _) = whole[0];
+        let differences: Vec<_> = differences(&first.log.header, &log.header).collect();
+        if !differences.is_empty() {
+            let cures: BTreeSet<_> = differences.iter().map(|difference| difference.cure).collect();
+            problems.push(format!(
+                "{} and {name} are not shards of one run: they differ in {}\nhint: {}",
+                first.name,
+                joined(differences.iter().map(|difference| &difference.what), "; "),
+                joined(cures, "\nhint: ")
+            ));
+        }
+        if let Some(twin) = known.insert(*shard, name) {
+            problems.push(format!("{twin} and {name} are both shard {shard}; give each shard once"));
+        }
+    }
+    // A shard that is there is not missing, whatever else is wrong with it.
+    let there: Option<BTreeSet<Shard>> = parts.iter().map(|part| part.log.header.shard).collect();
+    if let Some(there) = there
+        && let Some(&Shard { of, .. }) = there.first()
+        && there.iter().all(|shard| shard.of == of)
+    {
+        let missing = (1..=of).map(|number| Shard { number, of }).filter(|shard| !there.contains(shard));
+        problems.extend(listed(missing, ", ").map(|missing| {
+            format!(
+                "shard {missing} is missing; a plan run in {of} shards is merged from all {of}\n\
+                 hint: give the runs of all shards; where one is lost, run all of them again, together"
+            )
+        }));
+    }
+    if problems.is_empty() && !are_parts_of_one_cap(&whole) {
+        problems.push(
+            "the caps of the shards on requests in flight are not the parts of one cap\n\
+             hint: run all shards again with the same --max-concurrency, which is divided over them"
+                .to_owned(),
+        );
+    }
+    problems
 }
 
-/// The first difference that keeps two shards from being of one run.
-pub(crate) fn difference(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference> {
-    FACTS.iter().find_map(|&(what, read, cure)| {
+fn are_parts_of_one_cap(shards: &[(&NamedLog, Shard)]) -> bool {
+    let all = shards.iter().map(|(part, _)| &part.log.header.limits);
+    shards.iter().all(|(part, shard)| {
+        let own = &part.log.header.limits;
+        own.clone().with_caps_of(all.clone()).shared(*shard).as_ref() == Ok(own)
+    })
+}
+
+fn shard_of(part: &NamedLog) -> Result<Shard, String> {
+    let NamedLog { name, log } = part;
+    let shard = log.header.shard.ok_or_else(|| {
+        format!("{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …")
+    })?;
+    if !log.damage.is_none() {
+        let what = log.damage.in_words();
+        return Err(format!(
+            "{name} is damaged: {what}\nhint: merge a copy that is not, or run all shards again, together"
+        ));
+    }
+    let ended = match log.footer.as_ref().map(|footer| footer.ending) {
+        Some(RunEnding::Finished | RunEnding::DrainLimit) => return Ok(shard),
+        Some(RunEnding::Interrupted) => "was interrupted",
+        Some(RunEnding::Aborted) => "was ended by a circuit breaker",
+        None => "was cut off",
+    };
+    Err(format!("{name} {ended}, so the load was not the planned one\nhint: run all shards again, together"))
+}
+
+/// In what two shards differ, and what to do about it.
+struct ShardDifference {
+    what: String,
+    cure: &'static str,
+}
+
+/// The differences that keep two shards from being of one run.
+fn differences(a: &RunHeader, b: &RunHeader) -> impl Iterator<Item = ShardDifference> {
+    FACTS.iter().filter_map(move |&(what, read, cure)| {
         let values = [read(a), read(b)];
         if values[0] == values[1] || what == PARAMETERS && values.contains(&Value::Null) {
             return None;

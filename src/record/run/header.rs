@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
+use super::clock::ClockOffset;
 use super::engine::{self, DeploymentFacts, EngineFacts};
 use super::limits::ClientLimits;
 use crate::clock::Timestamp;
@@ -63,6 +64,12 @@ pub struct RunHeader {
     /// shard began, nanoseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shard_delays_ns: Vec<u64>,
+    /// Offsets of other clocks from this machine's, of a shard. Each was measured before its load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clock_offsets: Vec<ClockOffset>,
+    /// Upper bound of the distance between the clocks of a merged run's shards, nanoseconds. Absent where they were not
+    /// compared.
+    pub shard_skew_ns: Option<u64>,
     /// Calibration of the client machine before the run, if any.
     pub calibration: Option<Calibration>,
     /// The metrics pages read during the run.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::client::Shard;
 use crate::units::{count, counted, listed};
 use crate::workload::WorkloadSpec;
 
@@ -46,6 +47,46 @@ impl ClientLimits {
         Err(format!("`{}` has no class `{unknown}`; its classes are {}", workload.name, known.join(", ")))
     }
 
+    /// Returns the limits of one shard of a run with these. Its caps are equal parts of the run's, what is left over
+    /// goes to the first shards.
+    ///
+    /// # Errors
+    ///
+    /// The cap that has no part for each shard, with the cure.
+    pub fn shared(&self, shard: Shard) -> Result<Self, String> {
+        let part = |cap: u64, of_what: String| match shard.among_first(cap) {
+            _ if cap < shard.of => Err(format!(
+                "{}{of_what} in flight cannot be divided over {} shards, each of which sends at least one at a time\n\
+                 hint: allow at least {1}, or run fewer shards",
+                counted(cap, "request"),
+                count(shard.of)
+            )),
+            part => Ok(part),
+        };
+        let of_class = |(class, cap): (&String, &u64)| Ok((class.clone(), part(*cap, format!(" of `{class}`"))?));
+        Ok(Self {
+            max_concurrency: self.max_concurrency.map(|cap| part(cap, String::new())).transpose()?,
+            class_concurrency: self.class_concurrency.iter().map(of_class).collect::<Result<_, String>>()?,
+            ..self.clone()
+        })
+    }
+
+    /// Splits them into the limits on time, and the names of what is capped. Shards of one run are alike in both.
+    pub(in crate::record) fn but_for_caps(&self) -> (Self, Vec<&str>) {
+        let all = self.max_concurrency.map(|_| "all requests");
+        let capped = all.into_iter().chain(self.class_concurrency.keys().map(String::as_str)).collect();
+        (Self { max_concurrency: None, class_concurrency: BTreeMap::new(), ..self.clone() }, capped)
+    }
+
+    /// Returns the limits with the caps of all shards together.
+    pub(in crate::record) fn with_caps_of<'a>(self, all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let mut class_concurrency = BTreeMap::new();
+        for (class, cap) in all.clone().flat_map(|limits| &limits.class_concurrency) {
+            *class_concurrency.entry(class.clone()).or_default() += cap;
+        }
+        Self { max_concurrency: all.map(|limits| limits.max_concurrency).sum(), class_concurrency, ..self }
+    }
+
     /// Returns the caps on requests in flight, or `None` where there is none. Examples are `64 requests` and
     /// `chat 16, batch 4`.
     pub(crate) fn caps_in_words(&self) -> Option<String> {
@@ -84,6 +125,17 @@ impl FromStr for ClientLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn caps_are_divided_over_shards() {
+        let whole: ClientLimits = "11,chat=3".parse().unwrap();
+        let parts = (1..=3).map(|number| whole.shared(Shard { number, of: 3 }).unwrap());
+        let parts: Vec<_> = parts.map(|part| (part.max_concurrency.unwrap(), part.class_concurrency["chat"])).collect();
+        assert_eq!(parts, [(4, 1), (4, 1), (3, 1)]);
+        let refused = whole.shared(Shard { number: 1, of: 4 }).unwrap_err();
+        assert!(refused.starts_with("3 requests of `chat` in flight cannot be divided over 4 shards"), "{refused}");
+        assert!(refused.ends_with("hint: allow at least 4, or run fewer shards"), "{refused}");
+    }
 
     #[test]
     fn caps_are_of_all_or_of_classes() {

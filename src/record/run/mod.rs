@@ -1,6 +1,7 @@
 //! The first and the last line of a run log, and what they are made of.
 
 pub(super) mod client;
+pub(super) mod clock;
 pub(super) mod engine;
 pub(super) mod engine_kind;
 pub(super) mod fact;
@@ -10,6 +11,7 @@ pub(super) mod part_kind;
 pub(super) mod plan_check;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
+pub use clock::{ClockOffset, ClockReference};
 pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
 pub use engine_kind::EngineKind;
 pub use fact::Fact;

@@ -229,7 +229,9 @@ pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, screen: Screen, 
 /// The moment passed while the run was prepared.
 pub(super) fn missed(moment: jiff::Timestamp) -> Stop {
     Stop::impossible(format!(
-        "--start-at {moment} passed before the run was ready\nhint: give all generators more time"
+        "the start at {moment} passed before the run was ready: it is {:.3} by this machine's clock\n\
+         hint: give all generators more time (--start-at), and synchronise their clocks (NTP)",
+        jiff::Timestamp::now()
     ))
 }
 

@@ -10,7 +10,8 @@ use super::connect::ServerConnection;
 use super::context_fit::Context;
 use super::golden::Golden;
 use super::sending::{Sending, connection_warning};
-use super::{cache, connect, machine, pages, tokens};
+use super::together::Start;
+use super::{cache, clocks, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
 use crate::calibration::ClientCapacity;
 use crate::clock::RunClock;
@@ -21,8 +22,8 @@ use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
 use crate::record::{
-    CachePreparation, Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding, RunFooter,
-    RunHeader, RunLog, RunLogWriter,
+    CachePreparation, Calibration, ClockOffset, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
+    RunFooter, RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{AnswerJudge, FinishedCheck, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink};
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -97,6 +98,8 @@ struct PreparedRun<'a> {
     /// The reading of each server's counters before the run.
     counted: Targets<Option<CounterReading>>,
     pages: Vec<FoundPage>,
+    /// Offsets of other clocks, of a share.
+    clocks: Vec<ClockOffset>,
 }
 
 /// A run whose log is open and whose clock runs.
@@ -215,6 +218,7 @@ impl RunContext {
         };
         let mut pages = server.runtime.block_on(FoundPage::again(&self.pages));
         FoundPage::leave_out_repeated(&mut pages);
+        let clocks = clocks::compared(settings, server, &plan, self.printer)?;
         Ok(PreparedRun {
             repeat,
             workload,
@@ -232,6 +236,7 @@ impl RunContext {
             checked: before_load,
             counted: before,
             pages,
+            clocks,
         })
     }
 
@@ -242,8 +247,9 @@ impl RunContext {
         prepared: &mut PreparedRun<'_>,
         folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
     ) -> Result<StartedRun, Stop> {
-        let PreparedRun { engine, options, sending, .. } = prepared;
-        let start_at = self.settings.share.start_at;
+        let PreparedRun { engine, options, sending, plan, clocks, .. } = prepared;
+        let Start { at: start_at, offset } = Start::find(&self.settings, plan)?;
+        clocks.extend(offset);
         connect::wait_for_start(start_at, self.settings.screen, self.printer);
         let connections = sending.opened_ahead(options.caps.total);
         self.server.runtime.block_on(engine.warm_up(connections));
@@ -286,6 +292,8 @@ impl RunContext {
             host: machine::host_facts(Some(settings.pacing.priority())),
             shard: settings.share.shard,
             shard_delays_ns: Vec::new(),
+            clock_offsets: prepared.clocks.clone(),
+            shard_skew_ns: None,
             calibration: conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
             stamps: prepared.engine.stamp_source(),

@@ -1,6 +1,7 @@
 //! One run against a server, from the checks before it to its folder.
 
 mod cache;
+mod clocks;
 mod connect;
 mod consent;
 mod context;
@@ -14,6 +15,7 @@ mod sending;
 mod setup;
 #[cfg(test)]
 mod tests;
+mod together;
 mod tokens;
 mod warm;
 

@@ -63,6 +63,8 @@ impl Simulation {
             stamps: StampSource::default(),
             shard: None,
             shard_delays_ns: Vec::new(),
+            clock_offsets: Vec::new(),
+            shard_skew_ns: None,
             calibration: None,
             telemetry: Vec::new(),
             deployment: model.deployment(),

@@ -114,7 +114,7 @@ fn every_help_leads_to_the_guide() {
     desk.skyline(&["--help"]).assert().success().stdout(contains("More: skyline guide"));
     for (verb, topic) in [
         (&["sweep", "--help"][..], "sweep"),
-        (&["merge", "--help"], "machine"),
+        (&["merge", "--help"], "shards"),
         (&["workloads", "fit", "--help"], "traces"),
         (&["trace", "from", "--help"], "traces"),
         (&["bench", "-h"], "first-run"),

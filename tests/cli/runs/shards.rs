@@ -12,15 +12,17 @@ use crate::support::{Desk, mock};
 
 /// Flies all shards of the quick workload at the same time; their folders in order.
 fn fly(desk: &Desk, mock: &MockProcess, shards: usize) -> Vec<PathBuf> {
-    // Loosely: the time that this machine may take to start them all and to make them ready.
-    let start = (jiff::Timestamp::now() + std::time::Duration::from_secs(12)).to_string();
     let folder = desk.file("x", "").parent().unwrap().to_owned();
     let generators: Vec<Child> = (1..=shards)
         .map(|shard| {
             Command::new(assert_cmd::cargo::cargo_bin("skyline"))
                 .current_dir(&folder)
                 .args(["bench", "quick.toml", "--no-calibration", "--allow-invalid", "--url", &mock.url])
-                .args(["--engine", "mock", "--shard", &format!("{shard}/{shards}"), "--start-at", &start])
+                .args(["--engine", "mock", "--shard", "auto"])
+                // As an array of Slurm starts them.
+                .envs([("SLURM_ARRAY_TASK_ID", shard.to_string()), ("SLURM_ARRAY_TASK_MIN", "1".to_owned())])
+                .env("SLURM_ARRAY_TASK_COUNT", shards.to_string())
+                .args(["--start-together", "start", "--start-wait", "3m", "--max-concurrency", "39"])
                 .args(["--out", &format!("shard-{shard}"), "--objective", "error_rate < 1%"])
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped())
@@ -113,6 +115,10 @@ fn two_shards_are_one_run() {
         assert!((shown - computed).abs() < 1e-6, "{name}: {shown} shown, {computed} computed");
     }
     assert_eq!(merged["latency"]["ttft"]["n"], 39);
+    // The cap was divided, and is whole again.
+    let caps = [&summary(&shards[0]), &summary(&shards[1]), &merged]
+        .map(|run| run["run"]["limits"]["max_concurrency"].clone());
+    assert_eq!(caps, [20, 19, 39]);
     assert_eq!(merged["objectives"].as_array().unwrap().len(), 1, "the same one of both");
 
     // And it is a run like any other.
@@ -127,13 +133,58 @@ fn two_shards_are_one_run() {
 
 #[test]
 fn shards_that_could_not_be_one_run_are_not_flown() {
-    let desk = Desk::new();
+    let (desk, later) = (Desk::new(), "2100-01-01T00:00:00Z".to_owned());
     let bench = |options: &[&str]| desk.skyline(&[&["bench", "quick.toml"], options].concat()).assert();
     bench(&["--shard", "1/2"]).code(2).stderr(contains("a server that all generators share").and(contains("--url")));
     bench(&["--shard", "3/2"]).code(2).stderr(contains("write 1/2 for the first of two"));
     bench(&["--start-at", "2026-01-01T00:00:00Z"])
         .code(2)
         .stderr(contains("has passed").and(contains("a minute ahead")));
+    for conflict in [&["--start-together", "x"][..], &["--shard", "1/2", "--start-together", "x", "--start-at", &later]]
+    {
+        bench(conflict).code(2).stderr(contains("--start-together"));
+    }
+    bench(&["--shard", "1/2", "--start-wait", "1m"]).code(2).stderr(contains("--start-together"));
     bench(&["--start-at", "noon"]).code(2).stderr(contains("2026-11-21T08:00:00Z"));
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn a_share_is_that_of_the_rank_that_the_environment_names() {
+    let (desk, mock) = (Desk::new(), mock(&["--ttft", "1ms", "--itl", "1ms"]));
+    let bench = |variables: &[(&str, &str)], options: &[&str]| {
+        let typed = ["bench", "quick.toml", "--url", &mock.url, "--engine", "mock", "--no-calibration", "--dry-run"];
+        let mut skyline = desk.skyline(&[&typed[..], options].concat());
+        skyline.envs(variables.iter().copied()).assert()
+    };
+    let pod = [("JOB_COMPLETION_INDEX", "1"), ("SKYLINE_SHARDS", "2")];
+    bench(&pod, &["--shard", "auto"]).code(0).stdout(contains("2/2 of the plan"));
+    bench(&pod[..1], &["--shard", "auto/4"]).code(0).stdout(contains("2/4 of the plan"));
+    // An option from the environment is like any other.
+    bench(&[&pod[..], &[("SKYLINE_SHARD", "auto")]].concat(), &[]).code(0).stdout(contains("2/2 of the plan"));
+    bench(&pod, &[]).code(0).stderr(contains("number 2 of 2 (Kubernetes Indexed Job), and sends the whole plan"));
+    bench(&pod, &["--shard", "1/2"]).code(0).stderr(contains("warning").not());
+
+    bench(&[], &["--shard", "auto"]).code(2).stderr(contains("names no rank: none of").and(contains("SLURM_PROCID")));
+    bench(&pod[..1], &["--shard", "auto"]).code(2).stderr(contains("SKYLINE_SHARDS, the number of processes, is not"));
+    bench(&pod[..1], &["--shard", "auto/1"])
+        .code(2)
+        .stderr(contains("JOB_COMPLETION_INDEX=1 (Kubernetes Indexed Job)"));
+    let tasks = [("SLURM_PROCID", "x"), ("SLURM_NTASKS", "2")];
+    bench(&tasks, &["--shard", "auto"]).code(2).stderr(contains("SLURM_PROCID is `x`").and(contains("--shard 1/8")));
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn shards_that_do_not_come_together_are_not_flown() {
+    let (desk, mock) = (Desk::new(), mock(&["--ttft", "1ms", "--itl", "1ms"]));
+    let typed = ["bench", "quick.toml", "--no-calibration", "--url", &mock.url, "--engine", "mock", "--shard", "1/3"];
+    let bench = |options: &[&str]| desk.skyline(&[&typed[..], options].concat()).assert();
+    let alone = ["--start-together", "start", "--start-wait", "500ms"];
+    bench(&alone).code(3).stderr(contains("shard 2/3, 3/3 did not come to start within").and(contains("--start-wait")));
+    let file = desk.file("start-file", "").to_str().unwrap().to_owned();
+    bench(&["--start-together", &file]).code(2).stderr(contains("a folder that all generators can write to"));
+    bench(&["--max-concurrency", "2"]).code(2).stderr(contains("2 requests in flight cannot be divided over 3 shards"));
+    bench(&["--max-concurrency", "7", "--dry-run"]).code(0).stderr(contains("shard 1/3 keeps at most 3 requests"));
     assert!(desk.runs().is_empty());
 }

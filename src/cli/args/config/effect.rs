@@ -40,7 +40,7 @@ fn misspelt(command: &Command, verb: &Command, surroundings: &Surroundings) -> V
         return Vec::new();
     }
     let stranger = |name: &&String| {
-        let is_other = *name == "log" || name.parse::<Variable>().is_ok();
+        let is_other = ["log", "shards"].contains(&name.as_str()) || name.parse::<Variable>().is_ok();
         !is_other && measuring(command).all(|verb| option(verb, name).is_none())
     };
     let known: Vec<_> = measuring(command).flat_map(options).collect();

@@ -96,8 +96,9 @@ fn what_is_nearer_to_the_user_counts() {
 fn a_variable_that_stands_for_nothing_is_named_with_the_nearest() {
     let desk = Desk::new("", "");
     let variables = [("SKYLINE_ULR", "x"), ("SKYLINE_INPUT_TOKEN", "8"), ("SKYLINE_SAMPLES", "9")];
-    let others = [("SKYLINE_LOG", "debug"), ("SKYLINE_VARIANT", "a"), ("SKYLINE_REQUEST_RATE", "5")];
-    let effect = desk.of(&[variables, others].concat(), &["bench", "chat"]).unwrap();
+    let others =
+        [("SKYLINE_LOG", "debug"), ("SKYLINE_VARIANT", "a"), ("SKYLINE_SHARDS", "2"), ("SKYLINE_REQUEST_RATE", "5")];
+    let effect = desk.of(&[&variables[..], &others].concat(), &["bench", "chat"]).unwrap();
     assert_eq!(
         effect.warnings,
         [

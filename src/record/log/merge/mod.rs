@@ -8,15 +8,16 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::records::Records;
 use super::runlog::RunLog;
-use super::shard_difference::{ShardDifference, difference};
+use super::shard_difference::{NamedLog, problems};
 use crate::record::request::turn::SessionCounts;
-use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard};
-use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
+use crate::record::run::client::{ClientFacts, Delays, HostStall};
+use crate::record::run::clock::skew;
+use crate::record::run::header::{PlanFacts, RunEnding, RunFooter, RunHeader};
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
 use crate::units::spoken;
 
@@ -26,13 +27,9 @@ const APART: f64 = 0.01;
 /// Upper bound of that, however long the window is.
 const FARTHEST: Duration = Duration::from_secs(1);
 
-/// The log of a shard with its name.
-#[derive(Clone, Debug)]
-pub struct NamedLog {
-    /// Path where it was read, for error messages.
-    pub name: String,
-    /// The log.
-    pub log: RunLog,
+/// Returns how far apart the shards of a plan may start.
+pub(crate) fn farthest_apart(plan: &PlanFacts) -> Duration {
+    plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST)
 }
 
 /// The run that the shards form.
@@ -50,35 +47,16 @@ pub struct MergedRun {
 ///
 /// Why they cannot be joined, and what helps.
 pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, String> {
-    let shards = parts.iter().map(shard_of).collect::<Result<Vec<_>, _>>()?;
-    let (Some(first), Some(of)) = (parts.first(), shards.first().map(|shard| shard.of)) else {
-        return Err("no runs are given to merge".to_owned());
-    };
-    for part in &parts {
-        if let Some(ShardDifference { what, cure }) = difference(&first.log.header, &part.log.header) {
-            let (one, other) = (&first.name, &part.name);
-            return Err(format!("{one} and {other} are not shards of one run: they differ in {what}\nhint: {cure}"));
-        }
-    }
-    for (i, NamedLog { name, .. }) in parts.iter().enumerate() {
-        if let Some(twin) = shards[..i].iter().position(|shard| *shard == shards[i]) {
-            let (twin, shard) = (&parts[twin].name, shards[i]);
-            return Err(format!("{twin} and {name} are both shard {shard}; give each shard once"));
-        }
-    }
-    let there: BTreeSet<u64> = shards.iter().map(|shard| shard.number).collect();
-    let missing = (1..=of).filter(|number| !there.contains(number));
-    let missing: Vec<_> = missing.map(|number| Shard { number, of }.to_string()).collect();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        return Err(format!("shard {missing} is missing; a plan run in {of} shards is merged from all {of}"));
+    let Some(first) = parts.first() else { return Err("no runs are given to merge".to_owned()) };
+    let problems = problems(&parts);
+    if !problems.is_empty() {
+        return Err(problems.join("\nerror: "));
     }
     let start = parts.iter().map(|part| part.log.header.started_at).min().unwrap_or_default();
     let late = |part: &NamedLog| part.log.header.started_at.duration_since(start).try_into().unwrap_or_default();
     let lates: Vec<Duration> = parts.iter().map(late).collect();
     let apart = lates.iter().copied().max().unwrap_or_default();
-    let plan = &first.log.header.plan;
-    let limit = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
+    let limit = farthest_apart(&first.log.header.plan);
     if apart > limit
         && let Some(last) = lates.iter().position(|late| *late == apart)
     {
@@ -92,32 +70,13 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, String> {
             spoken(FARTHEST)
         ));
     }
+    let shards = parts.iter().filter_map(|part| part.log.header.shard);
     let delays: BTreeMap<u64, u64> =
-        shards.iter().zip(&lates).map(|(shard, late)| (shard.number, late.as_nanos() as u64)).collect();
+        shards.zip(&lates).map(|(shard, late)| (shard.number, late.as_nanos() as u64)).collect();
     let logs = parts.into_iter().zip(&lates).map(|(part, by)| later(part.log, *by)).collect();
     let mut log = join(logs, &lates);
     log.header.shard_delays_ns = delays.into_values().collect();
     Ok(MergedRun { log, apart })
-}
-
-fn shard_of(part: &NamedLog) -> Result<Shard, String> {
-    let NamedLog { name, log } = part;
-    let shard = log.header.shard.ok_or_else(|| {
-        format!("{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …")
-    })?;
-    if !log.damage.is_none() {
-        let what = log.damage.in_words();
-        return Err(format!(
-            "{name} is damaged: {what}\nhint: merge a copy that is not, or run all shards again, together"
-        ));
-    }
-    let ended = match log.footer.as_ref().map(|footer| footer.ending) {
-        Some(RunEnding::Finished | RunEnding::DrainLimit) => return Ok(shard),
-        Some(RunEnding::Interrupted) => "was interrupted",
-        Some(RunEnding::Aborted) => "was ended by a circuit breaker",
-        None => "was cut off",
-    };
-    Err(format!("{name} {ended}, so the load was not the planned one\nhint: run all shards again, together"))
 }
 
 /// Returns the log on a clock whose zero is `by` earlier, but for its records.
@@ -164,7 +123,7 @@ fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
         records.push((log.records, *late));
         checks.extend(log.checks);
     }
-    let records = Records::join(&records);
+    let records = Records::join(records);
     checks.sort_by_key(|check| check.released);
     RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
 }
@@ -202,12 +161,10 @@ fn header(logs: &[RunLog]) -> RunHeader {
     let warming = headers.clone().filter_map(|header| header.warming_requests).sum();
     joined.warming_requests = Some(warming).filter(|requests| *requests > 0);
     joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();
-    joined.limits.max_concurrency = headers.clone().map(|header| header.limits.max_concurrency).sum();
-    let by_class = headers.clone().flat_map(|header| &header.limits.class_concurrency);
-    joined.limits.class_concurrency = by_class.fold(BTreeMap::new(), |mut sums, (class, cap)| {
-        *sums.entry(class.clone()).or_default() += cap;
-        sums
-    });
+    joined.clock_offsets.clear();
+    let skew = skew(headers.clone().map(|header| &*header.clock_offsets));
+    joined.shard_skew_ns = skew.filter(|_| logs.len() > 1).map(|skew| skew.as_nanos() as u64);
+    joined.limits = joined.limits.with_caps_of(headers.clone().map(|header| &header.limits));
     joined.calibration = headers
         .clone()
         .filter_map(|header| header.calibration)

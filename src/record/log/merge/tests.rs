@@ -7,7 +7,7 @@ use super::*;
 use crate::clock::Timestamp;
 use crate::record::gauge::Gauge;
 use crate::record::request::record::RequestRecord;
-use crate::record::run::client::{Calibration, StampSource};
+use crate::record::run::client::{Calibration, Shard, StampSource};
 use crate::record::run::engine::RequestParameters;
 use crate::record::run::header::PromptMethod;
 use crate::record::telemetry::PageKind;
@@ -155,10 +155,16 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
     };
     for (said, expected) in [
         (refused(Vec::clear), "no runs are given to merge"),
-        (refused(|parts| parts.truncate(1)), "shard 2/3, 3/3 is missing; a plan run in 3 shards is merged from all 3"),
+        (
+            refused(|parts| parts.truncate(1)),
+            "shard 2/3, 3/3 is missing; a plan run in 3 shards is merged from all 3\n\
+             hint: give the runs of all shards; where one is lost, run all of them again, together",
+        ),
         (
             refused(|parts| parts[2] = NamedLog { name: "copy".to_owned(), ..parts[0].clone() }),
-            "results/1 and copy are both shard 1/3; give each shard once",
+            "results/1 and copy are both shard 1/3; give each shard once\n\
+             error: shard 3/3 is missing; a plan run in 3 shards is merged from all 3\n\
+             hint: give the runs of all shards; where one is lost, run all of them again, together",
         ),
         (
             refused(|parts| parts[1].log.header.shard = None),
@@ -209,9 +215,30 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[1].log.header.limits.max_concurrency = Some(8)),
-            "results/1 and results/2 are not shards of one run: they differ in the limits: {\"total_timeout_s\":600.0} \
-             and {\"max_concurrency\":8,\"total_timeout_s\":600.0}\nhint: run all shards again with the same time \
-             limits and the same --max-concurrency, which each generator holds for itself",
+            "results/1 and results/2 are not shards of one run: they differ in what is capped: [] and \
+             [\"all requests\"]\nhint: run all shards again with the same --max-concurrency, which is divided over \
+             them",
+        ),
+        (
+            refused(|parts| {
+                for (part, cap) in parts.iter_mut().zip([3, 3, 4]) {
+                    part.log.header.limits.max_concurrency = Some(cap);
+                }
+            }),
+            "the caps of the shards on requests in flight are not the parts of one cap\n\
+             hint: run all shards again with the same --max-concurrency, which is divided over them",
+        ),
+        (
+            refused(|parts| {
+                parts[1].log.header.plan.hash = "0".to_owned();
+                parts[1].log.header.skyline_version = "9".to_owned();
+                parts[2].log.footer = None;
+            }),
+            "results/3 was cut off, so the load was not the planned one\nhint: run all shards again, together\n\
+             error: results/1 and results/2 are not shards of one run: they differ in the plan: \"b94667ae73e3\" and \
+             \"0\"; the version of skyline: \"0.1.0\" and \"9\"\n\
+             hint: run all shards again with the same skyline\n\
+             hint: run all shards again, of the same workload with the same seed, rate and length",
         ),
         (
             refused(|parts| parts[1].log.header.engines[0].streamed = false),

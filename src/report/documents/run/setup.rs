@@ -71,6 +71,23 @@ fn load(section: Section, summary: &Summary) -> Section {
         .facts("load", arrivals::form_explained(run.load))
         .named(traces.map(|(trace, found)| ("trace", [trace::what(trace, found), trace::contents(found)])))
         .facts("shard", shard)
+        .facts("shard clocks", run.clock_skew_ms.map(|skew| skew_explained(skew / 1e3, summary)))
+}
+
+/// The distance between the clocks of several generators, and its effect on the figures.
+///
+/// A shard's moments lie by up to `skew_s` beside those of another. A moment then counts requests that began or ended
+/// within that time, and each end of the window counts those of so much time too many or too few.
+fn skew_explained(skew_s: f64, summary: &Summary) -> String {
+    let window_s = summary.window.end_s - summary.window.start_s;
+    let in_flight = (summary.requests.planned as f64 / window_s * skew_s).ceil();
+    format!(
+        "at most {} apart: no latency depends on it, requests in flight are off by up to {} (rate × that), rates by {} \
+         (twice that ÷ window)",
+        seconds(skew_s),
+        count(in_flight as u64),
+        percent(2.0 * skew_s / window_s)
+    )
 }
 
 /// The server, what it was asked, and the deployment as far as it is known.

@@ -2,7 +2,7 @@
 # A long run against `skyline mock`: memory, descriptors and lag stay flat, and no request is lost. Then a sweep whose server
 # is restarted after each of its runs: it goes on.
 #
-#   tests/interop/endurance.sh [MINUTES] [RATE] [PROGRAM]     [default: 60 200 skyline]
+#   tests/interop/long/endurance.sh [MINUTES] [RATE] [PROGRAM]     [default: 60 200 skyline]
 #
 # A million requests: `endurance.sh 84 200`, or `endurance.sh 17 1000`. A quick try: `endurance.sh 2`. Needs Linux and 0.5 KB
 # of disk a request in $TMPDIR. Exits 1 if anything grew, was lost or stopped.

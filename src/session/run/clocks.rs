@@ -1,0 +1,67 @@
+//! Compares this machine's clock with the target's before a share of a plan is sent.
+
+use std::time::Duration;
+
+use super::connect::ServerConnection;
+use crate::engine::OpenAiEngine;
+use crate::live::StepLine;
+use crate::record::{ClockOffset, PlanFacts, farthest_apart};
+use crate::session::console::{Printer, Stop};
+use crate::session::settings::{MachineCheck, RunSettings};
+use crate::units::spoken;
+
+/// Returns the offset of the target's clock, where a share knows it. Refuses a clock that is off by more than
+/// the shards of one run may be, unless the shards compare their own.
+pub(super) fn compared(
+    settings: &RunSettings,
+    server: &ServerConnection,
+    plan: &PlanFacts,
+    printer: Printer,
+) -> Result<Vec<ClockOffset>, Stop> {
+    let RunSettings { share, machine, screen, .. } = settings;
+    if share.shard.is_none() {
+        return Ok(Vec::new());
+    }
+    let line = StepLine::start(*screen, "comparing clocks");
+    let engine: &OpenAiEngine = server.router.targets().first();
+    let offset = server.runtime.block_on(engine.clock_offset());
+    drop(line);
+    if let Some(refusal) = offset.and_then(|offset| too_far(offset, farthest_apart(plan))) {
+        if share.start_together.is_none() && *machine != MachineCheck::Overridden {
+            return Err(Stop::impossible(format!("{refusal}; --force runs it anyway")));
+        }
+        printer.words(&format!("warning: {refusal}"));
+    }
+    Ok(offset.into_iter().collect())
+}
+
+/// Says by how much the clock is off at least. `None` up to `limit`.
+fn too_far(offset: ClockOffset, limit: Duration) -> Option<String> {
+    let apart = offset.least();
+    let direction = if offset.low_ns > 0 { "behind" } else { "ahead of" };
+    (apart > limit).then(|| {
+        format!(
+            "this machine's clock is at least {} {direction} the server's, and shards may begin {} apart\n\
+             hint: synchronise the clocks of all machines (NTP)",
+            spoken(apart),
+            spoken(limit)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::ClockReference;
+
+    #[test]
+    fn a_clock_is_off_by_what_is_certain() {
+        let said = |low_ns, high_ns| {
+            too_far(ClockOffset { to: ClockReference::Target, low_ns, high_ns }, Duration::from_millis(600))
+        };
+        assert_eq!([said(-900_000_000, 1_100_000_000), said(600_000_000, 2_000_000_000)], [None, None]);
+        let behind = said(5_000_000_000, 7_000_000_000).unwrap();
+        assert!(behind.starts_with("this machine's clock is at least 5.0 s behind the server's"), "{behind}");
+        assert!(said(-9_000_000_000, -7_000_000_000).unwrap().contains("at least 7.0 s ahead of"), "{behind}");
+    }
+}
