@@ -78,6 +78,8 @@ topics! {
         ["calibrate" "accuracy" "calibration" "realtime"];
     shards machines / "shards" "one plan over several machines: shares, a common start, clocks, merging"
         ["merge" "distributed" "shard"];
+    cluster machines / "cluster" "several workers and their merge, on Kubernetes or Slurm; results to an object store"
+        ["launch" "kubernetes" "k8s" "slurm"];
     versions automation / "versions" "what a new version keeps: options, exit codes, JSON, run logs, plans"
         ["versioning" "semver" "compatibility" "msrv"];
     skill automation / "skill" "Skyline for a coding agent, on one page" ["agents" "llms"];

@@ -111,6 +111,7 @@
 //! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/`; tests write those in `guide/generated` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
 //! | options from the environment and from `skyline.toml` | `cli/args/config/` |
+//! | another scheduler that `launch` prints for | `cli/launch/`: a file, and its template beside it |
 //! | to translate a flag of another tool | its table in `foreign/commands/tables` |
 //! | how those tables are read | `foreign/commands/translation.rs` |
 //!

@@ -92,7 +92,7 @@ impl AbArgs {
         let Self { load, work, sides, target, campaign, warmup_requests, .. } = self;
         let begun = campaign.resume.as_deref().and_then(AbQuestion::read);
         let stored_salt = begun.as_ref().map(|question| question.salt);
-        let salt = target.salt().or(stored_salt).unwrap_or_else(rand::random);
+        let salt = target.requests.salt.or(stored_salt).unwrap_or_else(rand::random);
         // One machine is switched once a round; an experiment goes on in the order in which it began.
         let usual = if sides.switch_cmd.is_some() { AbOrder::Alternating } else { AbOrder::Drawn };
         let order = begun.map_or(usual, |question| question.order);

@@ -20,11 +20,11 @@ use crate::session::{
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
     #[command(flatten)]
-    workload: WorkloadArgs,
+    pub(super) workload: WorkloadArgs,
     #[command(flatten)]
-    target: TargetArgs,
+    pub(super) target: TargetArgs,
     #[command(flatten)]
-    share: Share,
+    pub(super) share: Share,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
@@ -33,21 +33,21 @@ pub(super) struct BenchArgs {
 
     /// Show what would be run, for how long and against what, and send nothing
     #[arg(long, help_heading = "Run")]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
     #[command(flatten)]
     objectives: ObjectiveArgs,
 
     #[command(flatten)]
-    output: RunOutputArgs,
+    pub(super) output: RunOutputArgs,
 }
 
 /// Runs of a workload that pass every check possible before the server is asked.
-struct BenchPlan {
-    checked: CheckedWorkload,
-    runs: Vec<PlannedRun>,
-    rules: ExitRules,
-    outputs: Outputs,
+pub(super) struct BenchPlan {
+    pub(super) checked: CheckedWorkload,
+    pub(super) runs: Vec<PlannedRun>,
+    pub(super) rules: ExitRules,
+    pub(super) outputs: Outputs,
 }
 
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
@@ -75,7 +75,8 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 impl BenchArgs {
-    fn load(&self, plan: &BenchPlan) -> PlannedLoad {
+    /// The load of all that is planned.
+    pub(super) fn load(&self, plan: &BenchPlan) -> PlannedLoad {
         let settings = &plan.checked.settings;
         PlannedLoad::of_all(&plan.runs, settings).warmed_with(self.warmup_requests)
     }
@@ -90,7 +91,7 @@ impl BenchArgs {
     }
 
     /// Returns the plan of what is executed. An error names all mistakes that can be found before anything is sent.
-    fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
+    pub(super) fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
         let repeats = self.workload.repeats;
         let (outputs, (spec, settings)) = both(
             self.output.outputs(repeats),

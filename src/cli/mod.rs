@@ -8,6 +8,7 @@ mod capacity;
 mod check;
 mod compare;
 mod help;
+mod launch;
 mod manual;
 mod mock;
 mod output;
@@ -30,7 +31,8 @@ use self::stored::{audit, merge, report};
 use self::variants::{matrix, tune};
 use crate::guide::Topic;
 use crate::live::{LineWriter, wants_colour};
-use crate::session::{Exit, Printer, Stop, command_line, outlive_file_limits};
+use crate::session::command_line::{self, InEffect};
+use crate::session::{Exit, Printer, Stop, outlive_file_limits};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -80,6 +82,8 @@ verbs! {
     Audit => audit::AuditArgs,
     /// Join the shards of several generators into one run
     Merge => merge::MergeArgs,
+    /// Print what runs a bench on Kubernetes or Slurm, as several workers
+    Launch => launch::LaunchArgs with read_bench,
     /// Run a table of experiments, each judged by its hypothesis
     Matrix => matrix::MatrixArgs,
     /// Find the flags with which a server serves most
@@ -162,20 +166,31 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-/// Runs the verb that was typed, with the options from the environment and from files.
+/// Runs the verb that was typed.
 fn run(printer: Printer) -> Result<Exit, Stop> {
-    let typed = std::env::args_os().collect();
-    let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
-    for warning in &effect.warnings {
-        printer.words(warning);
-    }
+    let (cli, effect) = read(std::env::args_os().collect(), printer)?;
     command_line::take_effect(effect);
-    if let Some(words) = config::in_words(&command_line::settings()) {
-        printer.words(&words);
-    }
-    let cli = parsed(command_line::arguments())
-        .map_err(|error| help::advice(&error, &Cli::command()).map_or_else(|| error.exit(), Stop::usage))?;
     cli.verb.run(printer)
+}
+
+/// Reads a command line, with the options from the environment and from files.
+fn read(typed: Vec<OsString>, printer: Printer) -> Result<(Cli, InEffect), Stop> {
+    let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
+    for words in effect.warnings.iter().chain(&config::in_words(&effect.settings)) {
+        printer.words(words);
+    }
+    let cli = parsed(effect.arguments.clone())
+        .map_err(|error| help::advice(&error, &Cli::command()).map_or_else(|| error.exit(), Stop::usage))?;
+    Ok((cli, effect))
+}
+
+/// Reads the command line of a bench, which other machines are to run.
+fn read_bench(words: &[String], printer: Printer) -> Result<(Box<bench::BenchArgs>, InEffect), Stop> {
+    let typed = std::iter::once("skyline").chain(words.iter().map(String::as_str));
+    match read(typed.map(OsString::from).collect(), printer)? {
+        (Cli { verb: Verb::Bench(bench) }, effect) => Ok((bench, effect)),
+        _ => Err(Stop::usage("it is no bench")),
+    }
 }
 
 #[cfg(test)]

@@ -87,10 +87,15 @@ impl ExitRules {
 }
 
 /// Returns the exit of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep
-/// up, even if every objective is met, and where a circuit breaker ended the run, whatever its figures are worth.
+/// up, even if every objective is met, and where a circuit breaker ended the run, whatever its figures are worth. The
+/// figures of a shard say nothing before it is merged, and those who wait for all shards wait for their ends.
 pub(crate) fn of_run(summary: &Summary, rules: ExitRules, printer: Printer) -> Exit {
     if summary.breaker.is_some() {
         return Exit::Missed;
+    }
+    if let Some(shard) = summary.run.shard {
+        printer.words(&format!("shard {shard} is judged once it is merged with the others (skyline merge)"));
+        return Exit::Fine;
     }
     let objectives = summary.objectives.iter().map(|one| (one.status, one.value.or(one.at_least).is_some()));
     of(&summary.verdict, rules.all_pass(objectives, printer), rules)

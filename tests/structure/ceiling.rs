@@ -7,13 +7,13 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("analysis", 13_995),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 5_524),
+    ("cli", 5_961),
     ("clock", 469),
     ("engine", 9_181),
     ("experiment", 13_156),
     ("foreign", 1_821),
     ("generator", 5_241),
-    ("guide", 100),
+    ("guide", 102),
     ("live", 1_804),
     ("main", 4),
     ("mock", 2_942),
@@ -21,7 +21,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 3_708),
     ("report", 11_345),
     ("runner", 2_686),
-    ("session", 7_239),
+    ("session", 7_261),
     ("simulator", 2_392),
     ("telemetry", 939),
     ("units", 144),
@@ -33,7 +33,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// It rose by four when options and plans that were private in a verb's file moved to where they are shared.
 /// It rose by two, `Prometheus` and `SampledSeries`, when readings could come from a Prometheus.
 pub(crate) const PUBLIC_TYPES: usize = 673;
-pub(crate) const RESTRICTED_TYPES: usize = 541;
+pub(crate) const RESTRICTED_TYPES: usize = 548;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

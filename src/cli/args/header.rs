@@ -34,11 +34,35 @@ fn of_file(path: &Path) -> Result<Vec<Header>, String> {
     }
 }
 
-/// The header with the value of the variable in place of its name, which may follow a word such as `Bearer`.
-fn with_variable(typed: &str) -> Result<String, String> {
-    let Some((header, value)) = typed.split_once(':') else { return Ok(typed.to_owned()) };
+/// The variables of these headers and of a key, which other machines send. No value is repeated.
+pub(in crate::cli) fn variables(headers: &[String], key: Option<String>) -> Result<Vec<String>, &'static str> {
+    let in_headers = headers.iter().map(|typed| variable(typed).map(|(_, _, name)| name.to_owned()));
+    let mut names: Vec<String> = in_headers.collect::<Option<_>>().ok_or(
+        "--header: a value would stand in what is printed\n\
+         hint: --header 'Name: env:VARIABLE' takes it from the environment of the workers",
+    )?;
+    names.extend(key);
+    names.sort_unstable();
+    names.dedup();
+    let is_capital = |sign: u8| sign.is_ascii_uppercase() || sign.is_ascii_digit() || sign == b'_';
+    // Else it may be the key itself.
+    let is_name = |name: &String| std::env::var_os(name).is_some() || name.bytes().all(is_capital);
+    names.iter().all(is_name).then_some(names).ok_or(
+        "--api-key-env, or `env:` in a --header, names no variable that is set here\n\
+         hint: it wants the variable's name, not the key; one that only workers have is written in capitals",
+    )
+}
+
+/// A header's name, a word before its value such as `Bearer`, and its variable.
+fn variable(typed: &str) -> Option<(&str, &str, &str)> {
+    let (header, value) = typed.split_once(':')?;
     let (scheme, last) = value.trim().rsplit_once(' ').unwrap_or(("", value.trim()));
-    let Some(variable) = last.strip_prefix(VARIABLE) else { return Ok(typed.to_owned()) };
+    Some((header, scheme, last.strip_prefix(VARIABLE)?))
+}
+
+/// The header with the value of the variable in place of its name.
+fn with_variable(typed: &str) -> Result<String, String> {
+    let Some((header, scheme, variable)) = variable(typed) else { return Ok(typed.to_owned()) };
     // A variable's name is not repeated: it may be the value itself.
     let found = std::env::var(variable).ok().filter(|value| !value.trim().is_empty());
     let found = found.ok_or_else(|| {

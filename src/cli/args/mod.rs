@@ -20,6 +20,7 @@ mod workload;
 pub(super) use self::ab::{DesignArgs, SideArgs, SimulatedSideArgs};
 pub(super) use self::clients::{ClientLimitArgs, note_idle};
 pub(super) use self::experiment::{CampaignArgs, ObjectiveArgs, RunOutputArgs, UndecidedArgs, ValidityArgs};
+pub(super) use self::header::variables;
 pub(super) use self::model::{FitArgs, ModelArgs, fit_in_words, predictor, refuse_poor_fit, simulated_tuning};
 pub(super) use self::prices::PriceArgs;
 pub(super) use self::server::{FiledServer, ServerArgs};
@@ -27,6 +28,8 @@ pub(super) use self::simulated_loads::SimulatedLoads;
 pub(super) use self::sweep_loads::SweepLoadArgs;
 pub(super) use self::target::TargetArgs;
 pub(super) use self::trace::{AccessLogArgs, SliceArgs};
-pub(super) use self::values::{above_zero, one_of, seconds, share, share_up_to_half, stop_length, whole};
+pub(super) use self::values::{
+    above_zero, one_of, seconds, share, share_up_to_half, size, some_time, stop_length, whole,
+};
 pub(super) use self::work::WorkArgs;
 pub(super) use self::workload::{LoadArgs, WorkloadArgs};

@@ -59,7 +59,7 @@ pub(in crate::cli) struct ServerArgs {
     /// environment, and @FILE has one header a line, since other users of this machine see command lines; may
     /// be repeated; values are never stored or shown [default: none]
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
-    headers: Vec<String>,
+    pub(in crate::cli) headers: Vec<String>,
 
     /// Header that carries the id of each request's session, such as X-Session-ID, for a balancer that keeps sessions
     /// together [default: none]
@@ -69,7 +69,7 @@ pub(in crate::cli) struct ServerArgs {
     /// Environment variable that holds the API key, sent as `Authorization: Bearer` [default:
     /// `OPENAI_API_KEY`, if that is set]
     #[arg(long, value_name = "VAR", help_heading = "Server")]
-    api_key_env: Option<String>,
+    pub(in crate::cli) api_key_env: Option<String>,
 
     /// PEM file of certificates to trust, of authorities or the server's own [default: the system's]
     #[arg(long, value_name = "FILE", help_heading = "Server", conflicts_with = "insecure")]

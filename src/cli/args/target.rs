@@ -28,7 +28,7 @@ pub(in crate::cli) struct TargetArgs {
     #[command(flatten, next_help_heading = "Deployment")]
     pub(in crate::cli) prices: PriceArgs,
     #[command(flatten)]
-    requests: RequestSettings,
+    pub(in crate::cli) requests: RequestSettings,
     #[command(flatten)]
     telemetry: TelemetryArgs,
     #[command(flatten)]
@@ -61,11 +61,6 @@ impl TargetArgs {
     /// The most requests in flight, where that was typed.
     pub(in crate::cli) fn max_concurrency(&self) -> Option<u64> {
         self.requests.max_concurrency.as_ref().and_then(|limits| limits.max_concurrency)
-    }
-
-    /// Returns the salt that varies the texts of prompts, where that was typed.
-    pub(in crate::cli) fn salt(&self) -> Option<u64> {
-        self.requests.salt
     }
 
     /// How runs are executed, or all mistakes in it; the verb says which objectives judge them, if any.

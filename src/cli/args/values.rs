@@ -7,7 +7,7 @@ use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::record::{EngineKind, Fact};
 use crate::workload::nearest;
-pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, since, some_time, whole};
+pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, since, size, some_time, whole};
 
 /// Returns what an option and its opposite say together.
 pub(in crate::cli) fn switched(on: bool, off: bool) -> Option<bool> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args::{UndecidedArgs, ValidityArgs};
+use crate::cli::args::{UndecidedArgs, ValidityArgs, some_time};
 use crate::cli::output::{ShowArgs, render_run};
 use crate::record::{NamedLog, RunLog, merge};
 use crate::session::stored::{self, Stored};
@@ -24,6 +24,10 @@ pub(in crate::cli) struct MergeArgs {
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 
+    /// Wait this long for runs in folders that hold none yet [default: no wait]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    wait: Option<Duration>,
+
     #[command(flatten)]
     undecided: UndecidedArgs,
 
@@ -36,6 +40,7 @@ pub(in crate::cli) struct MergeArgs {
 
 pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
+    args.wait.map_or(Ok(()), |limit| stored::await_runs(&args.runs, limit))?;
     let read = |path: &PathBuf| {
         let path = &stored::one_result(path)?;
         let name = path.display().to_string();

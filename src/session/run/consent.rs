@@ -97,7 +97,7 @@ pub(crate) fn check_before_load<'a>(
 }
 
 /// Returns the public servers that get more than little, and how much, in words. `None` without any.
-pub(super) fn public_load<'a>(
+pub(crate) fn public_load<'a>(
     load: &PlannedLoad,
     servers: impl IntoIterator<Item = &'a RunSettings>,
 ) -> Result<Option<String>, Stop> {

@@ -20,7 +20,7 @@ mod tokens;
 mod warm;
 
 pub(crate) use self::connect::ServerConnection;
-pub(crate) use self::consent::{announce_load, check_before_load};
+pub(crate) use self::consent::{announce_load, check_before_load, public_load};
 pub(crate) use self::context::{Conditions, RunContext, StoredRun};
 pub(crate) use self::embedded::hardware_for;
 pub(crate) use self::golden::{Golden, common as common_request, fit as check_golden};

@@ -1,6 +1,7 @@
 //! Says what is stored at a path: of ours, or a file of another tool.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -15,8 +16,9 @@ use crate::report::documents;
 use crate::session::campaign::dir::ExperimentDir;
 use crate::session::campaign::reported::Reported as _;
 use crate::session::console::Stop;
+use crate::session::save::SUMMARY;
 use crate::session::stored_run::repeats_in;
-use crate::units::count;
+use crate::units::{count, spoken};
 
 /// The result that is stored at a path.
 #[derive(strum::Display)]
@@ -107,6 +109,24 @@ pub(crate) fn one_result(path: &Path) -> Result<PathBuf, Stop> {
             newest.display()
         ))),
     }
+}
+
+/// Waits until each of these folders has a run with its summary. It is written last.
+pub(crate) fn await_runs(folders: &[PathBuf], limit: Duration) -> Result<(), Stop> {
+    let end = Instant::now() + limit;
+    for folder in folders {
+        while !one_result(folder)?.join(SUMMARY).is_file() {
+            if Instant::now() >= end {
+                let (folder, limit) = (folder.display(), spoken(limit));
+                return Err(Stop::impossible(format!(
+                    "no whole run is in {folder} after {limit}\n\
+                     hint: look at the output of the worker that should have stored it, or give it a longer --wait"
+                )));
+            }
+            std::thread::sleep(Duration::from_secs(1).min(limit));
+        }
+    }
+    Ok(())
 }
 
 /// Most names of files in a message.

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use super::pages::{blocks, pages, root};
 
 /// Programs that are not here, and why their commands are not run.
-const OTHERS: [(&str, &str); 8] = [
+const OTHERS: [(&str, &str); 11] = [
     ("cargo", "builds and tests this very program"),
     ("vllm", "a server that needs its own installation"),
     ("check-jsonschema", "a tool from elsewhere; assert_schema does the same"),
     ("jq", "a tool from elsewhere"),
     ("mkdir", "a tool of the system"),
+    ("kubectl", "it needs a cluster; tests/interop/cluster/kubernetes.sh runs what is printed"),
+    ("sbatch", "it needs a cluster; tests/interop/cluster/slurm.sh has one"),
+    ("sh", "it runs what is printed for Slurm; tests/interop/cluster/slurm.sh does"),
     ("less", "a pager"),
     ("man", "a pager"),
     ("head", "a tool of the system"),

@@ -82,6 +82,7 @@ impl Ground {
             short.push(match (before, word.as_str()) {
                 _ if is_length && ["bench", "ab", "sweep"].contains(&verb) => "1".to_owned(),
                 _ if is_length && verb == "simulate" => "5".to_owned(),
+                ("--rate", _) if verb == "launch" => "20".to_owned(),
                 ("--metrics-url", "nvml") => self.url.clone(),
                 ("--prometheus", _) => self.prometheus.clone(),
                 (_, word) if word.contains(" of tag ") || word.contains(" of slice ") => "p95 ttft < 500ms".to_owned(),

@@ -4,7 +4,7 @@
 Prints for each room how many changes its tests catch, with the 95 % interval (Wilson, 1927), and those that they miss.
 `mutants.txt` beside this file names those that no test can catch, each with the reason.
 
-    tests/interop/mutants.py [--sample 40] [--seed 1] [ROOM…]
+    tests/interop/mutants/mutants.py [--sample 40] [--seed 1] [ROOM…]
 
 cargo-mutants (`cargo install cargo-mutants`) lists the changes. All that are drawn are written into one copy of the tree,
 where a function with body B and changed body C becomes `{ if crate::mutant_is(N) { C } else { B } }`, and N is read from
@@ -29,7 +29,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TREE = ROOT / "target/mutants/tree"
 # The files of each room, and the paths of its tests.
 ROOMS = {

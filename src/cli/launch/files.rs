@@ -1,0 +1,55 @@
+//! The files that a bench needs on the machines that run it.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::bench::BenchPlan;
+use crate::session::Stop;
+use crate::workload::reading::{Entry, Node, NodeValue, parse_json, parse_toml};
+
+/// Returns the files and folders that this bench reads. They are its workload, which may name others, datasets, images,
+/// a trace, a tokenizer and certificates.
+pub(super) fn named(workload: Option<&str>, plan: &BenchPlan) -> Result<Vec<PathBuf>, Stop> {
+    let (spec, settings) = (&plan.checked.spec, &plan.checked.settings);
+    // An embedded workload has a name without an ending.
+    let workload = workload.map(Path::new).filter(|path| path.extension().is_some());
+    let mut paths: Vec<PathBuf> = workload.map(beside).transpose()?.unwrap_or_default();
+    for class in &spec.classes {
+        paths.extend(class.prompt.dataset().map(|dataset| (&dataset.path).into()));
+        paths.extend(class.images.as_ref().map(|images| (&images.folder).into()));
+    }
+    paths.extend(spec.arrival.trace().map(|trace| (&trace.path).into()));
+    // Else it is an id of the hub.
+    paths.extend(settings.requests.tokenizer.as_ref().map(PathBuf::from).filter(|path| path.exists()));
+    paths.extend(settings.server.common.tls.ca_cert.clone());
+    let mut paths: Vec<PathBuf> = paths.into_iter().map(|path| path.components().collect()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// The file of a workload, and the files whose names stand in it.
+fn beside(workload: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let text = std::fs::read_to_string(workload).map_err(|error| unreadable(workload, &error))?;
+    let is_json = workload.extension().is_some_and(|ending| ending == "json");
+    let parsed = if is_json { parse_json(&text) } else { parse_toml(&text) };
+    let mut texts = Vec::new();
+    parsed.iter().for_each(|node| collect(node, &mut texts));
+    let folder = workload.parent().unwrap_or(Path::new(""));
+    let files = texts.into_iter().map(|text| folder.join(text)).filter(|path| path.is_file());
+    Ok(std::iter::once(workload.to_owned()).chain(files).collect())
+}
+
+/// Collects every text in and below a node.
+fn collect<'n>(node: &'n Node, texts: &mut Vec<&'n str>) {
+    match &node.value {
+        NodeValue::Text(text) => texts.push(text),
+        NodeValue::List(items) => items.iter().for_each(|item| collect(item, texts)),
+        NodeValue::Table(entries) => entries.iter().for_each(|Entry { node, .. }| collect(node, texts)),
+        _ => {}
+    }
+}
+
+/// Why a file cannot be taken along.
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::usage(format!("cannot read {}, which the workers need: {error}", path.display()))
+}
