@@ -11,7 +11,7 @@ use skyline::guide::Topic;
 use super::pages::root;
 use crate::support::Desk;
 
-/// What a schema permits, a line each: the type of each path, and each word that may stand there.
+/// What a schema says, a line each: the type of each path, each word that may stand there, and whether it always does.
 fn promises(schema: &Value) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     walk(schema, schema, "", &mut Vec::new(), &mut all);
@@ -33,6 +33,8 @@ fn walk<'a>(root: &'a Value, part: &'a Value, path: &str, above: &mut Vec<&'a st
     all.extend(words.map(|word| format!("{path} = {word}")));
     let types = part["type"].as_array().into_iter().flatten().chain(part.get("type").filter(|of| of.is_string()));
     all.extend(types.filter(|of| *of != "null").map(|of| format!("{path}: {of}")));
+    let always = part["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    all.extend(always.map(|name| format!("{path}.{name} is there")));
     for (name, field) in part["properties"].as_object().into_iter().flatten() {
         walk(root, field, &format!("{path}.{name}"), above, all);
     }
@@ -83,11 +85,14 @@ fn a_schema_only_grows_until_its_number_rises() {
 #[test]
 fn a_field_that_goes_is_found() {
     let schema: Value = serde_json::from_str(
-        r##"{"properties":{"a":{"$ref":"#/$defs/A"},"of":{"items":{"type":["number","null"]}}},
+        r##"{"required":["a"],"properties":{"a":{"$ref":"#/$defs/A"},"of":{"items":{"type":["number","null"]}}},
              "$defs":{"A":{"oneOf":[{"const":"x"},{"const":"y"}]}}}"##,
     )
     .unwrap();
-    assert_eq!(promises(&schema).into_iter().collect::<Vec<_>>(), [".a = \"x\"", ".a = \"y\"", ".of[]: \"number\""]);
+    assert_eq!(
+        promises(&schema).into_iter().collect::<Vec<_>>(),
+        [".a = \"x\"", ".a = \"y\"", ".a is there", ".of[]: \"number\""]
+    );
 }
 
 #[test]
