@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.parse
 
 import yaml
 
@@ -84,16 +85,22 @@ def command(step, number):
     return done.returncode
 
 
+def entry(key):
+    """A key of the cache as the name of one folder: the cache compares keys as texts, in which a slash is a sign like others."""
+    return urllib.parse.quote(key.strip(), safe="")
+
+
 def known(step):
     """A step with `uses`: the cache and the artifacts are folders."""
     name, given = step["uses"].split("@")[0], {key: filled(text) for key, text in step["with"].items()}
     assert re.fullmatch(r"[0-9a-f]{40}", step["uses"].split("@")[1]), f"{step['uses']} is not pinned"
     if name == "actions/upload-artifact":
-        shutil.copytree(given["path"], place / "artifacts" / f"{given['name']}-{run}")
+        shutil.copytree(given["path"], place / "artifacts" / f"{run}-{given['name']}")
     elif name == "actions/cache/save":
-        shutil.copytree(workspace / given["path"], place / "cache" / given["key"])
+        shutil.copytree(workspace / given["path"], place / "cache" / entry(given["key"]))
     elif name == "actions/cache/restore":
-        kept = sorted(place.glob(f"cache/{given['restore-keys'].strip()}*"), key=lambda folder: folder.stat().st_mtime)
+        matching = (folder for folder in (place / "cache").iterdir() if folder.name.startswith(entry(given["restore-keys"])))
+        kept = sorted(matching, key=lambda folder: folder.stat().st_mtime)
         if kept:
             shutil.copytree(kept[-1], workspace / given["path"])
     else:

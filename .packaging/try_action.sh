@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does with the action's steps what a runner does (runner.py), against mock servers: a first run without a baseline, a second
-# that equals it, a third against a server whose first tokens take 40 % longer, which the gate must find; then what must be
-# refused. The archives are those of .packaging/dist.sh.
+# Does with the action's steps what a runner does (runner.py), against mock servers: a first run without a baseline, another that
+# equals it, one against a server whose first tokens take 40 % longer, which the gate must find; then what must be refused. The
+# archives are those of .packaging/dist.sh.
 #
 #   .packaging/try_action.sh
 source "$(dirname "$0")/common.sh"
@@ -27,14 +27,21 @@ job "smoke against the embedded mock" 0 "objectives=error_rate < 1%"
 shows "VALID"
 job "no baseline yet" 0 "${run[@]}" url=http://127.0.0.1:18441 update-baseline=true
 said "no baseline"; shows "nothing is compared"; said "Store the new baseline"
+job "another baseline, whose name begins as that one does" 0 "${run[@]}" seconds=5 baseline=main-gpu url=http://127.0.0.1:18442 update-baseline=true
+said "no baseline"; said "Store the new baseline"
+job "a baseline that must be there" 2 "${run[@]}" seconds=5 baseline=mai missing-baseline=fail url=http://127.0.0.1:18441
+said "there is no baseline \`mai\`"
 job "the same server" 0 "${run[@]}" url=http://127.0.0.1:18441
 shows "PASSED: 1 of 1 demands met"
 job "a server 40 % slower" 1 "${run[@]}" url=http://127.0.0.1:18442 update-baseline=true
-shows "missed"; said "worse than the baseline"; said "the baseline stays what it was"
-[ "$(find "$place/artifacts" -name summary.json | wc -l)" = 4 ] || fail "not every result was kept"
+shows "missed"; said "worse than the baseline"; said "give \`baseline\` a new name"; said "the baseline stays what it was"
+[ "$(find "$place/artifacts" -name summary.json | wc -l)" = 6 ] || fail "not every result was kept"
 job "an objective that is missed" 1 url=http://127.0.0.1:18441 "objectives=p50 ttft < 1ms"
 job "an input that would be a command" 2 "workload=smoke; touch $place/injected"
+said "output exit-code: 2"
 [ ! -e "$place/injected" ] || fail "an input became a command"
+job "a folder that is not there" 2 baseline=baselines/main
+said "there is no folder"; said "output exit-code: 2"
 job "an archive with another checksum" 1 "sha256=$(printf '%064d' 0)"
 said "FAILED"
 say "the action does what it says"

@@ -18,6 +18,8 @@ echo "exit-code=$code" >> "$GITHUB_OUTPUT"
 folder=$(find "$results" -mindepth 1 -maxdepth 1 -type d)
 [ -n "$folder" ] || { echo "::error::skyline bench made no result (exit code $code); it says why above"; exit "$code"; }
 echo "folder=$folder" >> "$GITHUB_OUTPUT"
+# Two uses in one run may end within one second.
+echo "artifact=${folder##*/}-${results##*.}" >> "$GITHUB_OUTPUT"
 
 # Several runs have one report as text; a single run has its summary as Markdown.
 if [ -e "$folder/repeats.json" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the result with the baseline: a folder, or what the cache brought. A first run has none, and passes.
+# Compares the result with the baseline: a folder, or what the cache brought. A first run has none, and passes unless it may not.
 set -euo pipefail
 
 folder=
@@ -8,7 +8,11 @@ if [ -d "$BASELINE" ]; then
 elif [ -d .skyline-baseline ]; then
   folder=$(find .skyline-baseline -mindepth 1 -maxdepth 1 -type d)
 fi
-if [ -z "$folder" ]; then
+if [ -z "$folder" ] && [ "$MISSING_BASELINE" = fail ]; then
+  echo "::error::there is no baseline \`$BASELINE\`; a run with \`update-baseline: true\` and \`missing-baseline: pass\` stores one"
+  echo "exit-code=2" >> "$GITHUB_OUTPUT"
+  exit
+elif [ -z "$folder" ]; then
   echo "::notice::there is no baseline \`$BASELINE\` yet: nothing is compared"
   echo "There is no baseline \`$BASELINE\` yet: nothing is compared." >> "$GITHUB_STEP_SUMMARY"
   echo "exit-code=0" >> "$GITHUB_OUTPUT"

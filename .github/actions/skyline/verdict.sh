@@ -10,7 +10,8 @@ case $BENCH in
 esac
 case ${COMPARE:-0} in
   0) ;;
-  1) echo "::error::a figure is worse than the baseline's by more than is allowed, and not by chance" ;;
+  1) echo "::error::a figure is worse than the baseline's by more than is allowed, and not by chance; where that is intended," \
+    "give \`baseline\` a new name, or another folder" ;;
   *) echo "::error::the result cannot be compared with the baseline (exit code $COMPARE)" ;;
 esac
 [ "$code" != 0 ] || code=${COMPARE:-0}
