@@ -34,6 +34,14 @@ crate() {
   CARGO_TARGET_DIR=$built/tools cargo install --locked --debug --quiet --root "$out/tools" "$1" --version "$2"
 }
 
+# What goes with every binary: its own licence, and the notices of what is linked into it.
+licences() {
+  need python3
+  mkdir -p "$1"
+  cp LICENSE "$1/"
+  python3 .packaging/notices.py > "$1/THIRD-PARTY.txt"
+}
+
 # The same text in the three places that a package has for it: completions of shells, man pages, papers.
 papers() {
   local binary=$1 folder=$2
@@ -42,5 +50,6 @@ papers() {
   "$binary" completions zsh > "$folder/completions/_skyline"
   "$binary" completions fish > "$folder/completions/skyline.fish"
   "$binary" man --out "$folder/man" 2>/dev/null
-  cp LICENSE README.md .github/CHANGELOG.md "$folder/"
+  cp README.md .github/CHANGELOG.md "$folder/"
+  licences "$folder"
 }

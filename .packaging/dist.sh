@@ -23,14 +23,19 @@ crate cargo-cyclonedx 0.5.9
 trap 'rm -f "$root/skyline-sbom.json"' EXIT
 PATH=$out/tools/bin:$PATH cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$gnu" --override-filename skyline-sbom
 mv skyline-sbom.json "$out/skyline-$version.cdx.json"
-python3 - "$out/skyline-$version.cdx.json" <<'P'
-import json, sys, tomllib
+python3 - "$out/skyline-$version.cdx.json" "$gnu" "$musl" <<'P'
+import json, subprocess, sys, tomllib
 bill = json.load(open(sys.argv[1]))
 assert bill["bomFormat"] == "CycloneDX" and bill["metadata"]["component"]["name"] == "skyline-bench"
 locked = {(p["name"], p["version"]) for p in tomllib.load(open("Cargo.lock", "rb"))["package"]}
 listed = {(c["name"], c["version"]) for c in bill["components"]}
 assert listed and listed <= locked, f"not in Cargo.lock: {listed - locked}"
-print(f"bill of materials: {len(listed)} crates")
+tree = ["cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none", "--target"]
+for target in sys.argv[2:]:
+    lines = subprocess.run([*tree, target], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    linked = {(name, version[1:]) for name, version, *_ in map(str.split, filter(None, lines))} - {("skyline-bench", bill["metadata"]["component"]["version"])}
+    assert linked and linked <= listed, f"in the binary, and not in the bill of materials: {linked - listed}"
+print(f"bill of materials: {len(listed)} crates, of which the binary has {len(linked)}")
 P
 
 # What `cargo binstall` will ask for must be the name of an archive.

@@ -20,8 +20,12 @@ try() {
 }
 
 try "$wheel"
-say "the glibc that it asks for"
 python3 -m zipfile -e "$wheel" "$place/unpacked"
+say "its licences"
+for paper in LICENSE THIRD-PARTY.txt; do
+  ls "$place/unpacked/skyline_bench-$version.dist-info/licenses/licences/$paper" || fail "the wheel has no $paper"
+done
+say "the glibc that it asks for"
 objdump -T "$place/unpacked/skyline_bench-$version.data/scripts/skyline" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1 | tee "$place/glibc"
 [ "$(printf '%s\nGLIBC_2.17\n' "$(cat "$place/glibc")" | sort -V | tail -n 1)" = GLIBC_2.17 ] || fail "newer than manylinux2014"
 

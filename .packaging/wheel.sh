@@ -8,6 +8,8 @@
 source "$(dirname "$0")/common.sh"
 [ $# -gt 0 ] || set -- manylinux musllinux sdist
 pypi maturin==1.16.0 ziglang==0.17.0
+trap 'rm -rf "$root/.packaging/licences"' EXIT
+licences .packaging/licences
 
 for kind in "$@"; do
   rm -f "$out"/skyline_bench-*"$kind"*.whl
