@@ -29,7 +29,7 @@ pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub(crate) use dialect_traits::MetricNames;
 pub use http_url::Scheme;
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
-pub(crate) use intake::ServerText;
+pub(crate) use intake::{ServerText, listing};
 pub(crate) use metrics::exposition::{MetricSample, metric_samples};
 pub(crate) use metrics::series::MetricSeries;
 pub use metrics::url::MetricsUrl;

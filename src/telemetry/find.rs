@@ -115,7 +115,7 @@ impl FoundPage {
     /// # Errors
     ///
     /// Why there are none.
-    pub(crate) async fn in_prometheus(prometheus: Prometheus) -> Result<Vec<Self>, String> {
+    pub(crate) async fn in_prometheus(mut prometheus: Prometheus) -> Result<Vec<Self>, String> {
         let (pages, prometheus) = (prometheus.pages().await?, Arc::new(prometheus));
         let found = join_all(pages.into_iter().map(async |(url, text)| {
             let source = source(url, &text)?;

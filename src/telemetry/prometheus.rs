@@ -1,22 +1,23 @@
 //! Asks a Prometheus for the samples that it has taken of metrics pages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::engine::{MetricNames, MetricsClient, MetricsPage};
+use super::taken::kind_of;
+use crate::engine::{MetricNames, MetricsClient, MetricsPage, listing, metric_samples};
 use crate::units::cut;
 
 /// Time limit of an answer.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Labels that say which page a series is from. Jobs are not among them: two of them may sample one page.
 const PLACE: [&str; 4] = ["cluster", "namespace", "pod", "instance"];
+/// Labels that say who sampled it: two jobs may, or both of a pair that stand in for each other.
+const SCRAPER: [&str; 4] = ["job", "prometheus", "prometheus_replica", "replica"];
 /// Label of the model in the series of engines.
 const MODEL: &str = "model_name";
-/// Places that are named where nothing is found.
-const NAMED: usize = 5;
 /// Stretch whose samples say how long it is from one to the next, seconds.
 const COUNTED: f64 = 60.0;
 
@@ -25,12 +26,16 @@ const COUNTED: f64 = 60.0;
 pub(crate) struct Prometheus {
     client: MetricsClient,
     selectors: Vec<String>,
+    /// Pages that it had before the runs, those too that are not read.
+    pub(super) known: BTreeSet<String>,
 }
 
 /// A series of a page, with its samples.
 pub(super) struct SampledSeries {
     /// The page, by the labels of its place.
     pub(super) page: String,
+    /// Labels of who sampled it.
+    pub(super) scraper: String,
     /// Its name and labels, as on the page.
     pub(super) line: String,
     /// Moments, in seconds of Prometheus' own clock, and values.
@@ -39,17 +44,11 @@ pub(super) struct SampledSeries {
 
 /// An answer, good or bad.
 #[derive(Deserialize)]
-struct Outcome {
-    status: String,
+struct Answer<'a> {
     #[serde(default)]
     error: String,
-}
-
-/// A good answer.
-#[derive(Deserialize)]
-struct Answer<'a> {
-    #[serde(borrow)]
-    data: Found<'a>,
+    #[serde(default, borrow)]
+    data: Option<Found<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -81,7 +80,7 @@ impl Prometheus {
         matches: &[String],
     ) -> Result<Self, String> {
         let client = page.open_within(LIMIT)?;
-        let prometheus = Self { client, selectors: selectors(own, model, matches) };
+        let prometheus = Self { client, selectors: selectors(own, model, matches), known: BTreeSet::new() };
         prometheus.now().await.map(|_| prometheus)
     }
 
@@ -90,30 +89,32 @@ impl Prometheus {
         self.client.page().url().trim_end_matches('/').to_owned()
     }
 
-    /// The time by its clock, seconds.
+    /// The time by its clock, seconds. Some answer about a moment before, whose value is its time and not now.
     pub(super) async fn now(&self) -> Result<f64, String> {
         let found = self.ask("vector(time())", None).await?;
-        let samples = found.first().map(|series| series.samples.as_slice());
-        samples.and_then(|samples| samples.first()).map(|(_, time)| *time).ok_or("it does not tell its time".to_owned())
+        let sample = found.first().and_then(|series| series.samples.first());
+        sample.map(|(now, _)| *now).ok_or("it does not tell its time".to_owned())
     }
 
     /// The pages whose series it has now, as texts.
-    pub(super) async fn pages(&self) -> Result<BTreeMap<String, String>, String> {
-        let mut series = BTreeMap::new();
+    pub(super) async fn pages(&mut self) -> Result<BTreeMap<String, String>, String> {
+        let mut all = Vec::new();
         for selector in &self.selectors {
             let found = self.ask(selector, None).await?;
             if found.is_empty() {
-                return Err(format!("no series matches {selector}\n{}", self.places().await?));
+                return Err(format!("no series matches {selector}\n{}", self.places().await));
             }
-            series.extend(found.into_iter().map(|found| (found.line, (found.page, found.samples))));
+            all.extend(found);
         }
         let mut pages: BTreeMap<String, String> = BTreeMap::new();
-        for (line, (page, samples)) in series {
-            let text = pages.entry(page).or_default();
-            for (_, value) in samples {
+        for (line, series) in by_line(all) {
+            let text = pages.entry(series.page).or_default();
+            for (_, value) in series.samples {
                 let _ = writeln!(text, "{line} {value}");
             }
         }
+        self.known = pages.keys().cloned().collect();
+        leave_out_routers(&mut pages);
         Ok(pages)
     }
 
@@ -130,31 +131,28 @@ impl Prometheus {
 
     /// Its samples of the stretch after `from` until `until`, both by its own clock.
     pub(super) async fn samples(&self, from: f64, until: f64) -> Result<BTreeMap<String, SampledSeries>, String> {
-        let mut series = BTreeMap::new();
+        let mut all = Vec::new();
         let length_ms = ((until - from) * 1e3).ceil();
         for selector in &self.selectors {
-            let found = self.ask(&format!("{selector}[{length_ms}ms]"), Some(until)).await?;
-            for mut found in found {
-                // Whether the stretch has its beginning depends on the release.
-                found.samples.retain(|(at, _)| from < *at && *at <= until);
-                series.insert(found.line.clone(), found);
-            }
+            all.extend(self.ask(&format!("{selector}[{length_ms}ms]"), Some(until)).await?);
         }
-        Ok(series)
+        // Whether the stretch has its beginning depends on the release.
+        all.iter_mut().for_each(|series| series.samples.retain(|(at, _)| from < *at && *at <= until));
+        Ok(by_line(all))
     }
 
     /// The cure where nothing is found, with the places of what there is.
-    async fn places(&self) -> Result<String, String> {
+    async fn places(&self) -> String {
         let (labels, all) = (PLACE.join(","), MetricNames::pattern(&MetricNames::ALL));
         let query = format!("count by ({MODEL},{labels}) ({{__name__=~\"{all}\"}})");
-        let places: Vec<_> = self.ask(&query, None).await?.into_iter().map(|found| found.line).collect();
+        let places: Vec<_> = match self.ask(&query, None).await {
+            Ok(found) => found.into_iter().map(|found| found.line).collect(),
+            Err(why) => return format!("hint: what it has instead it does not say: {why}"),
+        };
         if places.is_empty() {
-            return Ok("hint: it has no series of a known server or exporter: does it scrape the server?".to_owned());
+            return "hint: it has no series of a known server or exporter: does it scrape the server?".to_owned();
         }
-        let more = places.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let named = places.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        Ok(format!("hint: it has series of {named}{more}; choose with --prometheus-match"))
+        format!("hint: it has series of {}; choose with --prometheus-match", listing(&places))
     }
 
     /// Asks a query in PromQL about a moment, or about now.
@@ -162,34 +160,46 @@ impl Prometheus {
         let at = at.map(|at| format!("{at:.3}"));
         let question: Vec<_> = [("query", query)].into_iter().chain(at.as_deref().map(|at| ("time", at))).collect();
         let (status, body) = self.client.ask("/api/v1/query", &question).await?;
-        let hide = |text| self.client.page().without_secrets(text);
-        let of_page = |mut found: SampledSeries| {
-            found.page = hide(format!("{} {}", self.url(), found.page));
-            found.line = hide(found.line);
-            found
-        };
-        read(status, &body).map(|found| found.into_iter().map(of_page).collect()).map_err(hide)
+        let mut found = read(status, &body, |text| self.client.page().without_secrets(text))?;
+        found.iter_mut().for_each(|series| series.page = format!("{} {}", self.url(), series.page));
+        Ok(found)
     }
 }
 
-/// The series of an answer. Their pages are without the address.
-fn read(status: u16, body: &[u8]) -> Result<Vec<SampledSeries>, String> {
-    match serde_json::from_slice(body) {
-        Ok(Outcome { status, .. }) if status == "success" => {}
-        Ok(Outcome { error, .. }) => return Err(cut(error, LONGEST)),
-        Err(_) => return Err(format!("it does not answer as a Prometheus does, but with HTTP {status}")),
-    }
-    let answer: Answer<'_> = serde_json::from_slice(body).map_err(|error| format!("its answer is none: {error}"))?;
+/// The series by their names and labels. Of a page that several sample they are those of one.
+fn by_line(mut found: Vec<SampledSeries>) -> BTreeMap<String, SampledSeries> {
+    found.sort_by(|one, other| other.scraper.cmp(&one.scraper));
+    // The last of a page counts.
+    let scrapers: BTreeMap<_, _> = found.iter().map(|one| (one.page.clone(), one.scraper.clone())).collect();
+    found.retain(|series| scrapers.get(&series.page) == Some(&series.scraper));
+    found.into_iter().map(|series| (series.line.clone(), series)).collect()
+}
+
+/// Leaves out pages that name no model, where others of their kind do. A router repeats gauges of its replicas.
+fn leave_out_routers(pages: &mut BTreeMap<String, String>) {
+    let names_model = |text: &str| metric_samples(text).any(|sample| sample.label(MODEL).is_some());
+    let kinds: Vec<_> = pages.values().filter(|text| names_model(text)).filter_map(|text| kind_of(text)).collect();
+    pages.retain(|_, text| names_model(text) || kind_of(text).is_none_or(|kind| !kinds.contains(&kind)));
+}
+
+/// The series of an answer, whose labels `hide` makes fit to be shown. Their pages are without the address.
+fn read(status: u16, body: &[u8], hide: impl Fn(String) -> String) -> Result<Vec<SampledSeries>, String> {
+    let found = match serde_json::from_slice(body) {
+        Ok(Answer { error, .. }) if !error.is_empty() => return Err(hide(cut(error, LONGEST))),
+        Ok(Answer { data: Some(found), .. }) => found,
+        _ => return Err(format!("it does not answer as a Prometheus does, but with HTTP {status}")),
+    };
     let series = |FoundSeries { mut metric, value, values }: FoundSeries<'_>| {
         let name = metric.remove("__name__").unwrap_or_default();
-        let label = |(name, value): (&str, &String)| format!("{name}={value:?}");
+        let label = |(name, value): (&str, &String)| format!("{name}={:?}", hide(value.clone()));
         let labels: Vec<_> = metric.iter().map(|(name, value)| label((name, value))).collect();
-        let places: Vec<_> = PLACE.iter().filter_map(|name| Some(label((name, metric.get(*name)?)))).collect();
-        let [places, labels] = [places, labels].map(|labels| format!("{{{}}}", labels.join(", ")));
+        let some = |names: [&str; 4]| names.iter().filter_map(|name| Some(label((name, metric.get(*name)?)))).collect();
+        let all = [some(PLACE), some(SCRAPER), labels];
+        let [page, scraper, labels] = all.map(|labels: Vec<_>| format!("{{{}}}", labels.join(", ")));
         let samples = values.into_iter().chain(value).map(|(at, value)| (at, value.parse().unwrap_or(f64::NAN)));
-        SampledSeries { page: places, line: name + &labels, samples: samples.collect() }
+        SampledSeries { page, scraper, line: name + &labels, samples: samples.collect() }
     };
-    Ok(answer.data.result.into_iter().map(series).collect())
+    Ok(found.result.into_iter().map(series).collect())
 }
 
 /// Longest complaint that is shown.
@@ -199,18 +209,12 @@ const LONGEST: usize = 300;
 fn selectors(own: Option<&MetricNames>, model: &str, matches: &[String]) -> Vec<String> {
     // What could have a meaning in an expression stands for any letter.
     let letter = |letter: char| if letter.is_alphanumeric() || "-_/".contains(letter) { letter } else { '.' };
-    let model: String = model.chars().map(letter).collect();
-    let selector = |pattern: String, matchers: &str| {
-        let is_open = !matchers.contains(MODEL);
-        let model = if is_open { format!("{MODEL}=~\"|{model}\",") } else { String::new() };
-        format!("{{__name__=~\"{pattern}\",{model}{matchers}}}")
-    };
+    let selector = |pattern: String, matchers: &str| format!("{{__name__=~\"{pattern}\",{matchers}}}");
     if matches.is_empty() {
         let engines = MetricNames::ALL.iter().filter(|names| names.kind.is_of_engine());
-        return vec![selector(
-            own.map_or_else(|| MetricNames::pattern(engines), |own| MetricNames::pattern([own])),
-            "",
-        )];
+        let pattern = own.map_or_else(|| MetricNames::pattern(engines), |own| MetricNames::pattern([own]));
+        let model: String = model.chars().map(letter).collect();
+        return vec![selector(pattern, &format!("{MODEL}=~\"|{model}\""))];
     }
     let of_all = |text: &String| selector(MetricNames::pattern(&MetricNames::ALL), text.trim_matches(['{', '}', ' ']));
     matches.iter().map(of_all).collect()
@@ -226,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_recorded_answer_is_read() {
-        let found = read(200, RECORDED.as_bytes()).unwrap();
+        let found = read(200, RECORDED.as_bytes(), |text| text).unwrap();
         assert_eq!(found.len(), 6);
         let place = r#"{namespace="bench", pod="mock-a", instance="127.0.0.1:18200"}"#;
         assert!(found.iter().all(|series| series.page == place && series.samples.len() == 3));
@@ -236,35 +240,67 @@ mod tests {
         assert_eq!(found[1].samples, [(1_795_967_672.384, 8.0), (1_795_967_673.384, 11.0), (1_795_967_674.384, 12.0)]);
         let now =
             r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[7.5,"7.25"]}]}}"#;
-        assert_eq!(read(200, now.as_bytes()).unwrap()[0].samples, [(7.5, 7.25)]);
+        assert_eq!(read(200, now.as_bytes(), |text| text).unwrap()[0].samples, [(7.5, 7.25)]);
+        // A key may be a word of the names too.
+        let hidden = read(200, RECORDED.as_bytes(), |text| text.replace("vllm", "***").replace("mock", "***")).unwrap();
+        assert!(hidden[1].line.starts_with(&line) && hidden[1].page.contains(r#"pod="***-a""#), "{}", hidden[1].line);
+    }
+
+    #[test]
+    fn a_page_that_several_sample_is_that_of_one() {
+        let answer = |job, replica| {
+            let metric = |name, pod, more| {
+                format!(r#"{{"metric":{{"__name__":"vllm:{name}","pod":"{pod}"{more}}},"value":[7.5,"1"]}}"#)
+            };
+            let both = format!(r#","job":"{job}","prometheus_replica":"{replica}""#);
+            [metric("a", "x", both.as_str()), metric("b", "x", &both), metric("a", "y", r#","job":"z""#)].join(",")
+        };
+        let all = [answer("s", "1"), answer("s", "0"), answer("t", "0")].join(",");
+        let answer = format!(r#"{{"status":"success","data":{{"result":[{all}]}}}}"#);
+        let found = read(200, answer.as_bytes(), |text| text).unwrap();
+        let kept: Vec<_> = by_line(found).into_keys().collect();
+        let one = r#"{job="s", pod="x", prometheus_replica="0"}"#;
+        let other = r#"vllm:a{job="z", pod="y"}"#.to_owned();
+        assert_eq!(kept, [format!("vllm:a{one}"), other, format!("vllm:b{one}")]);
+    }
+
+    #[test]
+    fn a_router_is_no_replica() {
+        let left = |pages: &[(&str, &str)]| {
+            let mut pages = pages.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+            leave_out_routers(&mut pages);
+            pages.into_keys().collect::<Vec<_>>()
+        };
+        let replica = ("a", "vllm:num_requests_running{model_name=\"m\"} 3\nvllm:generation_tokens_total{} 7\n");
+        let router = ("router", "vllm:num_requests_running{server=\"http://10.0.0.7:8000\"} 3\n");
+        let other = ("tgi", "tgi_queue_size 1\n");
+        let gpus = ("gpus", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"u\"} 1\n");
+        assert_eq!(left(&[replica, router, other, gpus]), ["a", "gpus", "tgi"]);
+        assert_eq!(left(&[router, gpus]), ["gpus", "router"], "where none names its model, all may count");
     }
 
     #[test]
     fn its_own_words_say_what_is_wrong() {
-        let why = |status, body: &str| read(status, body.as_bytes()).err().unwrap();
+        let why = |status, body: &str| read(status, body.as_bytes(), |text| text).err().unwrap();
         let complaint =
             r#"{"status":"error","errorType":"bad_data","error":"1:5: parse error: unexpected identifier"}"#;
         assert_eq!(why(400, complaint), "1:5: parse error: unexpected identifier");
-        for (status, body) in [(404, r#"{"detail":"Not Found"}"#), (200, "<html>"), (200, "")] {
+        let none = r#"{"status":"success","data":{"result":[1,2]}}"#;
+        for (status, body) in [(404, r#"{"detail":"Not Found"}"#), (200, "<html>"), (200, ""), (200, none)] {
             assert_eq!(why(status, body), format!("it does not answer as a Prometheus does, but with HTTP {status}"));
         }
-        assert!(why(200, r#"{"status":"success","data":{"result":[1,2]}}"#).starts_with("its answer is none: "));
     }
 
     #[test]
     fn series_are_selected_by_engine_and_model_or_by_matchers() {
         let vllm = MetricNames::from_kind(PageKind::Vllm);
-        let own = r#"{__name__=~"(ray_)?(vllm)[:_].+",model_name=~"|Qwen/Qwen3-8B.x.",}"#;
+        let own = r#"{__name__=~"(ray_)?(vllm)[:_].+",model_name=~"|Qwen/Qwen3-8B.x."}"#;
         assert_eq!(selectors(Some(vllm), "Qwen/Qwen3-8B\"x\"", &[]), [own]);
         let any = &selectors(None, "m", &[])[0];
         assert!(any.contains("|sglang|tgi|") && !any.contains("DCGM"), "{any}");
         let matches = [r#"{pod=~"vllm-.*"}"#, r#"model_name="m2",namespace="x""#].map(str::to_owned);
         let chosen = selectors(Some(vllm), "m", &matches);
-        assert!(
-            chosen[0].ends_with(r#"DCGM_FI|gpu|amd_gpu|nvml)[:_].+",model_name=~"|m",pod=~"vllm-.*"}"#),
-            "{}",
-            chosen[0]
-        );
+        assert!(chosen[0].ends_with(r#"DCGM_FI|gpu|amd_gpu|nvml)[:_].+",pod=~"vllm-.*"}"#), "{}", chosen[0]);
         assert!(chosen[1].ends_with(r#"[:_].+",model_name="m2",namespace="x"}"#), "{}", chosen[1]);
     }
 }

@@ -14,6 +14,10 @@ use crate::units::counted;
 
 /// Longest stretch of samples that one question is about, seconds.
 const STRETCH: f64 = 60.0;
+/// Stretch from which one is not halved for a shorter answer, seconds.
+const SHORTEST: f64 = 1.0;
+/// Words about an answer that is too long, by this client or by the server.
+const TOO_LONG: [&str; 3] = ["it is longer than", "too many samples", "exceeded the maximum"];
 /// Time from the moment of a sample until it can be asked for.
 const LATE: Duration = Duration::from_secs(1);
 /// Resolution of Prometheus' time, seconds.
@@ -25,12 +29,12 @@ const FEW: u64 = 5;
 ///
 /// Raw samples are asked for, by an instant query about a range, and not a range query: its grid of steps repeats the
 /// last sample until the next, so that rises come late and values count that nobody read. `hurry` ends the wait for the
-/// last sample; where `is_left`, no more is asked for. Returns the problems.
+/// last sample, and `left` all waiting. Returns the problems.
 pub(crate) async fn read_samples(
     pages: &[FoundPage],
     times: ScrapeTimes,
     clock: RunClock,
-    (hurry, is_left): (impl Future<Output = ()>, impl Fn() -> bool),
+    (hurry, left): (impl Future<Output = ()>, impl Future<Output = ()>),
     keep: impl Fn(Reading),
 ) -> Vec<String> {
     let mut tracks = BTreeMap::new();
@@ -43,7 +47,7 @@ pub(crate) async fn read_samples(
     }
     let Some(prometheus) = in_it else { return Vec::new() };
     let wait = tracks.values().map(|(_, every)| *every).max().unwrap_or_default() + LATE;
-    let mut run = SampledRun { tracks, unknown: BTreeSet::new(), times };
+    let mut run = SampledRun { tracks, known: &prometheus.known, unknown: BTreeSet::new(), times };
     let asked = async {
         tokio::select! {
             () = hurry => {}
@@ -54,10 +58,13 @@ pub(crate) async fn read_samples(
         // Samples are placed by Prometheus' clock against the run's, which may be off by half the time of this answer.
         let (begun, ended) = (begun.as_secs_f64(), clock.now().as_secs_f64());
         let now = f64::midpoint(begun, ended);
-        let clocks = Clocks { zero: time - now, unsure: (ended - begun) / 2.0 + RESOLUTION };
-        run.ask(prometheus, clocks, now, &is_left, &keep).await
+        let clocks = Clocks { now, zero: time - now, unsure: (ended - begun) / 2.0 + RESOLUTION };
+        run.ask(prometheus, clocks, &keep).await
     };
-    let asked: Result<(), String> = asked.await;
+    let asked: Result<(), String> = tokio::select! {
+        asked = asked => asked,
+        () = left => Err("they were not awaited".to_owned()),
+    };
     run.tracks.values_mut().for_each(|(track, _)| track.follow(None, times, &keep));
     match asked {
         Ok(()) => run.problems().collect(),
@@ -68,6 +75,8 @@ pub(crate) async fn read_samples(
 /// The clock of a Prometheus against that of the run.
 #[derive(Clone, Copy)]
 struct Clocks {
+    /// The moment at which it was asked, seconds since the run's zero.
+    now: f64,
     /// Prometheus' time at the run's zero, seconds.
     zero: f64,
     /// Seconds by which it may be off.
@@ -78,7 +87,9 @@ struct Clocks {
 struct SampledRun<'a> {
     /// The pages by their addresses, each with the time between two of its samples.
     tracks: BTreeMap<&'a str, (Track, Duration)>,
-    /// Pages that are none of them.
+    /// Pages that were there before the runs, those too that do not count.
+    known: &'a BTreeSet<String>,
+    /// Pages that were not.
     unknown: BTreeSet<String>,
     times: ScrapeTimes,
 }
@@ -93,30 +104,27 @@ struct Track {
 }
 
 impl SampledRun<'_> {
-    /// Asks for the samples of the run until a moment, seconds since its zero.
-    async fn ask(
-        &mut self,
-        prometheus: &Prometheus,
-        clocks: Clocks,
-        until: f64,
-        is_left: &impl Fn() -> bool,
-        keep: &impl Fn(Reading),
-    ) -> Result<(), String> {
-        let mut from = 0.0;
-        while from < until {
-            if is_left() {
-                return Err("they were not awaited".to_owned());
+    /// Asks for the samples of the run until now.
+    async fn ask(&mut self, prometheus: &Prometheus, clocks: Clocks, keep: &impl Fn(Reading)) -> Result<(), String> {
+        let is_too_long = |why: &str| TOO_LONG.iter().any(|words| why.contains(words));
+        let (mut from, mut stretch) = (0.0, STRETCH);
+        while from < clocks.now {
+            let end = clocks.now.min(from + stretch);
+            match prometheus.samples(clocks.zero + from, clocks.zero + end).await {
+                Ok(series) => {
+                    self.take(&series, clocks, keep);
+                    from = end;
+                }
+                Err(why) if end - from > SHORTEST && is_too_long(&why) => stretch = (end - from) / 2.0,
+                Err(why) => return Err(why),
             }
-            let end = until.min(from + STRETCH);
-            self.take(&prometheus.samples(clocks.zero + from, clocks.zero + end).await?, clocks, keep);
-            from = end;
         }
         Ok(())
     }
 
     /// Makes a reading of all samples that a page has at a moment.
     fn take(&mut self, series: &BTreeMap<String, SampledSeries>, clocks: Clocks, keep: &impl Fn(Reading)) {
-        let Clocks { zero, unsure } = clocks;
+        let Clocks { zero, unsure, .. } = clocks;
         let lines: Vec<_> = series.keys().map(|line| format!("{line} 0")).collect();
         let mut moments: BTreeMap<(&str, u64), Vec<MetricSample<'_>>> = BTreeMap::new();
         for (line, series) in lines.iter().zip(series.values()) {
@@ -129,7 +137,7 @@ impl SampledRun<'_> {
         }
         for ((page, at), samples) in moments {
             let Some((track, _)) = self.tracks.get_mut(page) else {
-                self.unknown.insert(page.to_owned());
+                self.unknown.extend((!self.known.contains(page)).then(|| page.to_owned()));
                 continue;
             };
             let at = at as f64 / 1e3 - zero;
@@ -145,11 +153,10 @@ impl SampledRun<'_> {
         let unknown = unknown.map(|page| format!("{page} counts nowhere: it was not there before the runs"));
         let few = self.tracks.into_iter().filter(|(_, (track, _))| track.in_window < FEW);
         let few = few.map(|(page, (track, every))| {
+            let (found, every) = (counted(track.in_window, "sample"), every.as_secs_f64().round());
             format!(
-                "{page} has {} in the window, one about every {} s, and its figures say little\n\
-                 hint: measure for longer, or lower Prometheus' scrape_interval",
-                counted(track.in_window, "sample"),
-                every.as_secs_f64().round()
+                "{page} has {found} in the window, one about every {every} s, and its figures say little\n\
+                 hint: measure for longer, or lower Prometheus' scrape_interval"
             )
         });
         few.chain(unknown)
@@ -191,7 +198,10 @@ vllm:e2e_request_latency_seconds_count{pod=\"POD\"} 2\nvllm:e2e_request_latency_
         let lines = PAGE.replace("POD", pod);
         let series = lines.lines().filter_map(|line| line.rsplit_once(' ')).map(|(line, value)| {
             let samples = seconds.iter().map(|second| (1_000.0 + second, value.parse().unwrap())).collect();
-            (line.to_owned(), SampledSeries { page: pod.to_owned(), line: line.to_owned(), samples })
+            (
+                line.to_owned(),
+                SampledSeries { page: pod.to_owned(), scraper: String::new(), line: line.to_owned(), samples },
+            )
         });
         series.collect()
     }
@@ -205,10 +215,11 @@ vllm:e2e_request_latency_seconds_count{pod=\"POD\"} 2\nvllm:e2e_request_latency_
         let track = |source| Track { source, names, before: None, last: None, in_window: 0 };
         let tracks = (0..).zip(pods).map(|(source, pod)| (*pod, (track(source), Duration::from_secs(1)))).collect();
         let times = ScrapeTimes { every: Duration::from_secs(1), window_start: at(3), window_end: at(8) };
-        SampledRun { tracks, unknown: BTreeSet::new(), times }
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        SampledRun { tracks, known: &NONE, unknown: BTreeSet::new(), times }
     }
 
-    const CLOCKS: Clocks = Clocks { zero: 1_000.0, unsure: 0.25 };
+    const CLOCKS: Clocks = Clocks { now: 0.0, zero: 1_000.0, unsure: 0.25 };
 
     #[test]
     fn a_reading_is_what_the_page_would_have_been_read_as() {
@@ -249,9 +260,11 @@ vllm:e2e_request_latency_seconds_count{pod=\"POD\"} 2\nvllm:e2e_request_latency_
 
     #[test]
     fn few_samples_and_pages_that_came_later_are_problems() {
-        let mut run = run(&["a"]);
+        let known = BTreeSet::from(["router".to_owned()]);
+        let mut run = SampledRun { known: &known, ..run(&["a"]) };
         run.take(&sampled("a", &[0.5, 4.5, 9.5]), CLOCKS, &|_| {});
         run.take(&sampled("z", &[4.5]), CLOCKS, &|_| {});
+        run.take(&sampled("router", &[4.5]), CLOCKS, &|_| {});
         let times = run.times;
         run.tracks.values_mut().for_each(|(track, _)| track.follow(None, times, &|_| {}));
         let problems: Vec<_> = run.problems().collect();

@@ -72,20 +72,16 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Returns whether all `spans` are as good as the same. Their ends are then not far apart for so long a window.
-    pub(super) fn are_one(spans: &[Self], window: (f64, f64)) -> bool {
-        let spread = |end: fn(&Self) -> f64| {
+    /// Returns the stretch of all `spans`, from the first beginning to the last end. It is there where they are as good
+    /// as the same: their ends are not far apart for so long a window.
+    pub(super) fn common(spans: &[Self], window: (f64, f64)) -> Option<(f64, f64)> {
+        let ends = |end: fn(&Self) -> f64| {
             let moments = || spans.iter().map(end);
-            moments().fold(f64::NEG_INFINITY, f64::max) - moments().fold(f64::INFINITY, f64::min)
+            Some((moments().reduce(f64::min)?, moments().reduce(f64::max)?))
         };
-        spread(|span| span.first.moment_s()) + spread(|span| span.last.moment_s()) <= APART * (window.1 - window.0)
-    }
-
-    /// Returns the stretch of all `spans`, which are as good as the same. It is from the beginning of the first to the
-    /// end of the last.
-    pub(super) fn common(spans: &[Self]) -> (f64, f64) {
-        let begin = spans.iter().map(|span| span.first.moment_s()).fold(f64::INFINITY, f64::min);
-        (begin, spans.iter().map(|span| span.last.moment_s()).fold(0.0, f64::max))
+        let (begins, ends) = (ends(|span| span.first.moment_s())?, ends(|span| span.last.moment_s())?);
+        let apart = begins.1 - begins.0 + ends.1 - ends.0;
+        (apart <= APART * (window.1 - window.0)).then_some((begins.0, ends.1))
     }
 }
 

@@ -340,9 +340,9 @@ impl RunContext {
         });
         drop(live);
         let mut problems = scraping.finish();
-        if pages.iter().any(|page| page.sampled_every().is_some()) {
+        if footer.is_ok() && pages.iter().any(|page| page.sampled_every().is_some()) {
             let _line = StepLine::start(settings.screen, "asking Prometheus for the samples of the run");
-            let wishes = (interrupts.stop_wished(), || interrupts.leave_is_wished());
+            let wishes = (interrupts.stop_wished(), interrupts.leave_wished());
             let reading = read_samples(&pages, times, clock, wishes, writer.reading_keeper());
             problems.extend(self.server.runtime.block_on(reading));
         }

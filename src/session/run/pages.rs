@@ -93,13 +93,9 @@ fn sampled(
             page.source.url
         )));
     }
-    let every = sampled.iter().filter_map(FoundPage::sampled_every).max().unwrap_or_default();
+    let every = sampled.iter().filter_map(FoundPage::sampled_every).max().unwrap_or_default().as_secs_f64().round();
     let names: Vec<_> = sampled.iter().map(|page| page.source.url.as_str()).collect();
-    printer.words(&format!(
-        "note: asked after the run, with a sample about every {} s: {}",
-        every.as_secs_f64().round(),
-        names.join(", ")
-    ));
+    printer.words(&format!("note: asked after the run, with a sample about every {every} s: {}", names.join(", ")));
     Ok(sampled)
 }
 

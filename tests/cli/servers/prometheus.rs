@@ -18,6 +18,12 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How much its clock is ahead of this machine's.
 const AHEAD: f64 = 1_000.0;
 
+/// How much earlier the moment is that some answer about, and call now.
+const BEHIND: f64 = 30.0;
+
+/// Stretches whose samples are more bytes than a client reads, and more than the server reads, in seconds.
+const TOO_LONG: (f64, f64) = (2.0, 1.0);
+
 fn now() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64() + AHEAD
 }
@@ -59,15 +65,29 @@ fn series(pages: &[(f64, String)]) -> Vec<Value> {
             }
         }
     }
+    let place = json!({"namespace": "bench", "pod": "a", "instance": "10.0.0.7:8000", "job": "pods"});
     let series = |(line, samples): (&str, Vec<Value>)| {
-        let mut metric =
-            json!({"__name__": line.split('{').next(), "namespace": "bench", "pod": "a", "instance": "10.0.0.7:8000"});
+        let mut metric = place.clone();
+        metric["__name__"] = line.split('{').next().into();
         for found in label.captures_iter(line) {
             metric[&found[1]] = found[2].into();
         }
         json!({"metric": metric, "values": samples})
     };
-    found.into_iter().map(series).collect()
+    let own: Vec<_> = found.into_iter().map(series).collect();
+    // Another job samples the same page; its moments are those of scrapes that took long.
+    let again = own.clone().into_iter().map(|mut series| {
+        series["metric"]["job"] = "services".into();
+        for sample in series["values"].as_array_mut().unwrap() {
+            sample[0] = (((sample[0].as_f64().unwrap() - 0.15) * 1e3).round() / 1e3).into();
+        }
+        series
+    });
+    // A router counts what its replicas have.
+    let values: Vec<_> = pages.iter().map(|(at, _)| json!([(at * 1e3).round() / 1e3, "1000"])).collect();
+    let metric = json!({"__name__": "vllm:num_requests_running", "pod": "router", "server": "http://10.0.0.7:8000"});
+    let router = json!({"metric": metric, "values": values});
+    own.iter().cloned().chain(again).chain([router]).collect()
 }
 
 /// Answers a query as a Prometheus with these samples does.
@@ -77,7 +97,7 @@ fn answered(samples: &Samples, seen: &Seen) -> String {
     let asked = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     let (query, at) = (asked("query").unwrap(), asked("time").map_or_else(now, |time| time.parse().unwrap()));
     let result = if query == "vector(time())" {
-        json!([{"metric": {}, "value": [at, at.to_string()]}])
+        json!([{"metric": {}, "value": [at, (at - BEHIND).to_string()]}])
     } else if query.contains("nowhere") {
         json!([])
     } else if query.starts_with("count by") {
@@ -88,6 +108,15 @@ fn answered(samples: &Samples, seen: &Seen) -> String {
                 range.trim_end_matches(']').split_at(range.find(|letter: char| letter.is_alphabetic())?);
             Some(number.parse::<f64>().unwrap() * if unit == "ms" { 1e-3 } else { 1.0 })
         });
+        // The time from one sample to the next is asked for in whole seconds.
+        let stretch = length.filter(|_| query.ends_with("ms]")).unwrap_or_default();
+        if stretch > TOO_LONG.0 {
+            return answer("200 OK", "application/json", &" ".repeat(17 << 20));
+        } else if stretch > TOO_LONG.1 {
+            let why = "query processing would load too many samples into memory in query execution";
+            let refusal = json!({"status": "error", "errorType": "execution", "error": why});
+            return answer("422 Unprocessable Entity", "application/json", &refusal.to_string());
+        }
         let samples = samples.lock().unwrap();
         let until = samples.partition_point(|(moment, _)| *moment <= at);
         let from = length.map_or(until - 1, |length| samples.partition_point(|(moment, _)| *moment < at - length));
@@ -132,6 +161,7 @@ fn a_prometheus_tells_what_the_page_would_have() {
         .assert()
         .code(0)
         .stderr(contains("asked after the run").and(contains("pod=\"a\"")))
+        .stderr(contains("router").not().and(contains("counts nowhere").not()).and(contains("has not given").not()))
         .stdout(contains("Server, by its own metrics"));
     let summary = desk.summary();
     let reported = &summary["server"];
@@ -148,6 +178,7 @@ fn a_prometheus_tells_what_the_page_would_have() {
     let (client, server) = (&accounts["output_tokens"]["client"], &accounts["output_tokens"]["server"]);
     let (client, server) = (client.as_f64().unwrap(), server.as_f64().unwrap());
     assert!(server > 0.0 && (client - server).abs() <= 0.1 * server + 20.0, "{accounts}");
+    assert!(reported["gauges"]["running"]["max"].as_f64().unwrap() < 1_000.0, "{reported}");
     assert!(reported["times"]["ttft"]["count"].as_f64().unwrap() > 0.0, "{reported}");
     let readings = desk.lines("reading");
     let whole = readings.iter().filter(|reading| !reading["histograms"].is_null()).count();

@@ -27,7 +27,8 @@ pub struct ServerSide {
     /// Values of the server over the window, its engines added up.
     pub gauges: BTreeMap<Gauge, GaugeSummary>,
     /// The stretch between the two readings next to the ends of the window. It is in seconds since the run began.
-    /// Counters and times are about it. Absent where there are no two.
+    /// Counters and times are about it. Absent where there are no two, or where each page was read at moments of its
+    /// own.
     pub span_s: Option<(f64, f64)>,
     /// Whether a counter of some page went back in it. The server was started anew, or its address leads to several
     /// servers, so that there are no counters and no times.
@@ -74,8 +75,9 @@ impl ServerSide {
         let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
         let (counters, times) = (rises(whole, kind_of), times(whole));
         let alone = log.header.shard.is_none();
-        let accounts = (alone && !whole.is_empty() && Span::are_one(whole, window))
-            .then(|| BothAccounts::new(log, &counters, &times, Span::common(whole)));
+        let span_s = Span::common(&spans, window);
+        let accounts = span_s.filter(|_| alone && !whole.is_empty());
+        let accounts = accounts.map(|span| BothAccounts::new(log, &counters, &times, span));
         // Golden prompts, prefixes that are warmed and a warm-up keep the devices busy before the first request.
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0)
             || log.header.warming_requests.is_some()
@@ -98,7 +100,7 @@ impl ServerSide {
         let energy = || EnergyUse::new(&devices, log.header.deployment.gpus, alone.then_some(rates), window);
         Some(Self {
             gauges: gauges(&engines, window),
-            span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
+            span_s,
             restarted,
             energy: reported.then(energy).flatten(),
             devices,

@@ -147,6 +147,7 @@ fn replicas_that_are_read_at_different_moments_are_not_held_against_the_client()
         log.telemetry.readings.extend(other);
         let server = summarise(&log, &[]).server.unwrap();
         assert_eq!(server.rise(Counter::RequestsSucceeded), Some(20.0), "each counts for itself all the same");
+        assert_eq!(server.span_s.is_some(), server.accounts.is_some(), "they have no stretch in common");
         server.accounts.is_some()
     };
     assert_eq!([0, 1, 60].map(accounts), [true, true, false]);

@@ -48,16 +48,16 @@ const ESTIMATES: &str = "A percentile inside the server is an estimate between t
 /// The stretch that totals and times are about, where that is not the window.
 fn stretch(server: &ServerSide, window: Window) -> String {
     let length = window.end_s - window.start_s;
-    server
-        .span_s
-        .filter(|(from, until)| (until - from - length).abs() > NEAR * length)
-        .map(|(from, until)| format!(" (totals from {} to {} s)", three_digits(from), three_digits(until)))
-        .unwrap_or_default()
+    match server.span_s {
+        Some((from, until)) if (until - from - length).abs() <= NEAR * length => String::new(),
+        Some((from, until)) => format!(" (totals from {} to {} s)", three_digits(from), three_digits(until)),
+        None if server.counters.is_empty() => String::new(),
+        None => " (totals of each page between its own readings)".to_owned(),
+    }
 }
 
 fn went_back(server: &ServerSide) -> Option<&'static str> {
-    let back = server.pages.iter().find_map(|page| page.went_back);
-    match back {
+    match server.pages.iter().find_map(|page| page.went_back) {
         Some(WentBack::AndForth) => Some("counters went back and forth: several servers at one address"),
         Some(WentBack::Once) => Some("a counter went back: the server was restarted"),
         None if server.restarted => Some("the server was restarted, and its totals with it"),
@@ -288,6 +288,8 @@ mod tests {
             ..server.devices[0].clone()
         };
         server.devices.push(whole);
+        server.span_s = None;
+        assert!(shown(server.clone(), 80).contains("(totals of each page between its own readings)"));
         server.span_s = Some((0.0, 0.5));
         insta::assert_snapshot!(shown(server, 80));
     }

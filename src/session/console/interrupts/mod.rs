@@ -78,9 +78,13 @@ impl Interrupts {
 
     /// Ends when no other run is to begin.
     pub(crate) async fn stop_wished(&self) {
-        let mut wishes = self.wish.subscribe();
         // The sender lives as long as this.
-        let _ = wishes.wait_for(|wish| *wish != Interrupt::None).await;
+        let _ = self.wish.subscribe().wait_for(|wish| *wish != Interrupt::None).await;
+    }
+
+    /// Ends when not even what is under way is to be awaited.
+    pub(crate) async fn leave_wished(&self) {
+        let _ = self.wish.subscribe().wait_for(|wish| *wish == Interrupt::Leave).await;
     }
 
     /// Whether not even what is under way is to be awaited.
