@@ -2,8 +2,9 @@
 
     python3 runner.py ACTION_FOLDER PLACE [INPUT=VALUE ...]
 
-Of expressions it knows what this action uses: names of contexts, strings, ==, !=, && and ||. Of other actions it knows the cache
-and the artifacts of actions/, which are folders below PLACE. It prints the job's page and exits with the job's code.
+With the variable SAME_JOB the action is used once more in the job before, whose workspace stays. Of expressions it knows what
+this action uses: names of contexts, strings, ==, !=, && and ||. Of other actions it knows the cache and the artifacts of
+actions/, which are folders below PLACE. It prints the job's page and exits with the job's code.
 """
 
 import os
@@ -25,7 +26,8 @@ inputs = {name: str(given.get(name, entry.get("default", ""))) for name, entry i
 
 run = sum(1 for _ in place.glob("temp-*")) + 1
 workspace, temp = place / "workspace", place / f"temp-{run}"
-shutil.rmtree(workspace, ignore_errors=True)  # A job begins with an empty workspace.
+if not os.environ.get("SAME_JOB"):
+    shutil.rmtree(workspace, ignore_errors=True)  # A job begins with an empty workspace.
 for folder in (workspace, temp, place / "cache", place / "artifacts"):
     folder.mkdir(parents=True, exist_ok=True)
 github = {"run_id": str(1000 + run), "run_attempt": "1", "action_repository": "owner/skyline"}

@@ -33,9 +33,11 @@ job "a baseline that must be there" 2 "${run[@]}" seconds=5 baseline=mai missing
 said "there is no baseline \`mai\`"
 job "the same server" 0 "${run[@]}" url=http://127.0.0.1:18441
 shows "PASSED: 1 of 1 demands met"
+SAME_JOB=1 job "a second use in that job, of a baseline that is not there" 0 "${run[@]}" seconds=5 baseline=new url=http://127.0.0.1:18441
+said "no baseline"
 job "a server 40 % slower" 1 "${run[@]}" url=http://127.0.0.1:18442 update-baseline=true
 shows "missed"; said "worse than the baseline"; said "give \`baseline\` a new name"; said "the baseline stays what it was"
-[ "$(find "$place/artifacts" -name summary.json | wc -l)" = 6 ] || fail "not every result was kept"
+[ "$(find "$place/artifacts" -name summary.json | wc -l)" = 7 ] || fail "not every result was kept"
 job "an objective that is missed" 1 url=http://127.0.0.1:18441 "objectives=p50 ttft < 1ms"
 job "an input that would be a command" 2 "workload=smoke; touch $place/injected"
 said "output exit-code: 2"
