@@ -137,7 +137,9 @@ impl Prometheus {
             all.extend(self.ask(&format!("{selector}[{length_ms}ms]"), Some(until)).await?);
         }
         // Whether the stretch has its beginning depends on the release.
-        all.iter_mut().for_each(|series| series.samples.retain(|(at, _)| from < *at && *at <= until));
+        for series in &mut all {
+            series.samples.retain(|(at, _)| from < *at && *at <= until);
+        }
         Ok(by_line(all))
     }
 
@@ -155,14 +157,14 @@ impl Prometheus {
         format!("hint: it has series of {}; choose with --prometheus-match", listing(&places))
     }
 
-    /// Asks a query in PromQL about a moment, or about now.
+    /// Asks a query in `PromQL` about a moment, or about now.
     async fn ask(&self, query: &str, at: Option<f64>) -> Result<Vec<SampledSeries>, String> {
         let at = at.map(|at| format!("{at:.3}"));
         let question: Vec<_> = [("query", query)].into_iter().chain(at.as_deref().map(|at| ("time", at))).collect();
         let (status, body) = self.client.ask("/api/v1/query", &question).await?;
-        let mut found = read(status, &body, |text| self.client.page().without_secrets(text))?;
-        found.iter_mut().for_each(|series| series.page = format!("{} {}", self.url(), series.page));
-        Ok(found)
+        let found = read(status, &body, |text| self.client.page().without_secrets(text))?;
+        let of_it = |one: SampledSeries| SampledSeries { page: format!("{} {}", self.url(), one.page), ..one };
+        Ok(found.into_iter().map(of_it).collect())
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("runner", 2_686),
     ("session", 7_259),
     ("simulator", 2_392),
-    ("telemetry", 941),
+    ("telemetry", 943),
     ("units", 144),
     ("workload", 4_509),
 ];
