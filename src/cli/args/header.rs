@@ -46,7 +46,7 @@ pub(in crate::cli) fn variables(headers: &[String], key: Option<String>) -> Resu
     names.dedup();
     let is_capital = |sign: u8| sign.is_ascii_uppercase() || sign.is_ascii_digit() || sign == b'_';
     // Else it may be the key itself.
-    let is_name = |name: &String| std::env::var_os(name).is_some() || name.bytes().all(is_capital);
+    let is_name = |name: &String| std::env::var_os(name).is_some() || !name.is_empty() && name.bytes().all(is_capital);
     names.iter().all(is_name).then_some(names).ok_or(
         "--api-key-env, or `env:` in a --header, names no variable that is set here\n\
          hint: it wants the variable's name, not the key; one that only workers have is written in capitals",

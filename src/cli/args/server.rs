@@ -233,7 +233,7 @@ impl ServerArgs {
     }
 
     /// The key. A variable that was named must be there; its name is not repeated, since it may be the key itself.
-    fn api_key(&self) -> Result<Option<Secret>, Stop> {
+    pub(in crate::cli) fn api_key(&self) -> Result<Option<Secret>, Stop> {
         let name = self.api_key_env.as_deref().unwrap_or(DEFAULT_KEY_VARIABLE);
         match Secret::of_variable(name) {
             Some(key) => Ok(Some(key)),

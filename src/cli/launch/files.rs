@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::bench::BenchPlan;
+use crate::cli::bench::{BenchArgs, BenchPlan};
 use crate::session::Stop;
-use crate::workload::reading::{Entry, Node, NodeValue, parse_json, parse_toml};
+use crate::workload::reading::{Entry, Node, NodeValue, read_file};
 
 /// Returns the files and folders that this bench reads. They are its workload, which may name others, datasets, images,
 /// a trace, a tokenizer and certificates.
-pub(super) fn named(workload: Option<&str>, plan: &BenchPlan) -> Result<Vec<PathBuf>, Stop> {
+pub(super) fn named(bench: &BenchArgs, plan: &BenchPlan) -> Result<Vec<PathBuf>, Stop> {
     let (spec, settings) = (&plan.checked.spec, &plan.checked.settings);
     // An embedded workload has a name without an ending.
-    let workload = workload.map(Path::new).filter(|path| path.extension().is_some());
+    let workload = bench.workload.what.named().0.map(Path::new).filter(|path| path.extension().is_some());
     let mut paths: Vec<PathBuf> = workload.map(beside).transpose()?.unwrap_or_default();
     for class in &spec.classes {
         paths.extend(class.prompt.dataset().map(|dataset| (&dataset.path).into()));
@@ -29,9 +29,7 @@ pub(super) fn named(workload: Option<&str>, plan: &BenchPlan) -> Result<Vec<Path
 
 /// The file of a workload, and the files whose names stand in it.
 fn beside(workload: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let text = std::fs::read_to_string(workload).map_err(|error| unreadable(workload, &error))?;
-    let is_json = workload.extension().is_some_and(|ending| ending == "json");
-    let parsed = if is_json { parse_json(&text) } else { parse_toml(&text) };
+    let parsed = read_file(workload, "skyline workloads show short_chat").map_err(Stop::usage)?;
     let mut texts = Vec::new();
     parsed.iter().for_each(|node| collect(node, &mut texts));
     let folder = workload.parent().unwrap_or(Path::new(""));

@@ -5,17 +5,14 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
-use super::files::unreadable;
+use super::files::{named, unreadable};
 use super::template::filled;
-use super::workers::{WorkerArgs, Workers};
+use super::workers::{MERGE, WorkerArgs, Workers};
 use crate::session::Stop;
 use crate::units::count;
 
 const MANIFESTS: &str = include_str!("k8s.yaml");
 const CONFIG_MAP: &str = include_str!("config_map.yaml");
-
-/// The image of the version that prints the manifests.
-const IMAGE: &str = concat!("ghcr.io/skyline-bench/skyline:", env!("CARGO_PKG_VERSION"));
 
 /// Where the manifests mount the volume of the results.
 const RESULTS: &str = "/results";
@@ -31,8 +28,8 @@ pub(super) struct K8sArgs {
     #[command(flatten)]
     pub(super) workers: WorkerArgs,
 
-    /// Image of the workers and of the merge, which runs skyline
-    #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
+    /// Image that runs skyline, such as a release has, or `.packaging/container.sh` builds
+    #[arg(long, value_name = "IMAGE")]
     image: String,
 
     /// Namespace of all that is created [default: the one that kubectl uses]
@@ -81,7 +78,7 @@ impl K8sArgs {
     /// Returns the manifests, and words on how to use them.
     pub(super) fn manifests(&self, workers: &Workers<'_>) -> Result<(String, String), Stop> {
         let Workers { name, time, .. } = workers;
-        let files = contents(&workers.files)?;
+        let files = contents(&named(&workers.bench, &workers.plan)?)?;
         let secret = self.secret.as_ref().unwrap_or(name);
         let variable = |variable: &String| {
             let (secret, variable) = (quoted(secret), quoted(variable));
@@ -93,16 +90,16 @@ impl K8sArgs {
             texts.push(format!("file-{number}: {}", quoted(text)));
         }
         let if_files = |text: String| if files.is_empty() { String::new() } else { text };
-        let folder = format!("{RESULTS}/{name}");
+        let results = workers.folder(RESULTS);
         let mut values = workers.values();
         values.extend([
             ("namespace", self.namespace.iter().map(|name| format!("namespace: {}", quoted(name))).collect()),
             ("seconds", time.as_secs().to_string()),
-            ("merge_seconds", (time.as_secs() + 3_600).to_string()),
+            ("merge_seconds", (*time + MERGE).as_secs().to_string()),
             ("image", quoted(&self.image)),
             ("claim", quoted(&self.claim)),
-            ("bench", listed(&workers.bench(&folder))),
-            ("merge", listed(&workers.merge(&folder, Some(*time)))),
+            ("bench", listed(&workers.bench(&results))),
+            ("merge", listed(&workers.merge(&results, Some(*time)))),
             ("secrets", workers.variables.iter().map(variable).collect()),
             ("folder", if files.is_empty() { "/tmp" } else { "/files" }.to_owned()),
             ("mount", if_files("- {name: files, mountPath: /files, readOnly: true}".to_owned())),
@@ -116,12 +113,14 @@ impl K8sArgs {
             ),
             ("data", texts.join("\n")),
         ]);
-        values.push(("config_map", if_files(filled(CONFIG_MAP, &values))));
-        Ok((filled(MANIFESTS, &values), self.words(workers, secret, texts.join("").len())))
+        let along: String = files.iter().map(|(path, _)| format!("goes along: {path}\n")).collect();
+        values.extend([("config_map", if_files(filled(CONFIG_MAP, &values))), ("results", results)]);
+        Ok((filled(MANIFESTS, &values), along + &self.words(workers, secret, texts.join("").len())))
     }
 
     /// Words on how to use the manifests, whose files have so many bytes.
-    fn words(&self, Workers { name, variables, .. }: &Workers<'_>, secret: &str, bytes: usize) -> String {
+    fn words(&self, workers: &Workers<'_>, secret: &str, bytes: usize) -> String {
+        let Workers { name, variables, .. } = workers;
         let namespace = self.namespace.iter().map(|name| format!(" -n {name}")).collect::<String>();
         let keys = variables.iter().map(|name| format!(" --from-literal={name}=\"${name}\"")).collect::<String>();
         let create = format!("the secret: kubectl{namespace} create secret generic {secret}{keys}\n");
@@ -130,7 +129,8 @@ impl K8sArgs {
         format!(
             "{create}to run them: pipe this into kubectl{namespace} apply{server} -f -\n\
              the report: kubectl{namespace} logs -f job/{name}-merge\n\
-             the runs: {RESULTS}/{name} on the volume of the claim {}",
+             the runs: {} on the volume of the claim {}",
+            workers.folder(RESULTS),
             self.claim
         )
     }
@@ -142,15 +142,15 @@ fn contents(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Stop> {
     for path in paths.iter().filter(|path| !path.starts_with(RESULTS)) {
         let found = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
         bytes += found.len();
-        if found.is_dir() || bytes > MOST {
+        let Some(Ok(text)) = (found.is_file() && bytes <= MOST).then(|| std::fs::read_to_string(path)) else {
             return Err(Stop::usage(format!(
-                "{} does not fit: a ConfigMap takes files of {} bytes in all, and no folders\n\
+                "{} does not fit: a ConfigMap takes files that are read as UTF-8, {} bytes in all, and no folders\n\
                  hint: put it on the volume, as {RESULTS}/… there and here; a tokenizer can be an id of the hub",
                 path.display(),
                 count(MOST)
             )));
-        }
-        files.push((below(path)?, std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?));
+        };
+        files.push((below(path)?, text));
     }
     Ok(files)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::template::filled;
-use super::workers::{WorkerArgs, Workers};
+use super::workers::{MERGE, WorkerArgs, Workers};
 use crate::session::Stop;
 
 const SCRIPT: &str = include_str!("slurm.sh");
@@ -30,8 +30,13 @@ pub(super) struct SlurmArgs {
 impl SlurmArgs {
     /// Returns the script, and words on how to use it.
     pub(super) fn script(&self, workers: &Workers<'_>) -> Result<(String, String), Stop> {
-        let folder = format!("{}/{}", self.shared_dir.trim_end_matches('/'), workers.name);
-        let line = |words: &[String]| shlex::try_join(words.iter().map(String::as_str)).map_err(Stop::usage);
+        let folder = workers.folder(self.shared_dir.trim_end_matches('/'));
+        let line = |words: &[String]| match words.iter().find(|word| word.contains(['\n', '\r'])) {
+            None => shlex::try_join(words.iter().map(String::as_str)).map_err(Stop::usage),
+            Some(word) => Err(Stop::usage(format!(
+                "{word:?} has a line break, which the script cannot hold\nhint: write it in one line"
+            ))),
+        };
         let options = [("partition", &self.partition), ("account", &self.account)];
         let options = options.iter().filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?)));
         let options: Vec<_> = options.collect();
@@ -40,6 +45,7 @@ impl SlurmArgs {
         values.extend([
             ("options", options),
             ("minutes", workers.time.as_secs().div_ceil(60).to_string()),
+            ("merge_minutes", (workers.time + MERGE).as_secs().div_ceil(60).to_string()),
             ("folder", line(&[folder.clone()])?),
             ("bench", line(&workers.bench(&folder))?),
             ("merge", line(&workers.merge(&folder, None))?),

@@ -7,12 +7,12 @@ mkdir -p @folder@
 workers=$(sbatch --parsable --job-name=@name@ --array=0-@last@ --no-requeue@options@ \
   --ntasks=1 --cpus-per-task=@cpus@ --mem=@memory@M --time=@minutes@ --output=@folder@/worker-%a.log <<'SKYLINE_WORKER'
 #!/bin/sh
-exec "${SKYLINE:-skyline}" @bench@ --out @folder@/shard-"$SLURM_ARRAY_TASK_ID"
+exec "${SKYLINE:-skyline}" bench --out @folder@/shard-"$SLURM_ARRAY_TASK_ID" @bench@
 SKYLINE_WORKER
 )
 # Its exit code is the verdict. It leaves the queue if a worker fails.
 merge=$(sbatch --parsable --job-name=@name@-merge --dependency=afterok:"${workers%%;*}" --kill-on-invalid-dep=yes@options@ \
-  --ntasks=1 --mem=@memory@M --time=@minutes@ --output=@folder@/merge.log <<'SKYLINE_MERGE'
+  --ntasks=1 --mem=@memory@M --time=@merge_minutes@ --output=@folder@/merge.log <<'SKYLINE_MERGE'
 #!/bin/sh
 exec "${SKYLINE:-skyline}" @merge@
 SKYLINE_MERGE

@@ -1,16 +1,17 @@
 //! The workers that run one plan together: what they run, what they need, and what a launched bench may not say.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::{BenchReader, files};
+use super::BenchReader;
 use crate::cli::args::{size, some_time, variables, whole};
-use crate::cli::bench::BenchPlan;
-use crate::engine::{BaseUrl, Secrets, Target, without_secrets};
+use crate::cli::bench::{BenchArgs, BenchPlan};
+use crate::engine::{BaseUrl, Secret, Secrets, Target, without_secrets};
 use crate::experiment::InvalidRuns;
 use crate::record::Shard;
+use crate::report::{Extent, Format};
 use crate::session::exits::Undecided;
 use crate::session::run::{CheckedWorkload, PlannedLoad, public_load};
 use crate::session::settings::RunSettings;
@@ -18,6 +19,12 @@ use crate::session::{PlannedRun, Printer, Stop, all};
 
 /// Time of a worker beside its load. It is for its node and image, calibration, the server, the others, and its files.
 const MARGIN: Duration = Duration::from_secs(15 * 60);
+
+/// Time of the merge beside that of a worker.
+pub(super) const MERGE: Duration = Duration::from_secs(60 * 60);
+
+/// The variable of a token for the hub, from which workers fetch their tokenizer.
+const HUB_TOKEN: &str = "HF_TOKEN";
 
 /// The workers, and the bench that they run.
 #[derive(Debug, Args)]
@@ -38,7 +45,11 @@ pub(super) struct WorkerArgs {
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
     memory: u64,
 
-    /// Most time of a worker [default: load, drain and 15 min more]
+    /// How long each worker waits for all others [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    start_wait: Option<Duration>,
+
+    /// Most time of a worker [default: load, drain, typed waits, and 15 min more]
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     time: Option<Duration>,
 
@@ -48,18 +59,15 @@ pub(super) struct WorkerArgs {
 }
 
 /// Workers that are ready to be described.
-#[derive(Debug)]
 pub(super) struct Workers<'a> {
     args: &'a WorkerArgs,
     pub(super) name: String,
-    /// Words of the bench but for those that name the place of its results.
-    bench: Vec<String>,
-    /// Whether the bench says when it begins.
-    has_start: bool,
-    /// Options of the merge that the bench has too.
-    merge: Vec<String>,
-    /// Files that the bench needs.
-    pub(super) files: Vec<PathBuf>,
+    /// The salt of their prompts, which another launch of this name has not.
+    salt: u64,
+    pub(super) bench: Box<BenchArgs>,
+    pub(super) plan: BenchPlan,
+    /// Words of the bench after its verb. Those that name the place of its results are not among them.
+    words: Vec<String>,
     /// Environment variables that it reads.
     pub(super) variables: Vec<String>,
     pub(super) time: Duration,
@@ -75,17 +83,29 @@ impl Workers<'_> {
         numbers.map(|(name, number)| (name, number.to_string())).into_iter().chain(texts).collect()
     }
 
-    /// Words of a worker's bench, but for --out. Its results and those of the others are in `folder`.
+    /// The folder of this launch, below the one of all results.
+    pub(super) fn folder(&self, results: &str) -> String {
+        format!("{results}/{}/{}", self.name, self.salt)
+    }
+
+    /// Words of a worker's bench after its verb, but for --out. Its results and those of the others are in `folder`.
     pub(super) fn bench(&self, folder: &str) -> Vec<String> {
-        let start = ["--start-together".to_owned(), format!("{folder}/start")];
-        self.bench.iter().cloned().chain(start.into_iter().filter(|_| !self.has_start)).collect()
+        let start = self.bench.share.start_at.is_none().then(|| format!("--start-together={folder}/start"));
+        let wait = self.args.start_wait.map(|limit| format!("--start-wait={}s", limit.as_secs_f64()));
+        start.into_iter().chain(wait).chain(self.words.iter().cloned()).collect()
     }
 
     /// Words of the merge of what the workers leave in `folder`. Where nothing else waits for them, `wait` does.
     pub(super) fn merge(&self, folder: &str, wait: Option<Duration>) -> Vec<String> {
         let wait = wait.map(|limit| format!("--wait={}s", limit.as_secs()));
-        let words = ["merge", "--out", folder].map(str::to_owned).into_iter().chain(self.merge.clone()).chain(wait);
-        words.chain((0..self.args.shards).map(|shard| format!("{folder}/shard-{shard}"))).collect()
+        let BenchPlan { rules, outputs, .. } = &self.plan;
+        let shown = [("--json", Format::Json), ("--full", Format::Text(Extent::Full))].into_iter();
+        let shown = shown.filter(|(_, form)| outputs.shown() == Some(*form)).map(|(option, _)| option);
+        let counted = (rules.invalid == InvalidRuns::Counted).then_some("--allow-invalid");
+        let undecided = (rules.undecided == Some(Undecided::Pass)).then_some("--undecided=pass");
+        let words = ["merge", "--out", folder].into_iter().chain(shown).chain(counted).chain(undecided);
+        let shards = (0..self.args.shards).map(|shard| format!("{folder}/shard-{shard}"));
+        words.map(str::to_owned).chain(wait).chain(shards).collect()
     }
 }
 
@@ -111,20 +131,21 @@ impl WorkerArgs {
         if words.first().is_none_or(|verb| verb != "bench") {
             return Err(Stop::usage(format!(
                 "`{}` has no shares; only a bench has\n\
-                 hint: skyline launch k8s --shards {} -- bench short_chat 600 --url http://host:8000",
-                self.command.join(" "),
-                self.shards
+                 hint: what follows -- is such as bench short_chat 600 --url http://host:8000",
+                self.command.join(" ")
             )));
         }
         let (mut bench, effect) = read(words, printer)?;
         // Results of a file of settings are in a folder of this machine.
         let filed = effect.settings.iter().find(|(argument, _)| argument.starts_with("--out="));
-        let arguments = effect.arguments.iter().skip(1).filter_map(|word| word.to_str());
+        let arguments = effect.arguments.iter().skip(2).filter_map(|word| word.to_str());
         let arguments = arguments.filter(|word| filed.is_none_or(|(argument, _)| argument != word));
         let mut words: Vec<String> = arguments.map(str::to_owned).collect();
-        let has_out = filed.is_none() && bench.output.out.as_os_str() != "results";
+        let has_out = words.iter().any(|word| matches!(word.split('=').next(), Some("--out" | "--result-dir")));
         let is_stdin = bench.workload.what.named().0 == Some("-");
+        let waits_in_vain = self.start_wait.is_some() && bench.share.start_at.is_some();
         let refused = [
+            (waits_in_vain, "--start-wait: with --start-at no worker waits for another\nhint: leave one of them out"),
             (bench.share.shard.is_some(), "--shard: each worker has its own share\nhint: leave it out"),
             (bench.workload.repeats > 1, "--repeats: shares are of one run\nhint: launch one for each --seed"),
             (bench.dry_run, "--dry-run: workers would send nothing\nhint: type the bench without launch"),
@@ -133,31 +154,42 @@ impl WorkerArgs {
         ];
         all(refused.map(|(is_refused, why)| if is_refused { Err(Stop::usage(why)) } else { Ok(()) }))?;
         let server = &mut bench.target.server;
-        let variables =
-            variables(&std::mem::take(&mut server.headers), server.api_key_env.take()).map_err(Stop::usage)?;
-        bench.share.shard = Some(Shard { number: 1, of: self.shards });
+        let (headers, mut key) = (std::mem::take(&mut server.headers), server.api_key_env.take());
+        // What follows the verb stands before a `--` that was typed.
+        let mut own = vec![format!("--shard=auto/{}", self.shards)];
+        if key.is_none() {
+            // A key that a bench would send from here.
+            key = server.api_key()?.and_then(|key| key.variable().map(str::to_owned));
+            own.extend(key.iter().map(|name| format!("--api-key-env={name}")));
+        }
+        let mut variables = variables(&headers, key).map_err(Stop::usage)?;
+        // The last share is the smallest.
+        bench.share.shard = Some(Shard { number: self.shards, of: self.shards });
         let typed = bench.target.requests.salt;
         let salt = *bench.target.requests.salt.get_or_insert_with(rand::random);
         if typed.is_none() {
             // Prefixes that requests share are the same in all shares.
-            words.extend(["--salt".to_owned(), salt.to_string()]);
+            own.push(format!("--salt={salt}"));
         }
         let plan = bench.plan(printer)?;
         plan.checked.check_begin()?;
-        plan.outputs.check_runs()?;
+        plan.outputs.check_shares()?;
         refuse_secrets(&words, &plan.checked.settings)?;
         announce(&bench.load(&plan), &plan.checked.settings, printer)?;
-        let merge = options_of_merge(&words, &plan);
-        words.extend(["--shard".to_owned(), format!("auto/{}", self.shards)]);
+        let tokenizer = plan.checked.settings.requests.tokenizer.as_ref();
+        if tokenizer.is_some_and(|id| !Path::new(id).exists()) && Secret::of_variable(HUB_TOKEN).is_some() {
+            variables.push(HUB_TOKEN.to_owned());
+        }
+        words.splice(0..0, own);
         Ok(Workers {
             name: self.name.clone().unwrap_or_else(|| name_of(&plan.checked.spec.name)),
-            args: self,
-            bench: words,
-            has_start: bench.share.start_at.is_some(),
-            merge,
-            files: files::named(bench.workload.what.named().0, &plan)?,
+            salt,
             variables,
-            time: self.time.unwrap_or_else(|| longest(&plan)),
+            time: self.time.unwrap_or_else(|| longest(&plan) + self.start_wait.unwrap_or_default()),
+            args: self,
+            bench,
+            plan,
+            words,
         })
     }
 }
@@ -188,7 +220,9 @@ fn refuse_secrets(words: &[String], settings: &RunSettings) -> Result<(), Stop> 
 /// Says what load there will be. One that a run asks about is refused, for nobody can answer a worker.
 fn announce(load: &PlannedLoad, settings: &RunSettings, printer: Printer) -> Result<(), Stop> {
     printer.words(&format!("{}: {load}", load.label()));
-    match public_load(load, [settings]) {
+    let mut at_once = settings.clone();
+    at_once.server.wait = None;
+    match public_load(load, [&at_once]) {
         Ok(Some(what)) => Err(Stop::usage(format!(
             "{what}\nhint: nobody can be asked on a cluster; if you may do that, give the bench --yes"
         ))),
@@ -197,19 +231,11 @@ fn announce(load: &PlannedLoad, settings: &RunSettings, printer: Printer) -> Res
     }
 }
 
-/// Options of the merge that the bench has too.
-fn options_of_merge(words: &[String], plan: &BenchPlan) -> Vec<String> {
-    let shown = ["--json", "--full"].into_iter().filter(|option| words.iter().any(|word| word == option));
-    let counted = (plan.rules.invalid == InvalidRuns::Counted).then_some("--allow-invalid");
-    let undecided = (plan.rules.undecided == Some(Undecided::Pass)).then_some("--undecided=pass");
-    shown.chain(counted).chain(undecided).map(str::to_owned).collect()
-}
-
 /// Returns how long a worker may take, if all goes as it should.
 fn longest(plan: &BenchPlan) -> Duration {
     let CheckedWorkload { spec, settings, .. } = &plan.checked;
     let load = plan.runs.first().map(PlannedRun::length).unwrap_or_default();
     let until_start = settings.share.start_at.map(|moment| moment.duration_since(jiff::Timestamp::now()));
     let until_start = until_start.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default();
-    until_start + load + Duration::from_secs_f64(spec.drain_s) + MARGIN
+    until_start + settings.server.wait.unwrap_or_default() + load + Duration::from_secs_f64(spec.drain_s) + MARGIN
 }

@@ -188,6 +188,17 @@ impl Outputs {
         }
     }
 
+    /// Finds what the merge of shares cannot write, and what shares should not push.
+    pub(in crate::cli) fn check_shares(&self) -> Result<(), Stop> {
+        self.refuse_to_push("a share of a run")?;
+        let file = self.asked.iter().find(|asked| asked.shown().is_none());
+        let Some(RequestedExport { typed, .. }) = file else { return Ok(()) };
+        Err(Stop::usage(format!(
+            "--format {typed}: the merge of shares shows its run, and writes no such file\n\
+             hint: write it afterwards: skyline report MERGED_RUN --format {typed}"
+        )))
+    }
+
     /// Writes a run that is stored in `folder`, and pushes its figures.
     pub(in crate::cli) fn write_run(&self, report: RunReport<'_>, folder: &Path, printer: Printer) -> Result<(), Stop> {
         let written = self.write(&RUN, folder, printer, |write, out| write(report, out));

@@ -17,7 +17,7 @@ cd "$work"
 "$SKYLINE" mock --port 18766 --hardware h100 > mock.log 2>&1 & started+=($!)
 
 bench=(bench chat.toml 20 --rate 20 --seed 3 --allow-invalid --url http://127.0.0.1:18766 --engine vllm)
-"$SKYLINE" launch k8s --shards 4 --name peak -- "${bench[@]}" --salt 7 --api-key-env VLLM_KEY > peak.yaml
+"$SKYLINE" launch k8s --shards 4 --name peak --image reg.local/skyline:dev --start-wait 5m -- "${bench[@]}" --salt 7 --api-key-env VLLM_KEY > peak.yaml
 "$SKYLINE" launch k8s --shards 300 --name 1e3 --namespace load --secret keys --claim runs --image reg.local/skyline:dev -- \
   bench short_chat 600 --salt 7 --rate 4000 --url http://vllm:8000 --header 'X-Key: env:ROUTE_KEY' --note "it's \"so\" \$(HOME)" > large.yaml
 for manifest in peak large; do
@@ -64,7 +64,7 @@ sys.exit(max(codes))
 PLAY
 "$work/venv/bin/python" play.py
 "$SKYLINE" "${bench[@]}" --salt 8 --quiet --out single > single.txt
-merged=$(echo results/peak/*-merged-*) single=$(echo single/*)
+merged=$(echo results/peak/7/*-merged-*) single=$(echo single/*)
 echo "--- one plan"; for run in "$merged" "$single"; do grep -oE '"plan_hash": *"[0-9a-f]+"' "$run/summary.json" | head -1; done | uniq | tee plans
 test "$(wc -l < plans)" = 1
 echo "--- merged beside single"; "$SKYLINE" compare "$single" "$merged" --allow-invalid

@@ -55,10 +55,10 @@ ended() { while squeue -h -o %T | grep -qE 'PENDING|RUNNING|COMPLETING|CONFIGURI
 
 "$SKYLINE" launch slurm --shards 4 --name peak -- "${bench[@]}" --salt 7 > peak.sh
 sh peak.sh; ended
-cat results/peak/merge.log
+cat results/peak/7/merge.log
 echo "--- jobs"; scontrol -o show job | grep -oE '^JobId=[^ ]+|JobName=[^ ]+|JobState=[^ ]+|ExitCode=[^ ]+' | paste - - - -
 test "$(scontrol -o show job | grep -c JobState=COMPLETED)" = 5
-merged=$(echo results/peak/*-merged-*)
+merged=$(echo results/peak/7/*-merged-*)
 "$SKYLINE" "${bench[@]}" --salt 8 --quiet --out single > single.txt
 single=$(echo single/*)
 echo "--- one plan"; for run in "$merged" "$single"; do grep -oE '"plan_hash": *"[0-9a-f]+"' "$run/summary.json" | head -1; done | uniq | tee plans
@@ -66,7 +66,7 @@ test "$(wc -l < plans)" = 1
 echo "--- merged beside single"; "$SKYLINE" compare "$single" "$merged" --allow-invalid
 
 # A worker that cannot run: the merge leaves the queue.
-"$SKYLINE" launch slurm --shards 2 --name lost -- bench short_chat 20 --wait 1s --url http://127.0.0.1:9 > lost.sh
+"$SKYLINE" launch slurm --shards 2 --name lost -- bench short_chat 20 --salt 7 --wait 1s --url http://127.0.0.1:9 > lost.sh
 sh lost.sh; ended
-test ! -e results/lost/merge.log
-echo "a worker fails ($(grep -m1 error: results/lost/worker-0.log)), and there is no merge"
+test ! -e results/lost/7/merge.log
+echo "a worker fails ($(grep -m1 error: results/lost/7/worker-0.log)), and there is no merge"
