@@ -98,6 +98,24 @@ fn merged_shards_report_exactly_what_the_run_does() {
 }
 
 #[test]
+fn a_shard_that_begins_later_is_put_later() {
+    let parts = shards(&whole(&workload(POISSON, "")), 2);
+    let late = std::time::Duration::from_millis(200);
+    let mut delayed = parts.clone();
+    delayed[1].log.header.started_at += late;
+    let [merged, delayed] = [parts, delayed].map(|parts| merge(parts).unwrap());
+    assert_eq!((delayed.apart, &*delayed.log.header.shard_delays_ns), (late, &[0, 200_000_000][..]));
+    let sent = |log: &RunLog| {
+        let sent = log.records.iter().map(|record| (record.index, record.sent));
+        sent.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let delayed = sent(&delayed.log);
+    for (index, sent) in sent(&merged.log) {
+        assert_eq!(delayed[&index], if index % 2 == 0 { sent } else { sent.map(|sent| sent.after(late)) }, "{index}");
+    }
+}
+
+#[test]
 fn arrivals_of_merged_shards_are_tested_as_those_of_one_run() {
     let whole = whole(&workload(POISSON, ""));
     let arrivals = |log: &RunLog| {

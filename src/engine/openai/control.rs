@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::header::{HeaderMap, LOCATION, SERVER};
+use http::header::{CACHE_CONTROL, HeaderMap, LOCATION, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use rustls::ClientConfig;
 use serde::Deserialize;
@@ -120,10 +120,10 @@ impl Control {
         }
     }
 
-    /// The headers of the page that says whether the server is ready.
+    /// The headers of the page that says whether the server is ready, from no cache.
     pub(crate) async fn headers_of_ready(&self) -> Option<HeaderMap> {
         let path = self.health_path().map_or_else(|| self.url.models_path(), str::to_owned);
-        let response = self.send(self.client.get(self.url.join(&path))).await.ok()?;
+        let response = self.send(self.client.get(self.url.join(&path)).header(CACHE_CONTROL, "no-cache")).await.ok()?;
         Some(response.headers().clone())
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::DATE;
+use http::header::{AGE, DATE, HeaderMap};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use tokio::time::{Instant, sleep};
@@ -15,7 +15,8 @@ use crate::record::{ClockOffset, ClockReference};
 const LONGEST: Duration = Duration::from_millis(1_600);
 /// Time between two answers.
 const PAUSE: Duration = Duration::from_millis(40);
-/// The resolution of a `Date`, and its greatest age. Servers write it anew once a second (uvicorn, hyper).
+/// The resolution of a `Date`, and its greatest age. Servers that are not busy write it anew once a second (uvicorn,
+/// hyper).
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A `Date`, and this machine's time before the request and after the answer.
@@ -27,8 +28,8 @@ struct DatedAnswer {
 }
 
 impl OpenAiEngine {
-    /// Returns bounds of the server's time − this machine's. `None` where answers have no date, or contradict each
-    /// other as those of several servers may.
+    /// Returns bounds of the server's time − this machine's. `None` where answers have no date, come out of a cache, or
+    /// contradict each other as those of several servers may.
     pub async fn clock_offset(&self) -> Option<ClockOffset> {
         let (begun, mut answers) = (Instant::now(), Vec::new());
         while begun.elapsed() < LONGEST {
@@ -47,8 +48,13 @@ async fn dated(control: &Control) -> Option<DatedAnswer> {
     let before = Timestamp::now();
     let headers = control.headers_of_ready().await?;
     let after = Timestamp::now();
-    let date = rfc2822::parse(headers.get(DATE)?.to_str().ok()?).ok()?.timestamp();
-    Some(DatedAnswer { before, date, after })
+    Some(DatedAnswer { before, date: date(&headers)?, after })
+}
+
+/// Returns when the server wrote these. A cache, which adds their age, may have kept them.
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(DATE).filter(|_| !headers.contains_key(AGE))?;
+    Some(rfc2822::parse(date.to_str().ok()?).ok()?.timestamp())
 }
 
 /// Returns what all answers allow. The server wrote a date when its time was at least that, and less than two seconds
@@ -84,6 +90,14 @@ mod tests {
         assert_eq!(bounds(&answers[..1]).unwrap().low_ns, 4_390_000_000);
         assert_eq!(found.least(), Duration::from_millis(5_250));
         assert_eq!(bounds(&[]), None);
+    }
+
+    #[test]
+    fn an_answer_out_of_a_cache_has_no_date() {
+        let mut headers = HeaderMap::from_iter([(DATE, "Sat, 21 Nov 2026 08:00:00 GMT".parse().unwrap())]);
+        assert_eq!(date(&headers), Some("2026-11-21T08:00:00Z".parse().unwrap()));
+        headers.insert(AGE, "0".parse().unwrap());
+        assert_eq!(date(&headers), None);
     }
 
     #[test]

@@ -30,9 +30,8 @@ pub enum ClockReference {
 
 impl ClockOffset {
     /// Returns how far apart the two clocks are at least.
-    pub const fn least(&self) -> Duration {
-        let least = if self.low_ns > 0 { self.low_ns } else { self.high_ns };
-        if self.low_ns <= 0 && self.high_ns >= 0 { Duration::ZERO } else { Duration::from_nanos(least.unsigned_abs()) }
+    pub fn least(&self) -> Duration {
+        Duration::from_nanos(self.low_ns.max(self.high_ns.saturating_neg()).max(0).unsigned_abs())
     }
 }
 

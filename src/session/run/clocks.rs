@@ -28,7 +28,7 @@ pub(super) fn compared(
     drop(line);
     if let Some(refusal) = offset.and_then(|offset| too_far(offset, farthest_apart(plan))) {
         if share.start_together.is_none() && *machine != MachineCheck::Overridden {
-            return Err(Stop::impossible(format!("{refusal}; --force runs it anyway")));
+            return Err(Stop::impossible(format!("{refusal}; --force runs it anyway, where all generators agree")));
         }
         printer.words(&format!("warning: {refusal}"));
     }
@@ -42,7 +42,7 @@ fn too_far(offset: ClockOffset, limit: Duration) -> Option<String> {
     (apart > limit).then(|| {
         format!(
             "this machine's clock is at least {} {direction} the server's, and shards may begin {} apart\n\
-             hint: synchronise the clocks of all machines (NTP)",
+             hint: synchronise the clocks of this machine and the server (NTP)",
             spoken(apart),
             spoken(limit)
         )

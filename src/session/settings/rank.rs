@@ -11,28 +11,34 @@ struct JobKind {
     name: &'static str,
     /// The variable with this process's number.
     index: &'static str,
-    /// Variables with the first process's number and the distance to the next. Absent: 0 and 1.
-    first_and_step: Option<[&'static str; 2]>,
+    /// Variables with the first process's number, the distance to the next, and the last. Absent: from 0 on, each.
+    numbering: Option<[&'static str; 3]>,
     /// The variable with the number of processes.
     count: &'static str,
+    /// The variable without which the number is not that of one of several processes.
+    only_with: Option<&'static str>,
+    /// Whether it numbers jobs. Each of them may start processes, which another kind numbers.
+    numbers_jobs: bool,
 }
 
 /// The kinds of jobs, in the order in which they count. `mpirun` in a Slurm job starts processes of one Slurm task.
 ///
 /// Kubernetes tells a pod its index alone, so whoever writes the Job sets the count.
 const JOB_KINDS: [JobKind; 5] = [
-    job("Kubernetes Indexed Job", "JOB_COMPLETION_INDEX", "SKYLINE_SHARDS"),
+    JobKind { numbers_jobs: true, ..job("Kubernetes Indexed Job", "JOB_COMPLETION_INDEX", "SKYLINE_SHARDS") },
     JobKind {
-        first_and_step: Some(["SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"]),
+        numbering: Some(["SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_MAX"]),
+        numbers_jobs: true,
         ..job("Slurm array", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")
     },
     job("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     job("MPICH, PMI", "PMI_RANK", "PMI_SIZE"),
-    job("Slurm tasks", "SLURM_PROCID", "SLURM_NTASKS"),
+    // A batch script has a number too, though it is the only process.
+    JobKind { only_with: Some("SLURM_STEP_ID"), ..job("tasks of srun", "SLURM_PROCID", "SLURM_NTASKS") },
 ];
 
 const fn job(name: &'static str, index: &'static str, count: &'static str) -> JobKind {
-    JobKind { name, index, first_and_step: None, count }
+    JobKind { name, index, numbering: None, count, only_with: None, numbers_jobs: false }
 }
 
 /// Reads a share of the plan: `1/2`, `auto` or `auto/8`.
@@ -59,16 +65,21 @@ impl Environment<'_> {
                 format!("`{text}` names no number of shares; write {AUTO}/8; there are {} at most", Shard::MOST)
             })?),
         };
-        match self.job() {
-            Some(job) => self.shard_in(job, given),
-            None => {
-                let kinds = JOB_KINDS.iter().map(|job| format!("{} ({})", job.index, job.name));
-                Err(format!(
-                    "the environment names no rank: none of {} is set\n\
-                     hint: give the share by its number, such as --shard 1/8",
-                    joined(kinds, ", ")
-                ))
-            }
+        let job = self.job().ok_or_else(|| {
+            let kinds = JOB_KINDS.iter().map(|job| format!("{} ({})", job.index, job.name));
+            format!(
+                "the environment names no rank: none of {} is set\n\
+                 hint: give the share by its number, such as --shard 1/8",
+                joined(kinds, ", ")
+            )
+        })?;
+        match self.several().find(|other| job.numbers_jobs && other.index != job.index) {
+            Some(JobKind { name, index, .. }) => Err(format!(
+                "this process has two numbers, {} ({}) and {index} ({name}), so others have its share too\n\
+                 hint: start one process in each job, or give each its share, such as --shard 1/8",
+                job.index, job.name
+            )),
+            None => self.shard_in(job, given),
         }
     }
 
@@ -88,30 +99,54 @@ impl Environment<'_> {
 
     /// The job that this process is of: the first with several processes, else the first.
     fn job(&self) -> Option<&'static JobKind> {
-        let there = || JOB_KINDS.iter().filter(|job| self.text(job.index).is_some());
-        there().find(|job| self.number(job.count) != Ok(Some(1))).or_else(|| there().next())
+        self.several().next().or_else(|| self.there().next())
     }
 
-    /// The share of this process in `job`. There are `given` shares, or as many as the environment says.
+    fn several(&self) -> impl Iterator<Item = &'static JobKind> {
+        self.there().filter(|job| self.number(job.count) != Ok(Some(1)))
+    }
+
+    fn there(&self) -> impl Iterator<Item = &'static JobKind> {
+        let is_there = |name| self.text(name).is_some();
+        JOB_KINDS.iter().filter(move |job| is_there(job.index) && job.only_with.is_none_or(is_there))
+    }
+
+    /// The share of this process in `job`. There are as many as the environment says, or `given` where it does not.
     fn shard_in(&self, job: &JobKind, given: Option<u64>) -> Result<Shard, String> {
-        let JobKind { name, index, first_and_step, count } = job;
+        let JobKind { name, index, numbering, count, .. } = job;
         let named = self.number(index)?.unwrap_or_default();
-        let of = match given {
-            Some(of) => of,
-            None => self.number(count)?.ok_or_else(|| {
+        let of = match (given, self.number(count)?) {
+            (Some(given), Some(known)) if given != known => {
+                return Err(format!(
+                    "{AUTO}/{given} wants {given} processes, and {count}={known} ({name}) is another number of them\n\
+                     hint: start all of them together; or give the share by its number, such as --shard 1/{given}"
+                ));
+            }
+            (given, known) => given.or(known).ok_or_else(|| {
                 format!(
                     "{index}={named} ({name}) is a rank, and {count}, the number of processes, is not set\n\
                      hint: set it, or give the number of shares, such as --shard {AUTO}/8"
                 )
             })?,
         };
-        let [first, step] = match first_and_step {
-            Some([first, step]) => [self.number(first)?.unwrap_or(0), self.number(step)?.unwrap_or(1)],
-            None => [0, 1],
+        let [first, step, last] = match numbering {
+            Some([first, step, last]) => [self.number(first)?, self.number(step)?, self.number(last)?],
+            None => [None; 3],
         };
-        let rank = named.checked_sub(first).and_then(|above| above.checked_div(step));
-        match rank {
-            Some(rank) if rank < of && of <= Shard::MOST => Ok(Shard { number: rank + 1, of }),
+        let (first, step) = (first.unwrap_or(0), step.unwrap_or(1));
+        let place = |number: u64| {
+            let above = number.checked_sub(first).filter(|above| above.checked_rem(step) == Some(0))?;
+            Some(above / step).filter(|place| *place < of)
+        };
+        // An array of one that is not the first, or of several at odd distances, is a part that is run once more.
+        let is_whole = last.is_none_or(|last| last.saturating_sub(first).checked_div(step) == of.checked_sub(1));
+        match place(named) {
+            _ if !is_whole || of == 1 && first > 1 => Err(format!(
+                "{index}={named} is of {of} in a {name} that begins at {first}, which is no whole run\n\
+                 hint: start all shards as one array without gaps, such as 0-7; or give the share by its number, such \
+                 as --shard 1/8"
+            )),
+            Some(place) if of <= Shard::MOST => Ok(Shard { number: place + 1, of }),
             _ => Err(format!(
                 "{index}={named} ({name}) is no rank among {of}, counted from {first} on; there are {} shares at \
                  most\nhint: start as many processes as there are shares ({AUTO}/N and {count} say how many)",
@@ -147,6 +182,9 @@ mod tests {
     const ARRAY: [(&str, &str); 4] =
         [("SLURM_ARRAY_TASK_MIN", "1"), ("SLURM_ARRAY_TASK_COUNT", "4"), ("SLURM_NTASKS", "1"), ("SLURM_PROCID", "0")];
 
+    /// A step of a job, which `srun` starts.
+    const STEP: (&str, &str) = ("SLURM_STEP_ID", "0");
+
     #[test]
     fn a_rank_is_that_of_the_job_that_starts_several() {
         let array = |id| [&ARRAY[..], &[("SLURM_ARRAY_TASK_ID", id)]].concat();
@@ -154,11 +192,13 @@ mod tests {
             ("SLURM_ARRAY_TASK_ID", "5"),
             ("SLURM_ARRAY_TASK_MIN", "1"),
             ("SLURM_ARRAY_TASK_STEP", "2"),
+            ("SLURM_ARRAY_TASK_MAX", "7"),
             ("SLURM_ARRAY_TASK_COUNT", "4"),
         ];
         let mpi_in_slurm = [
             ("SLURM_PROCID", "0"),
             ("SLURM_NTASKS", "2"),
+            STEP,
             ("OMPI_COMM_WORLD_RANK", "5"),
             ("OMPI_COMM_WORLD_SIZE", "16"),
         ];
@@ -167,15 +207,51 @@ mod tests {
             (&[("JOB_COMPLETION_INDEX", "7")], "auto/8", "8/8"),
             (&array("4"), "auto", "4/4"),
             (&stepped, "auto", "3/4"),
-            (&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4")], " auto ", "4/4"),
+            (&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4"), STEP], " auto ", "4/4"),
             (&mpi_in_slurm, "auto", "6/16"),
             (&[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("SLURM_PROCID", "")], "auto", "2/2"),
-            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")], "auto", "1/1"),
+            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1"), STEP], "auto", "1/1"),
             (&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4")], "2/3", "2/3"),
         ] {
             let found = environment(variables, |environment| environment.shard(text));
             assert_eq!(found.map(|shard| shard.to_string()), Ok(shard.to_owned()), "{variables:?}");
         }
+    }
+
+    #[test]
+    fn a_part_of_an_array_that_runs_once_more_is_not_taken_for_the_whole() {
+        let array = |id, [first, step, last, count]: [&'static str; 4]| {
+            [("ID", id), ("MIN", first), ("STEP", step), ("MAX", last), ("COUNT", count)]
+                .map(|(name, number)| (format!("SLURM_ARRAY_TASK_{name}"), number))
+        };
+        for (id, numbers, text, problem) in [
+            (
+                "3",
+                ["3", "1", "3", "1"],
+                "auto/8",
+                "auto/8 wants 8 processes, and SLURM_ARRAY_TASK_COUNT=1 (Slurm array)",
+            ),
+            ("3", ["3", "1", "3", "1"], "auto", "is of 1 in a Slurm array that begins at 3, which is no whole run"),
+            ("3", ["1", "1", "7", "3"], "auto", "is of 3 in a Slurm array that begins at 1, which is no whole run"),
+            ("7", ["1", "1", "7", "3"], "auto", "SLURM_ARRAY_TASK_ID=7 is of 3 in a Slurm array"),
+            ("4", ["1", "2", "7", "4"], "auto", "SLURM_ARRAY_TASK_ID=4 (Slurm array) is no rank among 4"),
+        ] {
+            let variables = array(id, numbers);
+            let variables: Vec<_> = variables.iter().map(|(name, number)| (name.as_str(), *number)).collect();
+            let refusal = environment(&variables, |environment| environment.shard(text)).unwrap_err();
+            assert!(refusal.contains(problem), "{variables:?}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn several_processes_of_one_job_do_not_share_its_number() {
+        let nested =
+            [&ARRAY[1..2], &[("SLURM_ARRAY_TASK_ID", "1"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "4")]].concat();
+        // A batch script is the only process of its job, however many tasks it may start.
+        assert_eq!(environment(&nested, |environment| environment.shard("auto")).unwrap().to_string(), "2/4");
+        let nested = [&nested[..], &[STEP]].concat();
+        let refusal = environment(&nested, |environment| environment.shard("auto")).unwrap_err();
+        assert!(refusal.contains("SLURM_ARRAY_TASK_ID (Slurm array) and SLURM_PROCID (tasks of srun)"), "{refusal}");
     }
 
     #[test]
@@ -189,7 +265,7 @@ mod tests {
             (&[("JOB_COMPLETION_INDEX", "8")], "auto/8", "JOB_COMPLETION_INDEX=8 (Kubernetes Indexed Job) is no rank"),
             (&[("PMI_RANK", "one"), ("PMI_SIZE", "2")], "auto", "PMI_RANK is `one`, which is no whole number"),
             (&[("PMI_RANK", "1"), ("PMI_SIZE", "-2")], "auto", "PMI_SIZE is `-2`"),
-            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "20000")], "auto", "there are 10000 shares at most"),
+            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "20000"), STEP], "auto", "there are 10000 shares at most"),
             (&[&ARRAY[..], &[("SLURM_ARRAY_TASK_ID", "0")]].concat(), "auto", "among 4, counted from 1 on"),
         ] {
             let refusal = environment(variables, |environment| environment.shard(text)).unwrap_err();
@@ -200,9 +276,9 @@ mod tests {
     #[test]
     fn one_of_several_that_sends_everything_is_warned() {
         let warned = |variables: &[_]| environment(variables, |environment| environment.warning_of_whole_plan());
-        let warning = warned(&[("SLURM_PROCID", "2"), ("SLURM_NTASKS", "4")]).unwrap();
-        assert!(warning.contains("number 3 of 4 (Slurm tasks)") && warning.contains("--shard auto"), "{warning}");
-        for alone in [&[][..], &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")], &[("JOB_COMPLETION_INDEX", "3")]] {
+        let warning = warned(&[("SLURM_PROCID", "2"), ("SLURM_NTASKS", "4"), STEP]).unwrap();
+        assert!(warning.contains("number 3 of 4 (tasks of srun)") && warning.contains("--shard auto"), "{warning}");
+        for alone in [&[][..], &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")], &[("JOB_COMPLETION_INDEX", "3")]] {
             assert_eq!(warned(alone), None, "{alone:?}");
         }
     }

@@ -170,7 +170,7 @@ fn a_share_is_that_of_the_rank_that_the_environment_names() {
     bench(&pod[..1], &["--shard", "auto/1"])
         .code(2)
         .stderr(contains("JOB_COMPLETION_INDEX=1 (Kubernetes Indexed Job)"));
-    let tasks = [("SLURM_PROCID", "x"), ("SLURM_NTASKS", "2")];
+    let tasks = [("SLURM_PROCID", "x"), ("SLURM_NTASKS", "2"), ("SLURM_STEP_ID", "0")];
     bench(&tasks, &["--shard", "auto"]).code(2).stderr(contains("SLURM_PROCID is `x`").and(contains("--shard 1/8")));
     assert!(desk.runs().is_empty());
 }

@@ -82,7 +82,7 @@ fn skew_explained(skew_s: f64, summary: &Summary) -> String {
     let window_s = summary.window.end_s - summary.window.start_s;
     let in_flight = (summary.requests.planned as f64 / window_s * skew_s).ceil();
     format!(
-        "at most {} apart: no latency depends on it, requests in flight are off by up to {} (rate × that), rates by {} \
+        "at most {} apart: no latency depends on it, requests in flight are off by about {} (rate × that), rates by {} \
          (twice that ÷ window)",
         seconds(skew_s),
         count(in_flight as u64),

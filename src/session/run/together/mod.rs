@@ -5,6 +5,9 @@
 //! shard 1 counts a shard only once that has repeated the ticket that shard 1 drew for this start, and a shard begins
 //! only if shard 1 has named its ticket.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -17,7 +20,7 @@ use crate::live::{Screen, StepLine};
 use crate::record::{ClockOffset, ClockReference, PlanFacts, Shard, farthest_apart};
 use crate::session::console::Stop;
 use crate::session::settings::{MachineCheck, RunSettings, Share};
-use crate::units::{joined, listed, spoken};
+use crate::units::{listed, spoken};
 
 /// How long a shard waits for the others.
 const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
@@ -25,10 +28,12 @@ const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
 const LOOK: Duration = Duration::from_millis(100);
 /// Time from the moment when all are there to the start. Each shard has seen by then when it begins.
 const AHEAD: Duration = Duration::from_secs(5);
+/// Farthest apart that clocks may be whatever was overridden. Beyond that the start may have passed for a shard.
+const FARTHEST: Duration = Duration::from_millis(2_500);
 
 /// The newest line in the file of a shard.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 struct Presence {
     /// A number drawn at random for this start.
     ticket: u64,
@@ -69,7 +74,8 @@ impl Start {
         let Some((folder, shard)) = start_together.as_ref().zip(*shard) else {
             return Ok(Self { at: *start_at, offset: None });
         };
-        let most_apart = (settings.machine != MachineCheck::Overridden).then(|| farthest_apart(plan));
+        let is_overridden = settings.machine == MachineCheck::Overridden;
+        let most_apart = if is_overridden { FARTHEST } else { farthest_apart(plan) };
         let limit = start_wait.unwrap_or(USUAL_WAIT);
         CommonStart::enter(folder, shard, limit, plan, most_apart)?.wait(settings.screen)
     }
@@ -80,9 +86,11 @@ struct CommonStart<'a> {
     folder: &'a Path,
     shard: Shard,
     limit: Duration,
-    /// Farthest apart that clocks may be, where that is enforced.
-    most_apart: Option<Duration>,
+    /// Farthest apart that clocks may be.
+    most_apart: Duration,
     own: Presence,
+    /// The ticket of shard 1 that was there before. It may be of an earlier start.
+    earlier: Option<u64>,
     /// The moment after which it waits no longer.
     until: Instant,
 }
@@ -94,11 +102,13 @@ impl<'a> CommonStart<'a> {
         shard: Shard,
         limit: Duration,
         plan: &PlanFacts,
-        most_apart: Option<Duration>,
+        most_apart: Duration,
     ) -> Result<Self, Stop> {
         let plan = [plan.hash.clone(), env!("CARGO_PKG_VERSION").to_owned()];
         let own = Presence { ticket: rand::random(), plan, ..Presence::default() };
-        let start = Self { folder, shard, limit, most_apart, own, until: Instant::now() + limit };
+        let until = Instant::now() + limit;
+        let mut start = Self { folder, shard, limit, most_apart, own, earlier: None, until };
+        start.earlier = start.read(1).map(|first| first.ticket);
         std::fs::create_dir_all(folder).and_then(|()| start.write(true)).map_err(|error| {
             let folder = folder.display();
             Stop::usage(format!(
@@ -112,7 +122,7 @@ impl<'a> CommonStart<'a> {
     fn wait(mut self, screen: Screen) -> Result<Start, Stop> {
         let line = StepLine::start(screen, self.waiting(1));
         loop {
-            if self.read(self.shard.number).is_none_or(|presence| presence.ticket != self.own.ticket) {
+            if self.read(self.shard.number).is_some_and(|presence| presence.ticket != self.own.ticket) {
                 return Err(Stop::usage(format!(
                     "another process is shard {} in {} too\nhint: give each process a number of its own, and each run \
                      a folder of its own",
@@ -149,12 +159,16 @@ impl<'a> CommonStart<'a> {
         let all = present.len() as u64 + 1 == self.shard.of;
         line.at(self.waiting(present.len() as u64 + 1));
         let is_news = present != self.own.present;
+        self.own.offsets.retain(|number, _| present.get(number) == self.own.present.get(number));
         self.own.present = present;
         self.own.decision = if !differing.is_empty() {
             let hint = "run all shards with the same workload, options and version of skyline";
             Some(Decision::Refused(format!("{}\nhint: {hint}", differing.join("; "))))
-        } else if all && let Some(asked) = self.own.clock {
-            self.compare_clocks(asked, &others)
+        } else if all
+            && let Some(asked) = self.own.clock
+            && let Some(compared) = self.compare_clocks(asked, &others)
+        {
+            Some(compared)
         } else {
             overdue.then(|| Decision::Refused(self.missing(&self.own.present)))
         };
@@ -179,24 +193,24 @@ impl<'a> CommonStart<'a> {
                 self.own.offsets.insert(*number, ClockOffset { to, low_ns, high_ns });
             }
         }
-        if (self.own.offsets.len() as u64) < self.shard.of - 1 {
+        self.own.offsets.insert(1, ClockOffset { to, low_ns: 0, high_ns: 0 });
+        if (self.own.offsets.len() as u64) < self.shard.of {
             return None;
         }
-        let far = self.most_apart.and_then(|most| {
-            let far = self.own.offsets.iter().filter(|(_, offset)| offset.least() > most);
-            let shard = |number| Shard { number, ..self.shard };
-            let far =
-                far.map(|(number, offset)| format!("shard {} by at least {}", shard(*number), spoken(offset.least())));
-            Some(format!(
-                "the clock of shard {} is not that of {} (the limit is {})\n\
-                 hint: synchronise the clocks of all machines (NTP); --force begins anyway",
-                self.shard,
-                listed(far, ", ")?,
-                spoken(most)
-            ))
-        });
-        self.own.offsets.insert(1, ClockOffset { to, low_ns: 0, high_ns: 0 });
-        Some(far.map_or_else(|| Decision::StartAt(jiff::Timestamp::now() + AHEAD), Decision::Refused))
+        let (slowest, low) = self.own.offsets.iter().max_by_key(|(_, offset)| offset.low_ns)?;
+        let (fastest, high) = self.own.offsets.iter().min_by_key(|(_, offset)| offset.high_ns)?;
+        let apart = Duration::from_nanos(u64::try_from(low.low_ns.saturating_sub(high.high_ns)).unwrap_or(0));
+        if apart <= self.most_apart {
+            return Some(Decision::StartAt(jiff::Timestamp::now() + AHEAD));
+        }
+        let [slowest, fastest] = [slowest, fastest].map(|number| Shard { number: *number, ..self.shard });
+        Some(Decision::Refused(format!(
+            "the clock of shard {fastest} is at least {} ahead of that of shard {slowest} (the limit is {})\n\
+             hint: synchronise the clocks of all machines (NTP); --force allows {}",
+            spoken(apart),
+            spoken(self.most_apart),
+            spoken(FARTHEST)
+        )))
     }
 
     /// Answers shard 1, and takes its decision.
@@ -208,7 +222,9 @@ impl<'a> CommonStart<'a> {
             // Shard 1 waits from now on no longer than this.
             self.until = Instant::now() + self.limit + AHEAD;
         }
-        if first.present.get(&self.shard.number) == Some(&self.own.ticket) {
+        // Shard 1 may refuse before it knows of this shard. So may it have long ago.
+        let is_refused = self.earlier != Some(first.ticket) && matches!(first.decision, Some(Decision::Refused(_)));
+        if is_refused || first.present.get(&self.shard.number) == Some(&self.own.ticket) {
             line.at(self.waiting(first.present.len() as u64 + 1));
             if let Some(decision) = first.decision {
                 self.own.offsets = first.offsets;
@@ -220,14 +236,14 @@ impl<'a> CommonStart<'a> {
             }
             return Ok(overdue.then(|| Decision::Refused(self.missing(&first.present))));
         }
-        let first = Shard { number: 1, ..self.shard };
-        Ok(overdue.then(|| {
-            Decision::Refused(format!(
-                "shard {first} is missing in {}, which says when all begin\nhint: start all shards, or wait longer \
-                 (--start-wait)",
-                self.folder.display()
-            ))
-        }))
+        let last = match first.decision {
+            Some(Decision::Refused(why)) => format!("; it refused an earlier start there: {why}"),
+            Some(Decision::StartAt(moment)) => format!("; it named {moment} to others\nhint: run all shards again"),
+            None => "\nhint: start all shards, or wait longer (--start-wait)".to_owned(),
+        };
+        let (first, folder) = (Shard { number: 1, ..self.shard }, self.folder.display());
+        let missing = format!("shard {first} is missing in {folder}, which says when all begin{last}");
+        Ok(overdue.then_some(Decision::Refused(missing)))
     }
 
     fn difference(&self, number: u64, Presence { plan: [plan, version], .. }: &Presence) -> String {
@@ -242,11 +258,14 @@ impl<'a> CommonStart<'a> {
 
     fn missing(&self, present: &BTreeMap<u64, u64>) -> String {
         let missing = (2..=self.shard.of).filter(|number| !present.contains_key(number));
-        let missing = missing.map(|number| Shard { number, ..self.shard });
+        let folder = self.folder.display();
+        let Some(missing) = listed(missing.map(|number| Shard { number, ..self.shard }), ", ") else {
+            return format!(
+                "a shard stopped answering in {folder}\nhint: see what each says, and run all of them again"
+            );
+        };
         format!(
-            "shard {} did not come to {} within {}\nhint: start all shards, or wait longer (--start-wait)",
-            joined(missing, ", "),
-            self.folder.display(),
+            "shard {missing} did not come to {folder} within {}\nhint: start all shards, or wait longer (--start-wait)",
             spoken(self.limit)
         )
     }
@@ -276,75 +295,5 @@ impl<'a> CommonStart<'a> {
     fn read(&self, number: u64) -> Option<Presence> {
         let text = std::fs::read_to_string(self.path(number)).ok()?;
         text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::Timestamp;
-    use crate::session::console::Exit;
-
-    fn plan(hash: &str) -> PlanFacts {
-        let (window_start, window_end) = (Timestamp::ZERO, Timestamp::ZERO);
-        PlanFacts { hash: hash.to_owned(), warmup_requests: 0, measured_requests: 1, window_start, window_end }
-    }
-
-    /// Lets shards of these numbers and plans meet, each in a thread.
-    fn met(folder: &Path, of: u64, shards: &[(u64, &str)], limit: Duration) -> Vec<Result<Start, Stop>> {
-        std::thread::scope(|scope| {
-            let meet = |&(number, hash): &(u64, &str)| {
-                let plan = plan(hash);
-                scope.spawn(move || {
-                    CommonStart::enter(folder, Shard { number, of }, limit, &plan, Some(LONG))?.wait(Screen::Quiet)
-                })
-            };
-            let waiting: Vec<_> = shards.iter().map(meet).collect();
-            waiting.into_iter().map(|shard| shard.join().unwrap()).collect()
-        })
-    }
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    #[test]
-    fn all_shards_begin_at_one_moment_whatever_an_earlier_start_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let together = folder.path().join("new");
-        let mut earlier = None;
-        for _ in 0..2 {
-            let met = met(&together, 3, &[(2, "a"), (3, "a"), (1, "a")], LONG);
-            let starts: Vec<_> = met.into_iter().map(Result::unwrap).collect();
-            let moments: Vec<_> = starts.iter().filter_map(|start| start.at).collect();
-            assert!(moments.len() == 3 && moments.iter().all(|moment| *moment == moments[0]), "{moments:?}");
-            // All have one clock.
-            let offsets: Vec<_> = starts.iter().filter_map(|start| start.offset).collect();
-            assert!(offsets.len() == 3 && offsets.iter().all(|offset| offset.low_ns <= 0 && offset.high_ns >= 0));
-            assert!(moments[0] > jiff::Timestamp::now() && earlier.is_none_or(|earlier| earlier < moments[0]));
-            earlier = Some(moments[0]);
-        }
-        // Of three files that are there, two are of no process.
-        let alone = met(&together, 3, &[(1, "a")], Duration::from_millis(600)).remove(0).unwrap_err();
-        assert_eq!(alone.exit(), Exit::Invalid);
-        assert!(alone.message().starts_with("shard 2/3, 3/3 did not come to "), "{}", alone.message());
-        let alone = met(&together, 3, &[(3, "a")], Duration::ZERO).remove(0).unwrap_err();
-        assert!(alone.message().starts_with("shard 1/3 is missing in "), "{}", alone.message());
-    }
-
-    #[test]
-    fn shards_of_other_plans_are_refused_by_all() {
-        let folder = tempfile::tempdir().unwrap();
-        for refused in met(folder.path(), 2, &[(1, "aaaa"), (2, "bbbb")], LONG) {
-            let refused = refused.unwrap_err();
-            let said = refused.message();
-            assert!(said.starts_with("shard 2/2 would run another plan than shard 1/2: bbbb, not aaaa"), "{said}");
-        }
-    }
-
-    #[test]
-    fn two_processes_are_not_one_shard() {
-        let folder = tempfile::tempdir().unwrap();
-        let met = met(folder.path(), 2, &[(2, "a"), (2, "a")], Duration::from_millis(800));
-        let doubled = |stop: &Stop| stop.message().starts_with("another process is shard 2/2 in ");
-        assert_eq!(met.iter().filter(|one| one.as_ref().is_err_and(doubled)).count(), 1, "{met:?}");
     }
 }
