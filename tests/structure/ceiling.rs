@@ -7,7 +7,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("analysis", 13_994),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 5_995),
+    ("cli", 5_998),
     ("clock", 469),
     ("engine", 9_184),
     ("experiment", 13_156),

@@ -29,9 +29,11 @@ pub(super) fn named(bench: &BenchArgs, plan: &BenchPlan) -> Result<Vec<PathBuf>,
 
 /// The file of a workload, and the files whose names stand in it.
 fn beside(workload: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let parsed = read_file(workload, "skyline workloads show short_chat").map_err(Stop::usage)?;
+    let read = read_file(workload, "skyline workloads show short_chat").map_err(Stop::usage)?;
     let mut texts = Vec::new();
-    parsed.iter().for_each(|node| collect(node, &mut texts));
+    if let Ok(node) = &read {
+        collect(node, &mut texts);
+    }
     let folder = workload.parent().unwrap_or(Path::new(""));
     let files = texts.into_iter().map(|text| folder.join(text)).filter(|path| path.is_file());
     Ok(std::iter::once(workload.to_owned()).chain(files).collect())

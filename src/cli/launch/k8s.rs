@@ -17,7 +17,7 @@ const CONFIG_MAP: &str = include_str!("config_map.yaml");
 /// Where the manifests mount the volume of the results.
 const RESULTS: &str = "/results";
 
-/// Most bytes of the files in a ConfigMap.
+/// Most bytes of the files in a `ConfigMap`.
 const MOST: u64 = 1 << 20;
 /// Most bytes that `kubectl apply` can note in an annotation. It does unless the server applies.
 const MOST_NOTED: usize = 200 << 10;
@@ -93,7 +93,7 @@ impl K8sArgs {
         let results = workers.folder(RESULTS);
         let mut values = workers.values();
         values.extend([
-            ("namespace", self.namespace.iter().map(|name| format!("namespace: {}", quoted(name))).collect()),
+            ("namespace", self.namespace.as_ref().map(|own| format!("namespace: {}", quoted(own))).unwrap_or_default()),
             ("seconds", time.as_secs().to_string()),
             ("merge_seconds", (*time + MERGE).as_secs().to_string()),
             ("image", quoted(&self.image)),
@@ -113,7 +113,7 @@ impl K8sArgs {
             ),
             ("data", texts.join("\n")),
         ]);
-        let along: String = files.iter().map(|(path, _)| format!("goes along: {path}\n")).collect();
+        let along = files.iter().map(|(path, _)| format!("goes along: {path}\n")).collect::<Vec<_>>().concat();
         values.extend([("config_map", if_files(filled(CONFIG_MAP, &values))), ("results", results)]);
         Ok((filled(MANIFESTS, &values), along + &self.words(workers, secret, texts.join("").len())))
     }
@@ -121,8 +121,9 @@ impl K8sArgs {
     /// Words on how to use the manifests, whose files have so many bytes.
     fn words(&self, workers: &Workers<'_>, secret: &str, bytes: usize) -> String {
         let Workers { name, variables, .. } = workers;
-        let namespace = self.namespace.iter().map(|name| format!(" -n {name}")).collect::<String>();
-        let keys = variables.iter().map(|name| format!(" --from-literal={name}=\"${name}\"")).collect::<String>();
+        let namespace = self.namespace.as_ref().map(|name| format!(" -n {name}")).unwrap_or_default();
+        let keys =
+            variables.iter().map(|name| format!(" --from-literal={name}=\"${name}\"")).collect::<Vec<_>>().concat();
         let create = format!("the secret: kubectl{namespace} create secret generic {secret}{keys}\n");
         let create = if variables.is_empty() { "" } else { &create };
         let server = if bytes > MOST_NOTED { " --server-side" } else { "" };

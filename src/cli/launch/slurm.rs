@@ -46,7 +46,7 @@ impl SlurmArgs {
             ("options", options),
             ("minutes", workers.time.as_secs().div_ceil(60).to_string()),
             ("merge_minutes", (workers.time + MERGE).as_secs().div_ceil(60).to_string()),
-            ("folder", line(&[folder.clone()])?),
+            ("folder", line(std::slice::from_ref(&folder))?),
             ("bench", line(&workers.bench(&folder))?),
             ("merge", line(&workers.merge(&folder, None))?),
         ]);
