@@ -157,7 +157,9 @@ impl RunSettings {
     /// plan that each of several processes would send.
     pub(crate) fn of_share(mut self, spec: &WorkloadSpec, printer: Printer) -> Result<Self, Stop> {
         let Some(shard) = self.share.shard else {
-            rank::warning_of_whole_plan().iter().for_each(|warning| printer.words(warning));
+            if let Some(warning) = rank::warning_of_whole_plan() {
+                printer.words(&warning);
+            }
             return Ok(self);
         };
         if spec.ends_by_count() {

@@ -210,12 +210,13 @@ vllm:e2e_request_latency_seconds_count{pod=\"POD\"} 2\nvllm:e2e_request_latency_
         Timestamp::from_nanos(seconds * 1_000_000_000)
     }
 
+    static NONE: BTreeSet<String> = BTreeSet::new();
+
     fn run<'a>(pods: &[&'a str]) -> SampledRun<'a> {
         let names = MetricNames::from_kind(PageKind::Vllm);
         let track = |source| Track { source, names, before: None, last: None, in_window: 0 };
         let tracks = (0..).zip(pods).map(|(source, pod)| (*pod, (track(source), Duration::from_secs(1)))).collect();
         let times = ScrapeTimes { every: Duration::from_secs(1), window_start: at(3), window_end: at(8) };
-        static NONE: BTreeSet<String> = BTreeSet::new();
         SampledRun { tracks, known: &NONE, unknown: BTreeSet::new(), times }
     }
 

@@ -107,7 +107,7 @@ struct TelemetryArgs {
     #[arg(long, value_name = "URL")]
     prometheus: Option<String>,
 
-    /// Series of --prometheus that count, by matchers in PromQL. An example is 'namespace="x",pod=~"vllm-.*"'; may be
+    /// Series of --prometheus that count, by matchers in PromQL. An example is `namespace="x",pod=~"vllm-.*"`; may be
     /// repeated, for an exporter of GPUs too [default: those of the engine whose `model_name` is the model's]
     #[arg(long, value_name = "MATCHERS", requires = "prometheus")]
     prometheus_match: Vec<String>,

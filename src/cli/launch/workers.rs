@@ -53,7 +53,7 @@ pub(super) struct WorkerArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     time: Option<Duration>,
 
-    /// The bench, as it would be typed here: bench short_chat 600 --url http://host:8000
+    /// The bench, as it would be typed here: `bench short_chat 600 --url http://host:8000`
     #[arg(last = true, required = true, value_name = "BENCH")]
     command: Vec<String>,
 }

@@ -37,7 +37,7 @@ impl ClockOffset {
 
 /// Returns how far apart the clocks of several machines are at most. `None` where
 /// they were not all compared with one clock.
-pub(in crate::record) fn skew<'a>(machines: impl Iterator<Item = &'a [ClockOffset]> + Clone) -> Option<Duration> {
+pub(in crate::record) fn skew<'a>(machines: &(impl Iterator<Item = &'a [ClockOffset]> + Clone)) -> Option<Duration> {
     let by = |reference: ClockReference| {
         let own = |offsets: &&[ClockOffset]| offsets.iter().find(|offset| offset.to == reference).copied();
         let offsets: Vec<ClockOffset> = machines.clone().map(|offsets| own(&offsets)).collect::<Option<_>>()?;
@@ -68,7 +68,7 @@ mod tests {
         let first = [offset(FirstShard, 0, 0), offset(Target, -100, 900)];
         let second = [offset(FirstShard, -20, 30), offset(Target, -50, 950)];
         let third = [offset(Target, -40, 960)];
-        let of = |machines: &[&[ClockOffset]]| skew(machines.iter().copied()).map(|skew| skew.as_nanos());
+        let of = |machines: &[&[ClockOffset]]| skew(&machines.iter().copied()).map(|skew| skew.as_nanos());
         assert_eq!(of(&[&first, &second]), Some(50));
         assert_eq!(of(&[&first, &second, &third]), Some(1_060));
         assert_eq!(of(&[&first, &[]]), None);

@@ -346,7 +346,9 @@ impl RunContext {
             let reading = read_samples(&pages, times, clock, wishes, writer.reading_keeper());
             problems.extend(self.server.runtime.block_on(reading));
         }
-        problems.iter().for_each(|problem| printer.words(problem));
+        for problem in &problems {
+            printer.words(problem);
+        }
         let footer = match footer {
             Ok(footer) => footer,
             Err(error) => {

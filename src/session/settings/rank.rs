@@ -61,7 +61,7 @@ impl Environment<'_> {
         };
         let given = match count {
             "" => None,
-            _ => Some(self.given(count).ok_or_else(|| {
+            _ => Some(Self::given(count).ok_or_else(|| {
                 format!("`{text}` names no number of shares; write {AUTO}/8; there are {} at most", Shard::MOST)
             })?),
         };
@@ -83,7 +83,7 @@ impl Environment<'_> {
         }
     }
 
-    fn given(&self, count: &str) -> Option<u64> {
+    fn given(count: &str) -> Option<u64> {
         count.strip_prefix('/')?.parse().ok().filter(|of| (1..=Shard::MOST).contains(of))
     }
 
@@ -274,6 +274,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime only")]
     fn one_of_several_that_sends_everything_is_warned() {
         let warned = |variables: &[_]| environment(variables, |environment| environment.warning_of_whole_plan());
         let warning = warned(&[("SLURM_PROCID", "2"), ("SLURM_NTASKS", "4"), STEP]).unwrap();

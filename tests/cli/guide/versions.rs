@@ -152,9 +152,10 @@ fn the_page_for_agents_has_front_matter_and_paths_that_exist() {
     let path = regex::Regex::new(r"`(\.[a-z0-9_\[\].]+)`").unwrap();
     let paths: BTreeSet<_> = path.captures_iter(text).map(|found| found[1].to_owned()).collect();
     assert!(paths.len() > 20, "{paths:?}");
+    let percentile = regex::Regex::new(r"\.p[0-9_]+").unwrap();
     for path in paths {
         // The percentiles of a latency are named by the run.
-        let exists = [path.clone(), regex::Regex::new(r"\.p[0-9_]+").unwrap().replace(&path, "{}").into_owned()];
+        let exists = [path.clone(), percentile.replace(&path, "{}").into_owned()];
         let exists = |promise: &String| {
             exists.iter().any(|path| {
                 promise

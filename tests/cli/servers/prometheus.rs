@@ -122,8 +122,10 @@ fn answered(samples: &Samples, seen: &Seen) -> String {
         let from = length.map_or(until - 1, |length| samples.partition_point(|(moment, _)| *moment < at - length));
         let mut found = series(&samples[from..until]);
         if length.is_none() {
-            found.iter_mut().for_each(|series| series["value"] = series["values"][0].take());
-            found.iter_mut().for_each(|series| _ = series.as_object_mut().unwrap().remove("values"));
+            for series in found.iter_mut() {
+                series["value"] = series["values"][0].take();
+                series.as_object_mut().unwrap().remove("values");
+            }
         }
         Value::from(found)
     };

@@ -75,8 +75,8 @@ impl ServerSide {
         let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
         let (counters, times) = (rises(whole, kind_of), times(whole));
         let alone = log.header.shard.is_none();
-        let span_s = Span::common(&spans, window);
-        let accounts = span_s.filter(|_| alone && !whole.is_empty());
+        let common = Span::common(&spans, window);
+        let accounts = common.filter(|_| alone && !whole.is_empty());
         let accounts = accounts.map(|span| BothAccounts::new(log, &counters, &times, span));
         // Golden prompts, prefixes that are warmed and a warm-up keep the devices busy before the first request.
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0)
@@ -100,7 +100,7 @@ impl ServerSide {
         let energy = || EnergyUse::new(&devices, log.header.deployment.gpus, alone.then_some(rates), window);
         Some(Self {
             gauges: gauges(&engines, window),
-            span_s,
+            span_s: common,
             restarted,
             energy: reported.then(energy).flatten(),
             devices,

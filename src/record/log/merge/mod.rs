@@ -162,7 +162,7 @@ fn header(logs: &[RunLog]) -> RunHeader {
     joined.warming_requests = Some(warming).filter(|requests| *requests > 0);
     joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();
     joined.clock_offsets.clear();
-    let skew = skew(headers.clone().map(|header| &*header.clock_offsets));
+    let skew = skew(&headers.clone().map(|header| &*header.clock_offsets));
     joined.shard_skew_ns = skew.filter(|_| logs.len() > 1).map(|skew| skew.as_nanos() as u64);
     joined.limits = joined.limits.with_caps_of(headers.clone().map(|header| &header.limits));
     joined.calibration = headers

@@ -147,6 +147,7 @@ fn what_generators_went_through_is_joined() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table of refusals")]
 fn what_is_no_whole_run_is_refused_in_plain_words() {
     let refused = |change: fn(&mut Vec<NamedLog>)| {
         let mut parts = shards(3);
