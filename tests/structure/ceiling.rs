@@ -21,7 +21,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 3_707),
     ("report", 11_345),
     ("runner", 2_686),
-    ("session", 7_301),
+    ("session", 7_305),
     ("simulator", 2_392),
     ("telemetry", 943),
     ("units", 144),

@@ -122,7 +122,7 @@ fn answered(samples: &Samples, seen: &Seen) -> String {
         let from = length.map_or(until - 1, |length| samples.partition_point(|(moment, _)| *moment < at - length));
         let mut found = series(&samples[from..until]);
         if length.is_none() {
-            for series in found.iter_mut() {
+            for series in &mut found {
                 series["value"] = series["values"][0].take();
                 series.as_object_mut().unwrap().remove("values");
             }
