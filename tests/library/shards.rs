@@ -6,7 +6,7 @@ use crate::virtual_time::header;
 use skyline::analysis::{Check, Rule, Status, summarise};
 use skyline::experiment::run_virtually;
 use skyline::generator::{Schedule, check_plan};
-use skyline::record::{ClientLimits, NamedLog, RequestRecord, RunHeader, RunLog, Shard, merge};
+use skyline::record::{ClientLimits, NamedLog, RequestRecord, RunHeader, RunLog, SessionCounts, Shard, merge};
 use skyline::report::{Extent, Style, documents, render};
 use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
@@ -63,7 +63,9 @@ fn shards(whole: &RunLog, of: u64) -> Vec<NamedLog> {
         log.records.retain(|record| sessions.contains(&session(record)));
         // Counts of sessions add up, whoever has them.
         let counts = log.footer.as_mut().and_then(|footer| footer.sessions.as_mut());
-        counts.into_iter().filter(|_| number > 1).for_each(|counts| *counts = Default::default());
+        if let Some(counts) = counts.filter(|_| number > 1) {
+            *counts = SessionCounts::default();
+        }
         NamedLog { name: format!("shard-{number}"), log }
     };
     (1..=of).map(shard).collect()
