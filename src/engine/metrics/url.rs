@@ -36,7 +36,7 @@ impl MetricsUrl {
     ///
     /// # Errors
     ///
-    /// What is wrong with it. The address, which may hold a password, is not repeated.
+    /// Fault of the address. The text does not repeat the address, which may hold a password.
     pub fn of_prometheus(text: &str) -> Result<Self, String> {
         Self::named(text, "a Prometheus", "http://prometheus:9090")
     }
