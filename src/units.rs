@@ -1,7 +1,11 @@
-//! Durations, rates and counts in human-readable form.
+//! Durations, rates and counts in human-readable form, and JSON of values.
 
 use std::fmt;
 use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Reads a duration such as `250ms`, `90s`, `1.5m` or `2h`; a bare number is seconds.
 ///
@@ -187,6 +191,24 @@ pub(crate) fn fitted(text: &str, room: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// JSON of a value. It goes by the text, so that one serializer is compiled for each type and not two.
+///
+/// # Errors
+///
+/// When the value cannot be written as JSON.
+pub(crate) fn json_value(value: &impl Serialize) -> serde_json::Result<Value> {
+    serde_json::from_slice(&serde_json::to_vec(value)?)
+}
+
+/// Value of this JSON, by way of the text as [`json_value`].
+///
+/// # Errors
+///
+/// When the JSON is not that of such a value.
+pub(crate) fn from_json_value<T: DeserializeOwned>(json: &Value) -> serde_json::Result<T> {
+    serde_json::from_slice(&serde_json::to_vec(json)?)
 }
 
 #[cfg(test)]

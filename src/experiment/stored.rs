@@ -15,8 +15,8 @@ pub(super) fn parse<T: DeserializeOwned>(
     struct Versioned {
         schema: u32,
     }
-    match serde_json::from_str(text).map_err(&malformed)? {
+    match serde_json::from_slice(text.as_bytes()).map_err(&malformed)? {
         Versioned { schema } if schema > newest => Err(newer(schema)),
-        Versioned { .. } => serde_json::from_str(text).map_err(malformed),
+        Versioned { .. } => serde_json::from_slice(text.as_bytes()).map_err(malformed),
     }
 }

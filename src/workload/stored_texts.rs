@@ -1,5 +1,6 @@
 //! Workloads as they are stored: what requests say, and what answers must be, as hashes.
 
+use crate::units::json_value;
 use serde_json::{Value, json};
 
 use super::answer::text_hash::{hashed, is_hash};
@@ -65,7 +66,7 @@ fn lacks_texts(part: &impl serde::Serialize) -> bool {
             _ => false,
         }
     }
-    serde_json::to_value(part).is_ok_and(|value| any(&value))
+    json_value(part).is_ok_and(|value| any(&value))
 }
 
 #[cfg(test)]

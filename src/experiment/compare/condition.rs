@@ -7,6 +7,7 @@ use serde_json::Value;
 use strum::{Display, EnumString, VariantNames};
 
 use crate::record::RunHeader;
+use crate::units::json_value;
 
 /// A condition that a run's figures depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Display, EnumString, VariantNames)]
@@ -175,7 +176,7 @@ fn tell_workload(tell: &mut impl FnMut(Condition, &str, Value), workload: Value)
 
 fn json(value: &impl Serialize) -> Value {
     // Facts of a header are what a log is written of, and can be written as JSON.
-    serde_json::to_value(value).unwrap_or_default()
+    json_value(value).unwrap_or_default()
 }
 
 /// Tells a value's leaves by their dotted names. A rate of one class is a rate all the same.

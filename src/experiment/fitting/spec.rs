@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::fit::{FittedGapLaw, GapFit, LengthFit, RatePhase, fit_gaps, fit_lengths, rate_course};
 use crate::record::Shard;
-use crate::units::count;
+use crate::units::{count, from_json_value};
 use crate::workload::{ArrivalPattern, RateStage, WorkloadSpec, as_name};
 
 /// Digits of a fitted figure: more than any fit is good for.
@@ -105,7 +105,7 @@ pub(super) fn assemble(
         "classes": classes.iter().map(class).collect::<Vec<_>>(),
     });
     let unsound = |cause: serde_json::Error| FitError::Unsound { path: path.to_owned(), cause: cause.to_string() };
-    let spec: WorkloadSpec = serde_json::from_value(tidy(spec)).map_err(unsound)?;
+    let spec: WorkloadSpec = from_json_value(&tidy(spec)).map_err(unsound)?;
     let report = FitReport {
         source: path.to_owned(),
         requests: number,

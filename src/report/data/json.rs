@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use serde_json::ser::Formatter;
 
 use super::column::{DataColumn, ReadAs};
 use super::request::RequestRow;
@@ -14,7 +13,7 @@ use crate::analysis::Summary;
 use crate::experiment::{Diagnosis, EngineFit};
 use crate::foreign::ForeignRun;
 use crate::report::run_report::{Out, RunReport};
-use crate::units::steers;
+use crate::units::{json_value, steers};
 
 /// Version of the format of [`foreign_json`].
 const FOREIGN_SCHEMA: u32 = 2;
@@ -41,33 +40,21 @@ pub(crate) fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
 
 /// A result that was predicted with a fitted engine, the fit under `engine_fit`.
 pub(crate) fn fitted_json(result: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
-    let mut result = serde_json::to_value(result)?;
-    result["engine_fit"] = serde_json::to_value(engine_fit)?;
+    let mut result = json_value(result)?;
+    result["engine_fit"] = json_value(engine_fit)?;
     indented(&result)
 }
 
 /// Indented JSON with a line break at its end.
 pub(crate) fn indented(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(harmless(&serde_json::to_string_pretty(value)?) + "\n")
+    Ok(harmless(&serde_json::to_string_pretty(&json_value(value)?)?) + "\n")
 }
 
 /// JSON on one line, with a line break at its end.
 pub(in crate::report) fn write_line(out: &mut dyn Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Harmless))?;
-    out.write_all(b"\n").map_err(serde_json::Error::io)
-}
-
-/// Writes the texts inside JSON so that they steer no terminal.
-struct Harmless;
-
-impl Formatter for Harmless {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        if fragment.contains(steers) {
-            out.write_all(harmless(fragment).as_bytes())
-        } else {
-            out.write_all(fragment.as_bytes())
-        }
-    }
+    let line = serde_json::to_string(value)?;
+    let line = if line.contains(steers) { harmless(&line) } else { line } + "\n";
+    out.write_all(line.as_bytes()).map_err(serde_json::Error::io)
 }
 
 /// Returns JSON with numbers for the signs that could steer a terminal. The numbers mean the same in JSON. Line breaks

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::figure::RunFigure;
 use super::run::has_rows;
 use crate::analysis::{Attainment, Figure, Metric, Part, Summary, Unit};
+use crate::units::json_value;
 
 /// Numbers of a summary that no row of the catalogue has. The figure of each objective comes last.
 pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure<'_>>> {
@@ -54,7 +55,7 @@ fn slo<'a>(rows: &mut Vec<RunFigure<'a>>, part: Option<&'a Part>, slo: &Attainme
 
 /// Adds every number of a section of the summary that has no row yet.
 fn section(rows: &mut Vec<RunFigure<'_>>, name: &'static str, section: &impl Serialize) -> io::Result<()> {
-    numbers(rows, name, "", &serde_json::to_value(section)?);
+    numbers(rows, name, "", &json_value(section)?);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::session::save;
 use crate::session::settings::RunSettings;
 use crate::session::stored_run::{BROKEN_OFF, completed};
 use crate::session::{command_line, folder};
-use crate::units::listed;
+use crate::units::{from_json_value, json_value, listed};
 use crate::workload::WorkloadSpec;
 
 /// The manifest of the experiment, stored with its runs.
@@ -159,11 +159,11 @@ impl ExperimentDir {
 
 /// A manifest as it is stored: the texts of its workload as hashes.
 fn stored(manifest: &impl Serialize) -> Result<Value, Stop> {
-    let mut manifest = serde_json::to_value(manifest).map_err(Stop::impossible)?;
+    let mut manifest = json_value(manifest).map_err(Stop::impossible)?;
     if let Some(workload) = manifest.get_mut("workload")
-        && let Ok(spec) = serde_json::from_value::<WorkloadSpec>(workload.clone())
+        && let Ok(spec) = from_json_value::<WorkloadSpec>(workload)
     {
-        *workload = serde_json::to_value(spec.without_texts()).map_err(Stop::impossible)?;
+        *workload = json_value(&spec.without_texts()).map_err(Stop::impossible)?;
     }
     Ok(manifest)
 }

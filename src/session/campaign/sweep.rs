@@ -17,7 +17,7 @@ use crate::generator::Datasets;
 use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::run::RunContext;
-use crate::units::{counted, cut, percent, seconds, spoken};
+use crate::units::{counted, cut, from_json_value, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
 /// Advice on how to give a run of a sweep more to measure.
@@ -65,7 +65,7 @@ impl SweepStart {
     pub(crate) fn read(folder: &Path) -> Result<Self, Stop> {
         let manifest = ExperimentDir::manifest_in(folder)?;
         let plan = manifest.get("plan").cloned().unwrap_or_default();
-        let start: Self = serde_json::from_value(plan).unwrap_or_default();
+        let start: Self = from_json_value(&plan).unwrap_or_default();
         Ok(Self { axis: start.axis.filter(|axis| matches!(axis, LoadAxis::Automatic { .. })), ..start })
     }
 }

@@ -22,7 +22,7 @@ use crate::session::exits::Require;
 use crate::session::folder;
 use crate::session::save::{self, SUMMARY};
 use crate::session::stored_run::{completed, read_log};
-use crate::units::cut;
+use crate::units::{cut, json_value};
 use crate::workload::WorkloadSpec;
 
 /// Reads the runs of an experiment in this folder, and carries none out.
@@ -166,7 +166,7 @@ pub(crate) fn sweep(path: &Path) -> Result<Sweep, Stop> {
     let file = Sweep::FILE_NAME;
     let (mut sweep, note) = match from_runs(&stored, path, &[]) {
         Ok(again) => {
-            let [one, other] = [&stored, &again].map(serde_json::to_value);
+            let [one, other] = [&stored, &again].map(json_value);
             let found = difference(&one.map_err(Stop::impossible)?, &other.map_err(Stop::impossible)?);
             let says = |what| format!("figures are computed from the runs, and {file} says otherwise: {what}");
             (again, found.map(says))

@@ -228,7 +228,7 @@ mod tests {
                 serde_json::json!({ "json_schema": schema }),
                 "{\"a\": 1}",
                 "{\"a\": \"1\"}",
-                "schema: \"1\" is not of type",
+                "schema: want integer, but got string; it is \"1\" (at /a)",
             ),
             (serde_json::json!({ "min_characters": 3 }), "äöü", " äö ", "has 2 characters where at least 3"),
             (serde_json::json!({ "contains": "a", "regex": "b" }), "ab", "a", "has no match of \"b\""),

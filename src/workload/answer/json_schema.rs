@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use jsonschema::Validator;
+use boon::{CompileError, Compiler, Draft, SchemaIndex, Schemas, ValidationError};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -17,8 +17,13 @@ use crate::workload::reading::value::SpecValue;
 #[derive(Clone)]
 pub struct JsonSchema {
     schema: Value,
-    validator: Arc<Validator>,
+    compiled: Arc<(Schemas, SchemaIndex)>,
 }
+
+/// The address of a schema that has none of its own.
+const NO_ADDRESS: &str = "schema:answer";
+/// Longest value that a sentence quotes, bytes.
+const QUOTED: usize = 80;
 
 impl JsonSchema {
     /// Makes the schema that this value is. The draft is the one that `$schema` names, else 2020-12.
@@ -27,12 +32,13 @@ impl JsonSchema {
     ///
     /// What is wrong with it, and where. A schema elsewhere (`$ref` to an address) is not fetched.
     pub fn new(schema: Value) -> Result<Self, String> {
-        let validator = jsonschema::validator_for(&schema).map_err(|error| {
-            let place = error.instance_path().to_string();
-            let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
-            format!("{place}{error}")
-        })?;
-        Ok(Self { schema, validator: Arc::new(validator) })
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.set_default_draft(Draft::V2020_12);
+        let resource = compiler.add_resource(NO_ADDRESS, schema.clone());
+        let index = resource
+            .and_then(|()| compiler.compile(NO_ADDRESS, &mut schemas))
+            .map_err(|error| mistake(&error, &schema))?;
+        Ok(Self { schema, compiled: Arc::new((schemas, index)) })
     }
 
     /// The schema of an object without fields.
@@ -50,14 +56,15 @@ impl JsonSchema {
     pub(crate) fn without_text(&self) -> Self {
         let comment = self.schema.get("$comment").and_then(Value::as_str);
         let hash = hashed(comment.filter(|text| hashed(text) == **text).unwrap_or(&self.schema.to_string()));
-        Self { schema: json!({ "$comment": hash }), validator: Arc::clone(&self.validator) }
+        Self { schema: json!({ "$comment": hash }), compiled: Arc::clone(&self.compiled) }
     }
 
     /// Checks a value; the error is the first violation.
     pub fn check(&self, value: &Value) -> Result<(), String> {
-        self.validator.validate(value).map_err(|error| {
-            let place = error.instance_path().to_string();
-            if place.is_empty() { error.to_string() } else { format!("{error} (at {place})") }
+        let (schemas, index) = &*self.compiled;
+        schemas.validate(value, *index).map_err(|error| {
+            let (place, sentence) = first_violation(&error, value);
+            if place.is_empty() { sentence } else { format!("{sentence} (at {place})") }
         })
     }
 
@@ -71,6 +78,28 @@ impl JsonSchema {
         let compiled = |schema| Self::new(schema).map_err(|cause| format!("is not a JSON Schema: {cause}"));
         schema.and_then(compiled).map_err(|sentence| value.complain(&sentence)).ok()
     }
+}
+
+/// Sentence about a mistake in a schema, after its place.
+fn mistake(error: &CompileError, schema: &Value) -> String {
+    match error {
+        CompileError::ValidationError { src, .. } => {
+            let (place, sentence) = first_violation(src, schema);
+            if place.is_empty() { sentence } else { format!("at {place}: {sentence}") }
+        }
+        other => format!("{other:#}").replace(&format!("{NO_ADDRESS}#"), "").replace(NO_ADDRESS, "the schema"),
+    }
+}
+
+/// Place and sentence of the first violation without a cause of its own; the sentence quotes a short value.
+fn first_violation(error: &ValidationError<'_, '_>, value: &Value) -> (String, String) {
+    if let Some(cause) = error.causes.first() {
+        return first_violation(cause, value);
+    }
+    let place = error.instance_location.to_string();
+    let found = value.pointer(&place).filter(|found| !found.is_object() && !found.is_array()).map(Value::to_string);
+    let quoted = found.filter(|found| found.len() <= QUOTED).map(|found| format!("; it is {found}"));
+    (place, format!("{}{}", error.kind, quoted.unwrap_or_default()))
 }
 
 /// The JSON of a file; a relative path begins at `folder`.

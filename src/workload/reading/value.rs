@@ -11,6 +11,7 @@ use strum::VariantNames;
 use super::mistakes::{Mistakes, nearest};
 use super::node::{Node, NodeValue};
 use crate::units;
+use crate::units::from_json_value;
 
 /// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake, so
 /// that the caller continues with the next field.
@@ -107,7 +108,7 @@ impl<'n> SpecValue<'n> {
 
     /// Reads what a run stored of the files that it used. It refuses what no file can hold.
     pub(crate) fn stored<T: DeserializeOwned>(&self, plausible: impl Fn(&T) -> bool) -> Option<T> {
-        let read = serde_json::from_value(self.json()?);
+        let read = from_json_value(&self.json()?);
         let found = read.map_err(|error| self.complain(&format!("cannot be read: {error}"))).ok()?;
         if plausible(&found) { Some(found) } else { self.reject("has figures that no file can have") }
     }

@@ -85,7 +85,7 @@ fn a_schema_may_stand_in_a_file_beside_the_workload() {
     };
     let spec = load("city", "city").unwrap();
     assert_eq!(spec.checks[0].expect.unmet(r#"{"name": "Rome"}"#, true), None);
-    assert!(spec.checks[0].expect.unmet("{}", true).unwrap().contains("\"name\" is a required property"));
+    assert!(spec.checks[0].expect.unmet("{}", true).unwrap().contains("missing properties 'name'"));
     // What is stored needs no file.
     assert_eq!(serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
     for (checked, asked, said) in [

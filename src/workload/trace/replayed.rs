@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::source::{Trace, TraceSurvey};
+use crate::units::json_value;
 use crate::workload::reading::mistakes::SpecError;
 use crate::workload::spec::WorkloadSpec;
 
@@ -22,7 +23,7 @@ impl WorkloadSpec {
     /// Returns this workload's classes with the times and lengths of a trace. They are for the whole slice, with the
     /// default warm-up.
     pub fn replaying(&self, trace: &Trace, seed: u64, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        let spec = serde_json::to_value(Self { seed, ..self.clone() }).unwrap_or_default();
+        let spec = json_value(&Self { seed, ..self.clone() }).unwrap_or_default();
         let mut spec = spec.as_object().cloned().unwrap_or_default();
         spec.retain(|field, _| !TIMES.contains(&field.as_str()));
         for class in spec.get_mut("classes").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -36,7 +37,7 @@ impl WorkloadSpec {
 
 fn replay(mut spec: Map<String, Value>, trace: &Trace, survey: TraceSurvey<'_>) -> Result<WorkloadSpec, SpecError> {
     let unread = Trace { found: None, ..trace.clone() };
-    spec.insert("trace".to_owned(), serde_json::to_value(unread).unwrap_or_default());
+    spec.insert("trace".to_owned(), json_value(&unread).unwrap_or_default());
     WorkloadSpec::from_value(Value::Object(spec), &trace.path, survey)
 }
 

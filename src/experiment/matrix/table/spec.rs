@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::settings::{PrefixReuse, Settings, Spacing};
 use crate::generator;
+use crate::units::json_value;
 use crate::workload::{Distribution, Overrides, SharedPrefixes, Trace, WorkloadSpec};
 
 /// Default length of a run, seconds.
@@ -135,7 +136,7 @@ impl Settings {
                 warm: if reuse == PrefixReuse::Warm { 1.0 } else { 0.0 },
             });
         }
-        read(&serde_json::to_value(&spec).map_err(|error| error.to_string())?)
+        read(&json_value(&spec).map_err(|error| error.to_string())?)
     }
 }
 

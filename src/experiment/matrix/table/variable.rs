@@ -7,7 +7,7 @@ use serde_json::Value;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::settings::{PrefixReuse, Settings, Spacing};
-use crate::units::{count, counted, three_digits};
+use crate::units::{count, counted, json_value, three_digits};
 
 /// A variable of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr, VariantArray)]
@@ -86,7 +86,7 @@ impl Settings {
 
     /// Returns the value of the setting `name`, as files have it. It is empty where it is not given.
     pub(super) fn value_in_words(&self, name: &str) -> String {
-        match serde_json::to_value(self).unwrap_or_default().get(name) {
+        match json_value(self).unwrap_or_default().get(name) {
             Some(Value::String(text)) => text.clone(),
             Some(number) => number.as_f64().map_or(String::new(), |number| number.to_string()),
             None => String::new(),

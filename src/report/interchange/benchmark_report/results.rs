@@ -6,6 +6,7 @@ use super::scenario::SERVER;
 use crate::analysis::{Figure, LatencyRow, Metric, Summary};
 use crate::record::{Counter, Gauge, Outcome, Phase, RecordRef};
 use crate::report::run_report::RunReport;
+use crate::units::json_value;
 
 pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
     let summary = report.summary;
@@ -22,7 +23,7 @@ pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
                 { "component_label": SERVER, "aggregate": aggregate },
             ])),
             "drop_rate": of_whole(summary.failures.reject_rate, "fraction"),
-            "skyline": serde_json::to_value(summary)?,
+            "skyline": json_value(summary)?,
         },
     }))
 }
