@@ -91,7 +91,7 @@ fn mistake(error: &CompileError, schema: &Value) -> String {
     }
 }
 
-/// Place and sentence of the first violation without a cause of its own; the sentence quotes a short value.
+/// Place and sentence of the first violation without a cause of its own. A short value is quoted.
 fn first_violation(error: &ValidationError<'_, '_>, value: &Value) -> (String, String) {
     if let Some(cause) = error.causes.first() {
         return first_violation(cause, value);
