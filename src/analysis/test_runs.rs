@@ -67,6 +67,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         late_stamps: None,
         context_full: false,
         opened_connection: false,
+        address: None,
         lost_connection: None,
         validity: None,
         attempts: None,
@@ -252,6 +253,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         sessions: None,
         client: None,
         server: None,
+        addresses: Vec::new(),
     };
     RunLog::of_requests(header, records, footer)
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use http::uri::PathAndQuery;
 use reqwest::Url;
 
-use super::http_url::{Scheme, host, http_url, is_loopback, shown_path};
+use super::http_url::{Scheme, Way, host, http_url, is_loopback, shown_path, shown_url};
 use super::protocols::protocol::Protocol;
 
 /// The path of the API, unless an address says otherwise.
@@ -24,12 +24,33 @@ impl Protocol {
     }
 }
 
+/// How connections spread over a server's addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ConnectionOptions {
+    /// How often the server's name is looked up.
+    pub lookup: NameLookup,
+    /// Connections kept open to each address; as many as requests need where it is absent.
+    pub per_host: Option<usize>,
+}
+
+/// How often a server's name is looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum NameLookup {
+    /// When it is connected to.
+    #[default]
+    Once,
+    /// Once a second from then on.
+    Each,
+}
+
 /// The address of a server: scheme, host, port, and what its paths begin with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     /// URL whose path begins those of the server's own pages, such as `/health`. Its query, if any, is sent with every
     /// request.
     root: Url,
+    /// The way to it, where that is no host's alone.
+    way: Option<Way>,
     /// The beginning of the API's paths, below the root, where the address says it.
     api: Option<String>,
     /// The path of the endpoint below the root, where it is not the usual one.
@@ -47,6 +68,11 @@ impl BaseUrl {
     /// Whether the host is this machine.
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.root)
+    }
+
+    /// The way to the server, where its host does not say it all.
+    pub(crate) fn way(&self) -> Option<&Way> {
+        self.way.as_ref()
     }
 
     /// The port; without one, the scheme's default.
@@ -97,12 +123,12 @@ impl BaseUrl {
 
     /// Returns the URL of `path` below the root. It is to be sent, never shown, since its query may hold a key.
     pub fn join(&self, path: &str) -> String {
-        format!("{}{}", self.origin(), self.request_target(path))
+        format!("{}://{}{}", self.root.scheme(), self.authority(), self.request_target(path))
     }
 
     /// Returns the URL of `path` below the root, to be shown.
     pub fn shown(&self, path: &str) -> String {
-        format!("{}{}", self.origin(), shown_path(&self.request_target(path)))
+        shown_url(&self.root, self.way(), &shown_path(&self.request_target(path)))
     }
 
     /// The deployment of Azure's that it names: there the address says which model is meant.
@@ -139,10 +165,6 @@ impl BaseUrl {
         Ok(self)
     }
 
-    fn origin(&self) -> String {
-        format!("{}://{}", self.root.scheme(), self.authority())
-    }
-
     fn root_path(&self) -> &str {
         self.root.path().trim_end_matches('/')
     }
@@ -176,11 +198,12 @@ impl fmt::Debug for BaseUrl {
 impl FromStr for BaseUrl {
     type Err = String;
 
-    /// Reads an address such as `http://localhost:8000`. It may have `/v1` or an endpoint at its end. What stands
-    /// before the endpoint is taken as it is where it has a version in it, such as `/v1beta/openai`, and where it is a
-    /// deployment of Azure's.
+    /// Reads an address such as `http://localhost:8000` or `unix:/run/server.sock`. It may have `/v1` or an endpoint at
+    /// its end. What stands before the endpoint is taken as it is where it has a version in it, such as
+    /// `/v1beta/openai`, and where it is a deployment of Azure's.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut url = http_url(text, "http://localhost:8000")?;
+        let (text, way) = Way::split(text)?;
+        let mut url = http_url(&text, "http://localhost:8000")?;
         let path = url.path().trim_end_matches('/').to_owned();
         let (endpoint, before) =
             Protocol::at_end_of(&path).map_or((None, &*path), |(endpoint, before)| (Some(endpoint), before));
@@ -191,7 +214,7 @@ impl FromStr for BaseUrl {
         };
         let api = api.map(str::to_owned);
         url.set_path(root.trim_end_matches('/'));
-        Ok(Self { root: url, api, path: None, endpoint })
+        Ok(Self { root: url, way, api, path: None, endpoint })
     }
 }
 
@@ -271,6 +294,37 @@ mod tests {
         let azure = url("https://h/openai/deployments/gpt-4o/chat/completions?api-version=1");
         assert_eq!((azure.deployment(), url("http://h").deployment()), (Some("gpt-4o"), None));
         assert_eq!(url("http://h?a=1").request_target("/info?b=2"), "/info?b=2&a=1");
+    }
+
+    #[test]
+    fn sockets_and_zones_are_shown_as_written() {
+        for (text, shown, chat, host, way) in [
+            ("unix:/run/x.sock", "unix:/run/x.sock", "/v1", "localhost", Way::Socket("/run/x.sock".into())),
+            ("unix:///run/x.sock", "unix:/run/x.sock", "/v1", "localhost", Way::Socket("/run/x.sock".into())),
+            ("unix:x:/gate/v1", "unix:x:/gate", "/gate/v1", "localhost", Way::Socket("x".into())),
+            (
+                "http://[fe80::1%25eth0]:81/v1",
+                "http://[fe80::1%25eth0]:81",
+                "/v1",
+                "[fe80::1]:81",
+                Way::Zone("%25eth0".into()),
+            ),
+            ("[fe80::1%2]:81", "http://[fe80::1%2]:81", "/v1", "[fe80::1]:81", Way::Zone("%2".into())),
+        ] {
+            let url = url(text);
+            assert_eq!(lines(&url)[..2], [shown.to_owned(), format!("{chat}/chat/completions")], "{text}");
+            assert_eq!((&*url.authority(), url.way()), (host, Some(&way)), "{text}");
+            assert_eq!(
+                url.join("/x"),
+                format!("http://{host}{}/x", url.root_path()),
+                "a zone is this machine's matter"
+            );
+        }
+        let interface = |zone: &str| Way::Zone(zone.to_owned()).interface().unwrap().to_owned();
+        assert_eq!(["%25eth0", "%eth0", "%25", "%252"].map(interface), ["eth0", "eth0", "25", "2"]);
+        for text in ["unix:", "unix://", "unix::/v1"] {
+            assert!(text.parse::<BaseUrl>().unwrap_err().contains("like unix:/run/server.sock"), "{text}");
+        }
     }
 
     #[test]

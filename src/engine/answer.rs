@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -121,6 +122,11 @@ pub trait Answer: Send {
 /// Something that happened to a request, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerEvent {
+    /// The request has a connection to one of its server's addresses. It comes where there may be several.
+    Connected {
+        /// The place of the address among those that connections went to, from 1.
+        address: NonZeroU16,
+    },
     /// The request was written to a socket.
     Sent {
         /// Moment when the write of its last byte began.

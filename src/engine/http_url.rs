@@ -1,6 +1,7 @@
 //! Reads URLs, and shows them without what may be secret.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 
@@ -17,6 +18,68 @@ impl Scheme {
     /// Returns the scheme of an address.
     pub(crate) fn from_url(url: &Url) -> Self {
         if url.scheme() == "https" { Self::Https } else { Self::Http }
+    }
+}
+
+/// The way to a server, where its URL does not say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// A Unix socket on this machine. The URL behind it has the host `localhost`.
+    Socket(PathBuf),
+    /// The zone of a link-local IPv6 address, as written: `%25eth0` (RFC 6874) or `%eth0`.
+    Zone(String),
+}
+
+impl Way {
+    /// Splits the way off an address: `unix:/run/server.sock`, with a path as `unix:/run/server.sock:/v1`, or
+    /// `http://[fe80::1%25eth0]:8000`. The rest is a URL.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the way.
+    pub(super) fn split(text: &str) -> Result<(String, Option<Self>), String> {
+        if let Some(written) = text.strip_prefix("unix:") {
+            let whole = written.strip_prefix("//").unwrap_or(written);
+            let (socket, path) = whole.split_once(":/").map_or((whole, ""), |(socket, path)| (socket, path));
+            if socket.is_empty() || cfg!(not(unix)) {
+                return Err("write a Unix socket like unix:/run/server.sock; only Unix has them".to_owned());
+            }
+            return Ok((format!("http://localhost/{path}"), Some(Self::Socket(socket.into()))));
+        }
+        let zone = || {
+            let (scheme, rest) = text.split_once('[')?;
+            let (host, rest) = rest.split_once(']')?;
+            let (address, zone) = host.split_at(host.find('%')?);
+            let begins = scheme.is_empty() || scheme.ends_with("://");
+            (begins && zone.len() > 1).then(|| (format!("{scheme}[{address}]{rest}"), Self::Zone(zone.to_owned())))
+        };
+        Ok(zone().map_or_else(|| (text.to_owned(), None), |(url, way)| (url, Some(way))))
+    }
+
+    /// The path of the socket.
+    pub(crate) fn socket(&self) -> Option<&Path> {
+        if let Self::Socket(path) = self { Some(path) } else { None }
+    }
+
+    /// The name or number of the interface that the zone is.
+    pub(crate) fn interface(&self) -> Option<&str> {
+        let Self::Zone(written) = self else { return None };
+        written.strip_prefix("%25").filter(|name| !name.is_empty()).or_else(|| written.strip_prefix('%'))
+    }
+}
+
+/// An address with this way and this `target` behind its host, to be shown. The target has no secret.
+pub(super) fn shown_url(url: &Url, way: Option<&Way>, target: &str) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    match (way, url.host_str().unwrap_or_default()) {
+        (Some(Way::Socket(path)), _) => {
+            let behind = if target.is_empty() { String::new() } else { format!(":{target}") };
+            format!("unix:{}{behind}", path.display())
+        }
+        (Some(Way::Zone(zone)), host) => {
+            format!("{}://{}{zone}]{port}{target}", url.scheme(), host.trim_end_matches(']'))
+        }
+        (None, host) => format!("{}://{host}{port}{target}", url.scheme()),
     }
 }
 

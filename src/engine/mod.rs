@@ -22,11 +22,12 @@ mod target;
 mod transport;
 
 pub use address::BaseUrl;
+pub(crate) use address::{ConnectionOptions, NameLookup};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 pub use answer_limits::{AnswerBudget, AnswerLimits};
 pub(crate) use bounded_json::bounded_value;
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
-pub(crate) use dialect_traits::MetricNames;
+pub(crate) use dialect_traits::{IdleConnections, MetricNames};
 pub use http_url::Scheme;
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use intake::{ServerText, listing};

@@ -12,7 +12,7 @@ use http::header::{
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::address::BaseUrl;
+use super::address::{BaseUrl, ConnectionOptions};
 use super::dialect_traits::LengthFields;
 use super::protocols::protocol::{Protocol, TOKEN_LIMITS};
 use super::proxy::Proxy;
@@ -61,6 +61,8 @@ pub struct CommonRequest {
     pub extra_body: ExtraBody,
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
+    /// How connections spread over the server's addresses.
+    pub(crate) connections: ConnectionOptions,
     /// Header that carries the id of a request's session. With it a balancer can keep sessions together.
     pub session_header: Option<HeaderName>,
 }

@@ -1,5 +1,7 @@
 //! The attempts of a request that are under way, each with its answer.
 
+use std::num::NonZeroU16;
+
 use super::life::{RequestLife, Which};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest};
@@ -8,6 +10,8 @@ use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest};
 pub(super) struct LiveAnswer<A> {
     pub(super) answer: A,
     pub(super) headers: Option<Timestamp>,
+    /// The place of the address that it was sent to. It is there where its server may have several.
+    pub(super) address: Option<NonZeroU16>,
     /// The server that it was sent to.
     pub(super) target: u16,
 }
@@ -17,7 +21,7 @@ impl<A: Answer> LiveAnswer<A> {
     pub(super) fn begin<E: Engine<Answer = A>>(engine: &E, request: PreparedRequest, clock: RunClock) -> Self {
         let request = engine.routed(request);
         let target = request.target;
-        Self { answer: engine.generate(request, clock), headers: None, target }
+        Self { answer: engine.generate(request, clock), headers: None, address: None, target }
     }
 }
 

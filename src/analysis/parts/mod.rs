@@ -1,4 +1,5 @@
-//! The parts of a run, by class, priority, tenant, model, tag, phase of the load and turn, with the figures of each.
+//! The parts of a run, by class, priority, tenant, model, tag, phase of the load, turn and address, with the figures of
+//! each.
 
 pub(super) mod fairness;
 pub(super) mod part;

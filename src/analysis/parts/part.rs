@@ -24,9 +24,9 @@ pub struct Part {
     pub kind: PartKind,
     /// Name of the class, priority, tenant or model. Of a tag it is `NAME=VALUE`. Of a phase it is `base`, `burst`,
     /// `after_burst`, `dip` (below the base rate), `stage_1` and so on or `after_stages`. Of turns, counted from 1, it
-    /// is `1` or `5–9`.
+    /// is `1` or `5–9`. Of an address it is `10.0.0.7:8000`.
     pub name: String,
-    /// SLO targets of the requests, in the order of the workload. None of phases and turns.
+    /// SLO targets of the requests, in the order of the workload. None of phases, turns and addresses.
     pub slo_targets: Vec<SloTarget>,
     /// Load of a phase; left out of other parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,6 +204,16 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
             TURNS.iter().rposition(|(from, _)| turn >= *from)
         };
         all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));
+    }
+    let addresses = observed.log.footer.iter().flat_map(|footer| footer.addresses.iter().flatten());
+    let addresses: Vec<&str> = addresses.map(String::as_str).collect();
+    if addresses.len() > 1 {
+        let of = addresses.clone();
+        let place = move |record: &RequestRecord| {
+            let address = observed.log.footer.as_ref()?.address_of(record)?;
+            of.iter().position(|other| *other == address)
+        };
+        all.push(Division::new(PartKind::Address, place, move |place| addresses[place].to_owned()));
     }
     all
 }

@@ -70,7 +70,8 @@ pub struct Summary {
     /// How many requests met their SLO.
     pub slo: Attainment,
     /// Figures of its parts, kind by kind. They are each class, priority, tenant, model and tag in the order of the
-    /// workload, tags by how frequent they are, each phase of a load that changes, and each turn of conversations.
+    /// workload, tags by how frequent they are, each phase of a load that changes, each turn of conversations, and
+    /// each of several addresses.
     pub parts: Vec<Part>,
     /// Tags of its requests, in alphabetical order; left out where they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

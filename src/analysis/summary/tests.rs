@@ -187,6 +187,7 @@ fn an_interrupted_run_is_about_what_was_flown() {
         sessions: None,
         client: None,
         server: None,
+        addresses: Vec::new(),
     });
     let summary = summarise(&log, &[]);
     assert_eq!(rules(&summary), [Rule::WholeWindow]);

@@ -3,6 +3,7 @@
 mod ab;
 mod clients;
 pub(super) mod config;
+mod connections;
 mod deployment;
 mod experiment;
 mod header;

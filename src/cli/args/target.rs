@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::connections::ConnectionArgs;
 use super::deployment::DeploymentArgs;
 use super::prices::PriceArgs;
 use super::server::ServerArgs;
@@ -23,6 +24,8 @@ use crate::telemetry::NVML;
 pub(in crate::cli) struct TargetArgs {
     #[command(flatten)]
     pub(in crate::cli) server: ServerArgs,
+    #[command(flatten)]
+    connections: ConnectionArgs,
     #[command(flatten)]
     deployment: DeploymentArgs,
     #[command(flatten, next_help_heading = "Deployment")]
@@ -68,6 +71,7 @@ impl TargetArgs {
         let typed = both(self.telemetry.settings(), both(self.priced_deployment(), self.deployment.check()));
         let (mut server, (telemetry, (deployment, ()))) = both(self.server.settings(), typed)?;
         server.common.priority = self.requests.priority();
+        server.common.connections = self.connections.options(server.common.dialect)?;
         Ok(RunSettings {
             server,
             deployment,

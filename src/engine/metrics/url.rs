@@ -5,18 +5,30 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-use crate::engine::http_url::Scheme;
+use crate::engine::http_url::{Scheme, Way, shown_url};
 
 /// The address of a metrics page. It is shown and stored without its credentials and query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MetricsUrl {
     url: Url,
+    /// The way to it, where that is no host's alone.
+    way: Option<Way>,
 }
 
 impl MetricsUrl {
     /// The scheme.
     pub fn scheme(&self) -> Scheme {
         Scheme::from_url(&self.url)
+    }
+
+    /// The way to its server, where its host does not say it all.
+    pub(crate) fn way(&self) -> Option<&Way> {
+        self.way.as_ref()
+    }
+
+    /// Returns the address by this way.
+    pub(crate) fn by(self, way: Option<Way>) -> Self {
+        Self { way, ..self }
     }
 
     /// All of it with credentials: to be sent, never shown.
@@ -43,16 +55,17 @@ impl MetricsUrl {
 
     /// Reads the address of `what`, which usually looks like `example`.
     fn named(text: &str, what: &str, example: &str) -> Result<Self, String> {
+        let (text, way) = Way::split(text)?;
         if !text.contains("://") {
             return Err(format!("the address of {what} needs a scheme; write it like {example} or https://…"));
         }
-        let mut url = Url::parse(text)
+        let mut url = Url::parse(&text)
             .map_err(|error| format!("this is not the address of {what} ({error}); write it like {example}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("{what} is read over http and https only; write it like {example}"));
         }
         url.set_fragment(None);
-        Ok(Self { url })
+        Ok(Self { url, way })
     }
 }
 
@@ -60,16 +73,9 @@ impl fmt::Display for MetricsUrl {
     /// `http://user:password@host/metrics?key=value` is shown as `http://***@host/metrics?***`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let credentials = !self.url.username().is_empty() || self.url.password().is_some();
-        let host = self.url.host_str().unwrap_or_default();
-        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        write!(
-            f,
-            "{}://{}{host}{port}{}{}",
-            self.url.scheme(),
-            if credentials { "***@" } else { "" },
-            self.url.path(),
-            if self.url.query().is_some() { "?***" } else { "" }
-        )
+        let query = if self.url.query().is_some() { "?***" } else { "" };
+        let shown = shown_url(&self.url, self.way(), &format!("{}{query}", self.url.path()));
+        f.write_str(&if credentials { shown.replacen("://", "://***@", 1) } else { shown })
     }
 }
 
@@ -104,6 +110,8 @@ mod tests {
             ("http://localhost:9400", "http://localhost:9400/metrics"),
             ("http://localhost:9400/", "http://localhost:9400/metrics"),
             ("https://gpu-1/a/metrics#top", "https://gpu-1/a/metrics"),
+            ("unix:/run/x.sock", "unix:/run/x.sock:/metrics"),
+            ("http://[fe80::1%25eth0]:9400", "http://[fe80::1%25eth0]:9400/metrics"),
             ("http://me:hunter2@[::1]:9/m?token=hunter2", "http://***@[::1]:9/m?***"),
         ] {
             let url: MetricsUrl = text.parse().unwrap();

@@ -81,13 +81,14 @@ impl OpenAiEngine {
         let prefix = facts.request_id_prefix.clone();
         let head = RequestHead::new(&request_target(&target)?, &headers, prefix)
             .with_session_header(target.session_header.clone());
+        let per_host = target.connections.per_host;
         Ok(Self {
             templates: Arc::new(BodyTemplates::new(&target, &model)),
             listed: listed.iter().map(shown).collect(),
             target,
             facts,
             model,
-            transport: Transport::new(Pool::new(dialer, traits.idle_connections), head),
+            transport: Transport::new(Pool::new(dialer, traits.idle_connections, per_host), head),
             answers,
             delays: Arc::default(),
             kernel_stamps: Arc::default(),

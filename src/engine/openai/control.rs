@@ -17,6 +17,7 @@ use crate::engine::address::BaseUrl;
 use crate::engine::bounded_json::bounded_value;
 use crate::engine::dialect_traits::TokenizeCall;
 use crate::engine::intake::ServerText;
+use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{location, words_of};
@@ -86,9 +87,8 @@ impl Control {
     ) -> Result<Self, String> {
         let Target { url, proxy, common, .. } = target;
         let dialect = common.dialect;
-        let client = client(&tls, LIMIT, dialect.traits().idle_connections, proxy.as_ref())?;
-        let (url, proxy) = (url.clone(), proxy.clone());
-        let recognised = Arc::default();
+        let client = client(&tls, LIMIT, dialect.traits().idle_connections, proxy.as_ref(), url.way())?;
+        let (url, proxy, recognised) = (url.clone(), proxy.clone(), Arc::default());
         Ok(Self { client, url, dialect, headers, tls, proxy, secrets, recognised })
     }
 
@@ -185,8 +185,8 @@ impl Control {
     /// The server's metrics page, read with the same headers and trust.
     pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
         let Self { headers, tls, proxy, secrets, .. } = self.clone();
-        let url = self.url.join(self.dialect.traits().metrics_path?).parse().ok()?;
-        Some(MetricsPage { url, headers, tls, proxy, secrets })
+        let url: MetricsUrl = self.url.join(self.dialect.traits().metrics_path?).parse().ok()?;
+        Some(MetricsPage { url: url.by(self.url.way().cloned()), headers, tls, proxy, secrets })
     }
 
     /// Returns how the server was started and what it says of its model. It is there where the server reports that.

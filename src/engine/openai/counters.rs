@@ -112,6 +112,10 @@ impl Router<OpenAiEngine> {
         let mut sum: Option<ServerCounters> = None;
         for (engine, before) in self.targets().iter().zip(before.iter()) {
             let before = before.as_ref()?;
+            // A page is that of one address, whichever it was.
+            if engine.addresses().len() > 1 {
+                return None;
+            }
             let counted = engine.counters().await?.since(before)?;
             sum = Some(sum.map_or(counted, |sum| sum.zip(counted, |one, other| Some(one? + other?))));
         }

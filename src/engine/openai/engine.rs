@@ -16,13 +16,15 @@ use crate::clock::RunClock;
 use crate::engine::answer::{Engine, PreparedRequest};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
+use crate::engine::dialect_traits::IdleConnections;
+use crate::engine::intake::listing;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::router::Router;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::received::{AnswerContext, ReceivedAnswer};
 use crate::engine::target::Target;
-use crate::engine::transport::{ReadDelays, Transport, client_config};
+use crate::engine::transport::{ConnectionLimits, ReadDelays, Transport, client_config};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, FailureKind, StampSource};
 use crate::workload::GoldenCheck;
@@ -75,6 +77,24 @@ impl OpenAiEngine {
     /// test request; `None` where the kernel gives no stamps.
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()
+    }
+
+    /// The addresses that connections to the server went to, in the order of
+    /// [`RequestRecord::address`](crate::record::RequestRecord::address).
+    pub fn addresses(&self) -> Vec<String> {
+        self.transport.dialer().addresses.used()
+    }
+
+    /// Addresses of the server's name that do not answer while others do, in words. A name of this machine usually has
+    /// one for each family, of which a server serves one.
+    pub(crate) fn missing_addresses(&self) -> Option<String> {
+        let known = self.transport.dialer().addresses.known();
+        let missing: Vec<_> = known.iter().filter(|peer| !peer.works()).map(|peer| peer.address.to_string()).collect();
+        let (host, count) = (self.target.url.host(), missing.len());
+        (count > 0 && count < known.len() && !self.target.url.is_loopback()).then(|| {
+            let shown = listing(&missing);
+            format!("{count} of {} addresses of {host} do not answer: {shown}; requests go to the others", known.len())
+        })
     }
 
     /// Returns the engine for another run, with the same server and connections. It has new request ids, so that server
@@ -226,6 +246,13 @@ impl Router<OpenAiEngine> {
     /// The coarsest source of stamps, as [`OpenAiEngine::stamp_source`] says of one.
     pub fn stamp_source(&self) -> StampSource {
         self.targets().iter().map(OpenAiEngine::stamp_source).min().unwrap_or_default()
+    }
+
+    /// Limits of this machine on connections to all servers together.
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        let peers: Vec<_> = self.targets().iter().flat_map(|engine| engine.transport.dialer().peers()).collect();
+        let kept = self.targets().first().target.dialect.traits().idle_connections == IdleConnections::Free;
+        ConnectionLimits::raised(&peers, kept)
     }
 
     /// The read delays of all servers' answers, as [`OpenAiEngine::read_delays`] says of one.

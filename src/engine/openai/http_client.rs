@@ -12,6 +12,7 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 use rustls::ClientConfig;
 
 use crate::engine::dialect_traits::IdleConnections;
+use crate::engine::http_url::Way;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
@@ -30,12 +31,13 @@ impl Resolve for Hosts {
     }
 }
 
-/// A client that trusts what `tls` trusts, follows no redirect and goes through `proxy`.
+/// A client that trusts what `tls` trusts and follows no redirect. It goes through `proxy`, or by another `way`.
 pub(super) fn client(
     tls: &ClientConfig,
     limit: Duration,
     idle: IdleConnections,
     proxy: Option<&Proxy>,
+    way: Option<&Way>,
 ) -> Result<Client, String> {
     let mut builder = Client::builder().no_proxy().dns_resolver(Arc::new(Hosts));
     if let Some(proxy) = proxy {
@@ -47,6 +49,14 @@ pub(super) fn client(
             None => all,
         });
     }
+    #[cfg(unix)]
+    if let Some(socket) = way.and_then(Way::socket) {
+        builder = builder.unix_socket(socket);
+    }
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    if let Some(zone) = way.and_then(Way::interface) {
+        builder = builder.interface(&interface_of(zone));
+    }
     builder
         .tls_backend_preconfigured(tls.clone())
         .redirect(Policy::none())
@@ -57,6 +67,18 @@ pub(super) fn client(
         })
         .build()
         .map_err(|error| format!("the HTTP client cannot be set up: {error}"))
+}
+
+/// The name of the interface that a zone names, or whose number it is.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn interface_of(zone: &str) -> String {
+    #[cfg(target_os = "linux")]
+    if let Ok(number) = zone.parse()
+        && let Ok(name) = nix::net::if_::if_indextoname(number)
+    {
+        return name.to_string_lossy().into_owned();
+    }
+    zone.to_owned()
 }
 
 /// Words about a port whose answers are not HTTP.
@@ -173,7 +195,7 @@ impl MetricsPage {
     /// Makes such a client that waits so long for each answer.
     pub(crate) fn open_within(&self, limit: Duration) -> Result<MetricsClient, String> {
         // An idle connection holds a thread of some servers, and a new one each second costs little.
-        let client = client(&self.tls, limit, IdleConnections::HoldThreads, self.proxy.as_ref())?;
+        let client = client(&self.tls, limit, IdleConnections::HoldThreads, self.proxy.as_ref(), self.url.way())?;
         Ok(MetricsClient { page: self.clone(), client, limit })
     }
 }

@@ -267,7 +267,7 @@ fn chunks(events: &[AnswerEvent]) -> impl Iterator<Item = &Option<u32>> + Clone 
 /// The failure when `limit` passed without an answer.
 fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
     let came = match events.last() {
-        None | Some(AnswerEvent::Reconnects) => "the request could not be sent",
+        None | Some(AnswerEvent::Reconnects | AnswerEvent::Connected { .. }) => "the request could not be sent",
         Some(AnswerEvent::Sent { .. } | AnswerEvent::Resent) => "no headers arrived",
         Some(AnswerEvent::Headers { .. }) => "headers arrived, but no token",
         Some(AnswerEvent::Chunk { .. } | AnswerEvent::LateStamp { .. } | AnswerEvent::Ended(_)) => {

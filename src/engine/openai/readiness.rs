@@ -12,6 +12,7 @@ use super::control_error::ControlError;
 use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
 use super::http_client::{ENDLESS, NO_HTTP};
 use crate::engine::answer::{Cause, DiagnosedFailure};
+use crate::engine::http_url::Way;
 use crate::engine::target::Target;
 use crate::engine::transport::Dialer;
 use crate::record::{EngineKind, FailureKind};
@@ -169,12 +170,12 @@ async fn check_once(
     };
     let refused = |fault| NotReadyYet::new(target, fault);
     let unknown = silence("the host's name was not found", CHECK_NAME);
-    let resolving = Dialer::resolve(&target.url, target.proxy.as_ref(), tls);
+    let resolving = Dialer::resolve(&target.url, target.proxy.as_ref(), target.connections.lookup, tls);
     let dialer = within(end, unknown, resolving).await?.map_err(refused)?;
     // A connection of the measured kind gives the clearest reason.
     let opening = async {
         tokio::select! {
-            opened = dialer.open() => opened.map(drop),
+            opened = dialer.open(dialer.addresses.next()) => opened.map(drop),
             fault = dialer.meets_no_tls(&target.url) => Err(fault),
         }
     };
@@ -209,8 +210,7 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
         Cause::Proxy | Cause::ProxyRefuses => CHECK_PROXY,
         Cause::OutOfFiles => "raise the limit on open files with `ulimit -n`",
         Cause::OutOfPorts => {
-            "write the address as a number, such as 127.0.0.1; where connections are many, widen \
-             net.ipv4.ip_local_port_range"
+            "widen net.ipv4.ip_local_port_range, or wait a minute: closed connections hold their ports"
         }
         Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
         Cause::OutOfDate => {
@@ -250,6 +250,9 @@ fn untrusted_hint(Target { url, common, .. }: &Target) -> String {
 
 /// Returns the hint where nothing listens.
 fn start_hint(Target { url, common, .. }: &Target) -> String {
+    if let Some(socket) = url.way().and_then(Way::socket) {
+        return format!("start the server with this socket (vLLM: `vllm serve MODEL --uds {}`)", socket.display());
+    }
     let (port, mut hints) = (url.port(), Vec::new());
     if !url.is_loopback() {
         return "is the server running, and is this its host and port? give them with --url; wait longer with --wait"

@@ -1,5 +1,6 @@
 //! Reads what a transport brings of one answer into its events.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,6 +106,10 @@ impl Receiver for ReceivedAnswer {
         if lost == LostConnection::AsSent {
             self.events.push_back(AnswerEvent::Resent);
         }
+    }
+
+    fn connected(&mut self, place: NonZeroU16) {
+        self.events.push_back(AnswerEvent::Connected { address: place });
     }
 
     fn sent(&mut self, at: Timestamp, origin: Origin) {

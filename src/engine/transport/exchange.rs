@@ -10,9 +10,10 @@ use std::time::Duration;
 use tokio::task::coop;
 use tokio::time::{Sleep, sleep};
 
+use super::connection::PooledConnection;
 use super::http::{Outgoing, RequestHead};
 use super::incoming::{Afterwards, IncomingResponse, ResponseOutcome};
-use super::pool::{Pool, PooledConnection};
+use super::pool::Pool;
 use super::receiver::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver};
 use super::socket::ReadDelays;
 use crate::clock::{RunClock, Timestamp};
@@ -150,8 +151,8 @@ impl<R: Receiver> Exchange<R> {
     }
 
     fn open(&mut self, request: PreparedRequest, try_: Try) {
-        let pool = Arc::clone(&self.pool);
-        self.state = State::Opening(Box::pin(async move { pool.open().await }), request, try_);
+        let (pool, peer) = (Arc::clone(&self.pool), self.pool.next_peer());
+        self.state = State::Opening(Box::pin(async move { pool.open(peer).await }), request, try_);
     }
 
     fn opened(&mut self, opened: Result<Box<PooledConnection>, DiagnosedFailure>) {
@@ -179,6 +180,7 @@ impl<R: Receiver> Exchange<R> {
 
     fn start_exchange(&mut self, mut connection: Box<PooledConnection>, origin: Origin, request: PreparedRequest) {
         connection.socket.stamped().begin(self.clock);
+        connection.peer.place.into_iter().for_each(|place| self.receiver.connected(place));
         let reply = IncomingResponse::new(origin);
         let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));
         let exchange = OpenExchange { connection, request, turn_over: false, reply, linger: None };

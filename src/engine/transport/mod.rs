@@ -11,6 +11,7 @@
 //! A transport opens connections, exchanges a request for a response, and hands on bytes with their arrivals. What they
 //! mean is the business of its [`Receiver`]; nothing above knows how they came.
 
+mod connection;
 mod exchange;
 mod http;
 mod incoming;
@@ -31,6 +32,8 @@ pub(crate) use limits::ConnectionLimits;
 pub(crate) use pool::Pool;
 pub use receiver::{ArrivalStamp, BodyEnd};
 pub(crate) use receiver::{ExchangeEnd, Origin, Receiver};
+#[cfg(test)]
+pub(crate) use socket::HOSTS;
 pub(crate) use socket::{Dialer, ReadDelays, ReaderTicks, addresses_of, check_ca_cert, client_config};
 
 use crate::clock::RunClock;
@@ -57,6 +60,11 @@ impl Transport {
     /// Opens connections for about so many requests that will start soon.
     pub(crate) async fn warm_up(&self, count: usize) {
         self.pool.warm_up(count).await;
+    }
+
+    /// Where its connections go.
+    pub(crate) fn dialer(&self) -> &Dialer {
+        &self.pool.dialer
     }
 
     /// One exchange; nothing is sent before it is polled. Dropping it cancels the request and closes its connection.

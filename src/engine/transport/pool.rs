@@ -2,16 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::task::noop_waker_ref;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::http::{Body, Rest};
-use super::socket::{Dialer, Socket};
+use super::connection::{PooledConnection, Readiness};
+use super::socket::{Dialer, Peer};
 use crate::engine::answer::DiagnosedFailure;
 use crate::engine::dialect_traits::IdleConnections;
 
@@ -22,18 +20,20 @@ const IDLE_LIMIT: Duration = Duration::from_secs(4);
 const REST: Duration = Duration::from_millis(50);
 /// Time after an answer within which a closed connection was closed because of it. Its age is not the reason.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// Ready connections kept while requests come. With them a request rarely waits for one to open.
+/// Ready connections kept over all addresses while requests come. With them a request rarely waits for one to open.
 const RESERVE: usize = 4;
 /// Connections opened concurrently by a warm-up.
 const OPENED_TOGETHER: usize = 64;
 
 /// The idle connections to one server.
 pub(crate) struct Pool {
-    dialer: Dialer,
+    pub(super) dialer: Dialer,
     idle: Mutex<IdleQueue>,
     /// Connections being opened for the reserve.
     opening: AtomicUsize,
     cost: IdleConnections,
+    /// Connections kept open to each address, where that was said.
+    per_host: Option<usize>,
     history: ReuseHistory,
 }
 
@@ -90,7 +90,7 @@ impl ReuseHistory {
     }
 }
 
-/// Takes the newest rested connection first, else the newest of those opened ahead.
+/// Takes the newest rested connection to an address first. Else it takes the newest of those opened ahead.
 #[derive(Default)]
 struct IdleQueue {
     /// Connections that have answered, oldest first.
@@ -105,28 +105,38 @@ struct Idle {
 }
 
 impl Pool {
-    /// An empty pool; it stays empty where idle connections have a `cost`.
-    pub(crate) fn new(dialer: Dialer, cost: IdleConnections) -> Self {
+    /// An empty pool; it stays empty where idle connections have a `cost`. It keeps so many open to each address, or as
+    /// many as requests need.
+    pub(crate) fn new(dialer: Dialer, cost: IdleConnections, per_host: Option<usize>) -> Self {
         let (idle, opening) = (Mutex::default(), AtomicUsize::new(0));
-        Self { dialer, idle, opening, cost, history: ReuseHistory::default() }
+        Self { dialer, idle, opening, cost, per_host, history: ReuseHistory::default() }
     }
 
-    /// Opens a connection for one request.
-    pub(super) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
+    /// Ends the turn of an address to which a request is to open a connection.
+    pub(super) fn next_peer(&self) -> Option<Arc<Peer>> {
+        self.dialer.addresses.next()
+    }
+
+    /// Opens a connection to `peer`, or to another address where that one fails.
+    pub(super) async fn open(&self, peer: Option<Arc<Peer>>) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         let begun = Instant::now();
-        let socket = self.dialer.open().await?;
-        Ok(Box::new(PooledConnection { socket, opening: begun.elapsed(), answers: 0, tail: None }))
+        let (socket, peer) = self.dialer.open(peer).await?;
+        Ok(Box::new(PooledConnection { socket, peer, opening: begun.elapsed(), answers: 0, tail: None }))
     }
 
-    /// A ready connection, if there is one; keeps a few in reserve.
+    /// A ready connection to the address whose turn it is; keeps a few in reserve.
     pub(super) fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
+        let peer = self.dialer.addresses.current()?;
         let mut idle = self.idle();
         idle.close_older_than(IDLE_LIMIT, now);
-        let taken = idle.take(now, &self.history);
-        let usable = idle.rested(now) + idle.opened_ahead.len();
+        let taken = idle.take(&peer, now, &self.history);
+        let usable = idle.usable(&peer, now);
         drop(idle);
-        self.fill_reserve(usable);
+        self.fill_reserve(peer, usable);
+        if taken.is_some() {
+            self.dialer.addresses.next();
+        }
         taken
     }
 
@@ -146,7 +156,8 @@ impl Pool {
         if connection.answers > 1 {
             self.history.keeps.store(true, Ordering::Relaxed);
         }
-        if self.cost == IdleConnections::Free && self.history.allows_reuse() {
+        let fits = self.per_host.is_none_or(|most| connection.peer.peer.open() <= most);
+        if self.cost == IdleConnections::Free && fits && self.history.allows_reuse() {
             self.keep(connection);
         }
     }
@@ -157,8 +168,8 @@ impl Pool {
         if idle.connection.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
     }
 
-    /// Opens connections until `count` are idle, where that is allowed. A failure is left to the request that
-    /// will need the connection.
+    /// Opens connections until `count` are idle, where that is allowed. Where some are to be kept to each address, it
+    /// opens these. A failure is left to the request that will need the connection.
     pub(crate) async fn warm_up(&self, count: usize) {
         if self.cost == IdleConnections::HoldThreads {
             return;
@@ -170,7 +181,8 @@ impl Pool {
             idle.close_older_than(IDLE_LIMIT / 2, Instant::now());
             count.saturating_sub(idle.len())
         };
-        let opened = futures::stream::iter(0..missing).map(|_| self.open()).buffer_unordered(OPENED_TOGETHER);
+        let opened = futures::stream::iter(self.to_open(missing)).map(|peer| self.open(Some(peer)));
+        let opened = opened.buffer_unordered(OPENED_TOGETHER);
         opened
             .for_each(|connection| {
                 if let Ok(connection) = connection {
@@ -181,16 +193,25 @@ impl Pool {
             .await;
     }
 
-    fn fill_reserve(self: &Arc<Self>, usable: usize) {
+    /// The addresses of the connections that a warm-up opens, in rounds over all of them.
+    fn to_open(&self, missing: usize) -> Vec<Arc<Peer>> {
+        let known = self.dialer.addresses.known();
+        let Some(most) = self.per_host else { return known.iter().cycle().take(missing).cloned().collect() };
+        (0..most).flat_map(|round| known.iter().filter(move |peer| peer.open() <= round)).cloned().collect()
+    }
+
+    fn fill_reserve(self: &Arc<Self>, peer: Arc<Peer>, usable: usize) {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
         let expected = usable + self.opening.load(Ordering::Relaxed);
-        for _ in expected..RESERVE {
+        let room = self.per_host.map_or(RESERVE, |most| most.saturating_sub(peer.open()));
+        let wanted = RESERVE.div_ceil(self.dialer.addresses.known().len().max(1)).min(expected + room);
+        for _ in expected..wanted {
             self.opening.fetch_add(1, Ordering::Relaxed);
-            let pool = Arc::clone(self);
+            let (pool, peer) = (Arc::clone(self), Arc::clone(&peer));
             tokio::spawn(async move {
-                if let Ok(connection) = pool.open().await {
+                if let Ok(connection) = pool.open(Some(peer)).await {
                     pool.keep(connection);
                 }
                 pool.opening.fetch_sub(1, Ordering::Relaxed);
@@ -208,10 +229,16 @@ impl IdleQueue {
         self.answered.len() + self.opened_ahead.len()
     }
 
-    fn take(&mut self, now: Instant, history: &ReuseHistory) -> Option<Box<PooledConnection>> {
+    fn take(&mut self, to: &Arc<Peer>, now: Instant, history: &ReuseHistory) -> Option<Box<PooledConnection>> {
         let rested = self.rested(now);
-        newest(&mut self.answered, rested, now, history)
-            .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, history))
+        newest(&mut self.answered, rested, to, now, history)
+            .or_else(|| newest(&mut self.opened_ahead, usize::MAX, to, now, history))
+    }
+
+    /// Number of connections to this address that a request can take, up to the reserve.
+    fn usable(&self, to: &Arc<Peer>, now: Instant) -> usize {
+        let all = self.answered[..self.rested(now)].iter().chain(&self.opened_ahead);
+        all.filter(|idle| idle.connection.goes_to(to)).take(RESERVE).count()
     }
 
     /// Number of rested connections: the oldest ones.
@@ -227,10 +254,19 @@ impl IdleQueue {
     }
 }
 
-/// The newest ready one among the first `oldest`. One whose last answer is still closing is skipped, not
-/// closed: its server is only slow.
-fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, history: &ReuseHistory) -> Option<Box<PooledConnection>> {
+/// The newest ready one among the first `oldest` that goes to this address. One whose last answer is still closing is
+/// skipped, not closed: its server is only slow.
+fn newest(
+    idle: &mut Vec<Idle>,
+    oldest: usize,
+    to: &Arc<Peer>,
+    now: Instant,
+    history: &ReuseHistory,
+) -> Option<Box<PooledConnection>> {
     for index in (0..idle.len().min(oldest)).rev() {
+        if !idle[index].connection.goes_to(to) {
+            continue;
+        }
         // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
         if !has_budget_remaining() {
             return None;
@@ -248,53 +284,6 @@ fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, history: &ReuseHist
         }
     }
     None
-}
-
-/// Reads tried before the rest of an answer is left for later.
-const LOOKS: u32 = 4;
-
-/// An open connection. No task belongs to it: whoever uses it polls it, so that an answer is read in one
-/// task.
-pub(crate) struct PooledConnection {
-    pub(super) socket: Socket,
-    /// Time that opening it took.
-    pub(super) opening: Duration,
-    /// Number of answers that came over it.
-    pub(super) answers: u64,
-    /// Rest of the last answer after its end. It has the closing bytes, read when the connection is needed again.
-    pub(super) tail: Option<Body>,
-}
-
-/// Whether a connection can take a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Readiness {
-    Ready,
-    /// The last answer is not over.
-    Closing,
-    Dead,
-}
-
-impl PooledConnection {
-    /// Checks without waiting whether the connection can take a request.
-    fn readiness(&mut self) -> Readiness {
-        let cx = &mut Context::from_waker(noop_waker_ref());
-        for _ in 0..LOOKS {
-            let tail = &mut self.tail;
-            let rest = self.socket.poll_read(cx, |_, read| match (read, tail) {
-                // A connection on which the server sends something unasked, or which it closes, is dead.
-                (Ok(read), Some(tail)) if !read.bytes.is_empty() => tail.skip(read.bytes),
-                _ => Rest::Unusable,
-            });
-            match rest {
-                Poll::Pending if self.tail.is_some() => return Readiness::Closing,
-                Poll::Pending => return Readiness::Ready,
-                Poll::Ready(Rest::Awaited) => {}
-                Poll::Ready(Rest::None) => self.tail = None,
-                Poll::Ready(Rest::Unusable) => return Readiness::Dead,
-            }
-        }
-        Readiness::Closing
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Events of an exchange and their receiver: bytes with arrivals, without their meaning.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
@@ -49,6 +50,9 @@ pub(crate) enum ExchangeEnd {
 pub(crate) trait Receiver: Send + 'static {
     /// Notes that the server had closed a connection that the request could have used. The request then opens another.
     fn lost_connection(&mut self, lost: LostConnection);
+
+    /// Notes the place of the address that the request goes to, from 1.
+    fn connected(&mut self, place: NonZeroU16);
 
     /// The whole request was written.
     fn sent(&mut self, at: Timestamp, origin: Origin);

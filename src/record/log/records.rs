@@ -75,8 +75,9 @@ impl Records {
         }
     }
 
-    /// Joins the records of all logs, in order of their ends. Each has its clock put later by so much.
-    pub(super) fn join(mut parts: Vec<(Self, Duration)>) -> Self {
+    /// Joins the records of all logs, in order of their ends. Each has its clock put later by so much. It is changed as
+    /// one of its log.
+    pub(super) fn join(mut parts: Vec<(Self, Duration)>, change: impl Fn(usize, &mut RequestRecord)) -> Self {
         let logs = parts.len();
         parts.iter_mut().filter_map(|(records, _)| records.rest.as_mut()).for_each(|pages| pages.share_cache(logs));
         let in_order = |(records, _): &(Self, Duration)| records.places_by(|record| Some((record.ended, record.index)));
@@ -98,6 +99,7 @@ impl Records {
             if let Some(record) = record_of(part, rank) {
                 let mut record = record.deref().clone();
                 record.put_later(parts[part].1);
+                change(part, &mut record);
                 all.keep(record);
             }
             next.extend(key(part, rank + 1));

@@ -1,5 +1,6 @@
 //! The record of one request.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct RequestRecord {
     /// Its server: the place in [`RunHeader::engines`](crate::record::RunHeader::engines).
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub target: u16,
+    /// Its server's address, where it may have several. It is the place, from 1, in
+    /// [`RunFooter::addresses`](crate::record::RunFooter::addresses).
+    pub address: Option<NonZeroU16>,
     /// The kind of work that its answer counts as.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub work: WorkKind,

@@ -114,6 +114,9 @@ impl EngineFacts {
 
     /// Returns whether the server listens on this machine, by its address. Then no network lies before it.
     pub fn is_on_this_machine(&self) -> bool {
+        if self.url.starts_with("unix:") {
+            return true;
+        }
         let address = self.url.split_once("://").map_or(self.url.as_str(), |(_, address)| address);
         let server = address.split('/').next().unwrap_or_default();
         let port = server.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
@@ -204,7 +207,8 @@ mod tests {
             );
             serde_json::from_str::<EngineFacts>(&json).unwrap().is_on_this_machine()
         };
-        for url in ["http://127.0.0.1:8000", "https://localhost/v1", "http://[::1]:80", "http://0.0.0.0:1/x"] {
+        for url in ["http://127.0.0.1:8000", "https://localhost/v1", "http://[::1]:80", "http://0.0.0.0:1/x", "unix:/x"]
+        {
             assert!(is_here(url), "{url}");
         }
         for url in ["http://10.0.0.7:8000", "http://localhost.example:80", "https://[fd00::1]", "127.example"] {

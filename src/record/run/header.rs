@@ -233,6 +233,17 @@ pub struct RunFooter {
     pub client: Option<ClientFacts>,
     /// The server's counters over the run, if read.
     pub server: Option<ServerCounters>,
+    /// Addresses of each server that connections went to. Empty where each can have only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<Vec<String>>,
+}
+
+impl RunFooter {
+    /// The address that `record` was sent to, where it is known.
+    pub fn address_of(&self, record: &RequestRecord) -> Option<&str> {
+        let place = usize::from(record.address?.get()) - 1;
+        self.addresses.get(usize::from(record.target))?.get(place).map(String::as_str)
+    }
 }
 
 /// A circuit breaker that ended a run.

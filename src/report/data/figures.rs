@@ -25,10 +25,10 @@ fn columns<'a>() -> DataColumns<FigureRow<'a>> {
             Some(row.0.run.started_at.to_string().into())
         })
         .whole("seed", "Seed of its plan", |row| Some(row.0.run.seed))
-        .text("scope", "Whose it is: run, class, priority, tenant, model or tag", |row| {
+        .text("scope", "Whose it is: run, class, priority, tenant, model, tag or address", |row| {
             Some(row.1.part.map_or("run", |part| part.kind.name()).into())
         })
-        .text("name", "Name of the workload, class, priority, tenant or model", |row| {
+        .text("name", "Name of the workload, class, priority, tenant, model or address", |row| {
             Some(Cow::Borrowed(row.1.part.map_or(&row.0.run.workload, |part| &part.name)))
         })
         .text("metric", "What was measured, such as ttft", |row| Some(row.1.metric.into()))

@@ -69,9 +69,17 @@ impl RequestRow<'_> {
     /// servers, where these are several.
     pub(super) fn columns_of(log: &RunLog) -> DataColumns<Self> {
         let all = log.header.workload.tag_keys().into_iter().fold(Self::columns(), Self::tag);
-        match log.header.engines.len() {
+        let all = match log.header.engines.len() {
             1 => all,
             _ => all.whole("target", "Place of its server among the run's, from 0", |row| Some(row.target.into())),
+        };
+        match &log.footer {
+            Some(footer) if footer.addresses.iter().any(|used| used.len() > 1) => {
+                all.text("address", "Address that it was sent to", |row| {
+                    Some(row.log.footer.as_ref()?.address_of(row)?.into())
+                })
+            }
+            _ => all,
         }
     }
 

@@ -200,6 +200,7 @@ impl RequestRun {
             }
             AnswerEvent::Reconnects => record.lost_connection = Some(LostConnection::Idle),
             AnswerEvent::Resent => record.lost_connection = Some(LostConnection::AsSent),
+            AnswerEvent::Connected { address } => life.handle(which)?.address = Some(address),
             AnswerEvent::Headers { at } => life.handle(which)?.headers = Some(at),
             AnswerEvent::LateStamp { by } => {
                 record.late_stamps.get_or_insert_default().add(record.chunks.len(), by);
@@ -265,7 +266,7 @@ impl RequestRun {
         ended: AttemptOutcome,
     ) -> AttemptOutcome {
         if let Some(live) = life.handle(Which::First) {
-            (self.record.headers, self.record.target) = (live.headers, live.target);
+            (self.record.headers, self.record.target, self.record.address) = (live.headers, live.target, live.address);
         }
         let end = match &ended.outcome {
             Outcome::Completed => AttemptEnd::Answered,

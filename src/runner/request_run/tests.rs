@@ -30,7 +30,7 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
     let begin = Timestamp::from_nanos(101);
     let rules = ClientRules { timeouts: Timeouts::default(), retries: None };
     let mut life = RequestLife::new(7, rules);
-    life.begin(LiveAnswer { answer: NoAnswer, headers: None, target: 0 }, AttemptKind::First, begin);
+    life.begin(LiveAnswer { answer: NoAnswer, headers: None, address: None, target: 0 }, AttemptKind::First, begin);
     let (progress, cancel) = (Progress::default(), CancellationToken::new());
     let clock = RunClock::starting_in(Duration::ZERO);
     let context = RequestContext { engine: &(), clock, rules, progress: &progress, cancel: &cancel };

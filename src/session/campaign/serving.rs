@@ -48,7 +48,7 @@ impl<'a> Serving<'a> {
             .with(Variable::Variant, &variant.name)
             .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
         let mut places = Vec::new();
-        for url in run.server.address.urls() {
+        for url in run.server.address.urls().filter(|url| url.way().is_none()) {
             if settings.serve.is_some() || settings.start.is_some() {
                 refuse_another(url.host(), url.port(), &variant.name)?;
                 places.push((url.host().to_owned(), url.port()));

@@ -15,9 +15,7 @@ use super::{cache, clocks, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
 use crate::calibration::ClientCapacity;
 use crate::clock::RunClock;
-use crate::engine::{
-    AnswerLimits, CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine, Router, Targets,
-};
+use crate::engine::{AnswerLimits, CaptureText, CounterReading, Engine, OpenAiEngine, Router, Targets};
 use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
@@ -185,8 +183,9 @@ impl RunContext {
         let shard = settings.share.shard;
         let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::new(&workload, shard);
-        let (limits, files_each) = (ConnectionLimits::raised(), server.files_per_connection());
-        if let Some(warning) = connection_warning(limits, &options, &plan, sending, files_each) {
+        let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
+        let kept = settings.server.common.connections.per_host.unwrap_or_default() as u64 * limits.addresses;
+        if let Some(warning) = connection_warning(limits, &options, &plan, sending, kept, files_each) {
             self.printer.words(&warning);
         }
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
@@ -253,6 +252,9 @@ impl RunContext {
         connect::wait_for_start(start_at, self.settings.screen, self.printer);
         let connections = sending.opened_ahead(options.caps.total);
         self.server.runtime.block_on(engine.warm_up(connections));
+        for missing in engine.targets().iter().filter_map(OpenAiEngine::missing_addresses) {
+            self.printer.words(&format!("warning: {missing}"));
+        }
         let clock = match start_at {
             Some(moment) => RunClock::starting_at(moment).ok_or_else(|| connect::missed(moment))?,
             None => RunClock::starting_in(LEAD),
@@ -333,6 +335,9 @@ impl RunContext {
                 Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
             }?;
             footer.server = server.counted_since(&counted).await;
+            let addresses = server.targets().iter().map(OpenAiEngine::addresses);
+            footer.addresses =
+                if addresses.clone().all(|used| used.is_empty()) { Vec::new() } else { addresses.collect() };
             if let Some(client) = &mut footer.client {
                 client.read_delay = server.read_delays();
             }

@@ -43,7 +43,7 @@ impl Sending {
 }
 
 /// Warns of a run that may have too many requests in flight for this machine. They may need more files or ports than it
-/// has. Each connection takes `files_each` files.
+/// has. So many connections are `kept` open however few are needed, and each takes `files_each` files.
 ///
 /// How many there will be is the server's doing, so no run is refused for it: a request that meets the limit fails with
 /// that reason.
@@ -52,6 +52,7 @@ pub(super) fn connection_warning(
     options: &RunOptions,
     plan: &PlanFacts,
     sending: Sending,
+    kept: u64,
     files_each: u64,
 ) -> Option<String> {
     let (most, is_stalled) = match sending {
@@ -60,7 +61,8 @@ pub(super) fn connection_warning(
         Sending::Users(users) => (users, false),
     };
     let cap = options.caps.total.filter(|&cap| cap <= most);
-    let shortage = limits.shortage(cap.unwrap_or(most), files_each)?;
+    let per_s = if let Sending::Rate { mean_per_s, .. } = sending { mean_per_s } else { 0.0 };
+    let shortage = limits.shortage(cap.unwrap_or(most).max(kept), per_s, files_each)?;
     Some(if is_stalled && cap.is_none() {
         format!(
             "warning: should the server stall, {shortage}; a request without a connection fails, and the run is INVALID"
@@ -85,10 +87,12 @@ mod tests {
     use crate::generator::ConcurrencyCaps;
     use crate::runner::Timeouts;
 
+    const LIMITS: ConnectionLimits =
+        ConnectionLimits { files: Some(4_096), ports: Some(3_000), addresses: 1, held: 0, held_on: Duration::ZERO };
+
     /// Returns what is said of 100 requests/s, each limited to `timeout_s`, over 50 s. The drain is 10 s, and there are
     /// 4,096 files and 3,000 ports.
     fn said(timeout_s: u64, cap: Option<u64>, files_each: u64) -> Option<String> {
-        let limits = ConnectionLimits { files: Some(4_096), ports: Some(3_000) };
         let options = RunOptions {
             caps: ConcurrencyCaps { total: cap, classes: Vec::new() },
             timeouts: Timeouts { total: Some(Duration::from_secs(timeout_s)), ..Timeouts::default() },
@@ -103,7 +107,7 @@ mod tests {
             window_end: Timestamp::from_secs_f64(50.0),
         };
         let sending = Sending::Rate { mean_per_s: 100.0, peak_per_s: 100.0 };
-        connection_warning(limits, &options, &plan, sending, files_each)
+        connection_warning(LIMITS, &options, &plan, sending, 0, files_each)
     }
 
     #[test]
@@ -122,7 +126,6 @@ mod tests {
 
     #[test]
     fn users_are_as_many_as_they_are() {
-        let limits = ConnectionLimits { files: Some(4_096), ports: Some(3_000) };
         let plan = PlanFacts {
             hash: String::new(),
             warmup_requests: 4_000,
@@ -133,7 +136,7 @@ mod tests {
         let said = |users, cap| {
             let caps = ConcurrencyCaps { total: Some(cap).filter(|cap| *cap > 0), classes: Vec::new() };
             let options = RunOptions { caps, ..RunOptions::default() };
-            connection_warning(limits, &options, &plan, Sending::Users(users), 1)
+            connection_warning(LIMITS, &options, &plan, Sending::Users(users), 0, 1)
         };
         assert!(said(4_000, 0).unwrap().starts_with("warning: 4,000 connections at a time"));
         assert_eq!((said(3_000, 0), said(4_000, 3_000)), (None, None));
@@ -146,5 +149,26 @@ mod tests {
         assert_eq!(said(600, Some(3_000), 1), None);
         assert!(said(600, Some(3_001), 1).unwrap().starts_with("warning: 3,001 connections at a time"));
         assert_eq!(said(10, Some(100_000), 1), None, "1,000 at the most");
+    }
+
+    #[test]
+    fn connections_that_are_closed_or_kept_take_ports_too() {
+        let plan = PlanFacts {
+            hash: String::new(),
+            warmup_requests: 0,
+            measured_requests: 50,
+            window_start: Timestamp::ZERO,
+            window_end: Timestamp::from_secs_f64(1.0),
+        };
+        let caps = ConcurrencyCaps { total: Some(10), classes: Vec::new() };
+        let options = RunOptions { caps, ..RunOptions::default() };
+        let said = |held_on, kept| {
+            let sending = Sending::Rate { mean_per_s: 50.0, peak_per_s: 50.0 };
+            connection_warning(ConnectionLimits { held_on, ..LIMITS }, &options, &plan, sending, kept, 1)
+        };
+        assert_eq!(said(Duration::ZERO, 3_000), None);
+        assert!(said(Duration::ZERO, 3_001).unwrap().starts_with("warning: 3,001 connections at a time need"));
+        let closed = said(Duration::from_mins(1), 0).unwrap();
+        assert!(closed.contains("10 connections at a time and those closed within a minute need 3,010"), "{closed}");
     }
 }

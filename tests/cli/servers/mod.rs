@@ -1,5 +1,7 @@
 //! Servers and proxies that are not there, refuse, break off, gather, or never end.
 
+#[cfg(unix)]
+mod addresses;
 mod cases;
 mod connecting;
 mod connections;

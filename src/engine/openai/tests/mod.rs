@@ -12,6 +12,7 @@ use crate::engine::stream::transcripts::logged_reads;
 use crate::engine::target::{AnswerForm, Secret, Target};
 use crate::record::{EngineKind, FailureKind, FinishReason};
 
+mod addresses;
 mod lengths;
 mod readiness;
 mod reuse;
@@ -22,7 +23,7 @@ mod stamps;
 mod tls;
 mod urls;
 
-use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, pages, send, serve, serve_with};
+use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, pages, send, serve, serve_at, serve_with};
 
 fn target(server: &Server) -> Target {
     let mut target = Target::new(server.url.parse().unwrap(), EngineKind::Vllm);

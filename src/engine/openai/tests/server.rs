@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
 
 /// One action of a server.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub(super) struct Server {
     pub(super) closed: Arc<Mutex<Vec<usize>>>,
     /// Makes the server close all connections that wait for a request.
     pub(super) hang_up: Arc<Notify>,
+    /// Ends its listening.
+    pub(super) stop: AbortHandle,
 }
 
 pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
@@ -40,7 +43,11 @@ pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
 
 /// Starts a server of at most `places` connections. One more waits until another is closed.
 pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    serve_at(TcpListener::bind("127.0.0.1:0").await.unwrap(), places, scripts)
+}
+
+/// Starts such a server at this port.
+pub(super) fn serve_at(listener: TcpListener, places: usize, scripts: Vec<Vec<Act>>) -> Server {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let closed = Arc::new(Mutex::new(Vec::new()));
@@ -50,7 +57,7 @@ pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server 
     let hang_up = Arc::new(Notify::new());
     let word = Arc::clone(&hang_up);
     let places = Arc::new(Semaphore::new(places));
-    tokio::spawn(async move {
+    let listening = tokio::spawn(async move {
         for number in 0.. {
             let place = Arc::clone(&places).acquire_owned().await.unwrap();
             let (socket, _) = listener.accept().await.unwrap();
@@ -64,7 +71,7 @@ pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server 
             });
         }
     });
-    Server { url, seen, asked, closed, hang_up }
+    Server { url, seen, asked, closed, hang_up, stop: listening.abort_handle() }
 }
 
 async fn converse(

@@ -75,7 +75,8 @@ async fn read_beside_ticks(held_up: Duration) -> (Vec<Duration>, Vec<Timestamp>)
             }
             AnswerEvent::Chunk { at, .. } => stamps.push(at),
             AnswerEvent::LateStamp { by } => late.push(by),
-            AnswerEvent::Sent { .. } | AnswerEvent::Reconnects | AnswerEvent::Resent => {}
+            AnswerEvent::Connected { .. } | AnswerEvent::Sent { .. } => {}
+            AnswerEvent::Reconnects | AnswerEvent::Resent => {}
             AnswerEvent::Ended(_) => break,
         }
     }

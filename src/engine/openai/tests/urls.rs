@@ -183,11 +183,18 @@ async fn an_address_is_asked_as_it_was_given() {
 async fn an_ipv6_literal_is_an_address_like_another() {
     // Containers may have no IPv6.
     let Some(server) = listen("[::1]:0", LIST, 200).await else { return };
-    let url = format!("http://{}", server.address);
-    let engine = connect(Target::new(url.parse().unwrap(), EngineKind::Vllm)).await.unwrap();
-    assert_eq!(ask(&engine).await.1.result, Ok(()));
-    let posts = server.heads("POST /v1/chat/completions HTTP/1.1");
-    assert!(posts[0].contains(&format!("\r\nhost: {}\r\n", server.address)), "{posts:?}");
+    // With the zone of the first interface, the loopback one.
+    for url in [server.address.clone(), server.address.replace(']', "%251]")] {
+        let url = format!("http://{url}");
+        let engine = connect(Target::new(url.parse().unwrap(), EngineKind::Vllm)).await.unwrap();
+        assert_eq!((ask(&engine).await.1.result, &engine.facts().url), (Ok(()), &url));
+    }
+    for line in ["POST /v1/chat/completions HTTP/1.1", "GET /v1/models HTTP/1.1"] {
+        let heads = server.heads(line);
+        assert_eq!(heads.len(), 2, "{line}");
+        let host = format!("\r\nhost: {}", server.address);
+        assert!(heads.iter().all(|head| head.contains(&host)), "{heads:?}");
+    }
 }
 
 #[tokio::test]

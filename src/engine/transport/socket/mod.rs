@@ -1,5 +1,6 @@
 //! Sockets, with or without TLS, read with the times at which bytes came.
 
+mod addresses;
 mod delays;
 mod dial;
 mod handshake;
@@ -11,8 +12,11 @@ mod ticks;
 mod tls;
 mod tunnel;
 
+#[cfg(test)]
+pub(crate) use addresses::tests::HOSTS;
+pub(crate) use addresses::{Peer, PeerInUse, addresses_of};
 pub(crate) use delays::ReadDelays;
-pub(crate) use dial::{Dialer, addresses_of};
+pub(crate) use dial::Dialer;
 pub(super) use tcp_or_tls::Socket;
 pub(crate) use ticks::ReaderTicks;
 pub(crate) use tls::{check_ca_cert, client_config};

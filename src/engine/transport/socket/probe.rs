@@ -35,7 +35,7 @@ impl Dialer {
             return false;
         };
         let shaken = async {
-            let tcp = self.tcp().await.ok()?;
+            let (tcp, _) = self.tcp(self.addresses.next()).await.ok()?;
             Some(TlsConnector::from(Arc::new(config)).connect(name, tcp).await)
         };
         match timeout(LOOK, shaken).await {
@@ -58,7 +58,7 @@ impl Dialer {
         self.connected.notified().await;
         sleep(silence).await;
         let asked = async {
-            let mut tcp = self.tcp().await.ok()?;
+            let (mut tcp, _) = self.tcp(self.addresses.next()).await.ok()?;
             let request = format!("GET / HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", url.authority());
             tcp.write_all(request.as_bytes()).await.ok()?;
             let mut begins = [0; 12];
@@ -79,6 +79,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::engine::address::NameLookup;
 
     /// Serves at a port that is silent until a whole line comes. It then answers with this status.
     async fn without_tls(listener: &TcpListener, status: &str) {
@@ -100,7 +101,7 @@ mod tests {
         let url: BaseUrl = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
         let options = TlsOptions { check: CertificateCheck::Skipped, ..TlsOptions::default() };
         let config = client_config(&options, Scheme::Https).unwrap();
-        (listener, Dialer::resolve(&url, None, config).await.unwrap(), url)
+        (listener, Dialer::resolve(&url, None, NameLookup::Once, config).await.unwrap(), url)
     }
 
     const SHORT: Duration = Duration::from_millis(20);
@@ -112,7 +113,7 @@ mod tests {
         let mut probe = Box::pin(dialer.meets_no_tls_within(&url, SHORT, LONG));
         assert!(timeout(5 * SHORT, &mut probe).await.is_err(), "nothing is connected yet");
         tokio::select! {
-            opened = dialer.open() => panic!("{:?}", opened.err()),
+            opened = dialer.open(dialer.addresses.next()) => panic!("{:?}", opened.err()),
             found = &mut probe => assert_eq!(found.cause, Cause::NotTls),
             () = without_tls(&listener, "200 OK") => {}
         }
@@ -122,7 +123,7 @@ mod tests {
     async fn a_port_with_tls_may_answer_400_to_what_has_none() {
         let (listener, dialer, url) = port().await;
         tokio::select! {
-            opened = dialer.open() => panic!("{:?}", opened.err()),
+            opened = dialer.open(dialer.addresses.next()) => panic!("{:?}", opened.err()),
             found = dialer.meets_no_tls_within(&url, SHORT, LONG) => panic!("{found:?}"),
             () = without_tls(&listener, "400 Bad Request") => {}
             () = sleep(20 * SHORT) => {}

@@ -9,11 +9,13 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use super::records::Records;
 use super::runlog::RunLog;
 use super::shard_difference::{NamedLog, problems};
+use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;
 use crate::record::run::client::{ClientFacts, Delays, HostStall};
 use crate::record::run::clock::skew;
@@ -116,6 +118,15 @@ fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
         client: clients.map(|clients| client(&clients)),
         // Each would have counted the requests of all shards.
         server: None,
+        addresses: addresses(footers.clone()),
+    };
+    // Each shard has its own order of addresses.
+    let footers: Vec<_> = logs.iter().map(|log| log.footer.clone().unwrap_or_default()).collect();
+    let joined = |part: usize, record: &mut RequestRecord| {
+        let own = footers[part].address_of(record);
+        let all = footer.addresses.get(usize::from(record.target));
+        let place = own.zip(all).and_then(|(own, all)| all.iter().position(|address| address == own));
+        record.address = place.and_then(|place| NonZeroU16::new(place as u16 + 1));
     };
     let (mut records, mut checks) = (Vec::new(), Vec::new());
     let telemetry = telemetry(&header, &logs);
@@ -123,9 +134,25 @@ fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
         records.push((log.records, *late));
         checks.extend(log.checks);
     }
-    let records = Records::join(records);
+    let records = Records::join(records, joined);
     checks.sort_by_key(|check| check.released);
     RunLog { records, checks, telemetry, footer: Some(footer), ..RunLog::begun(header) }
+}
+
+/// The addresses of each server that any shard sent requests to.
+fn addresses<'a>(footers: impl Iterator<Item = &'a RunFooter>) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for (server, address) in footers.flat_map(|footer| footer.addresses.iter().enumerate()).flat_map(each_of) {
+        all.resize_with(all.len().max(server + 1), Vec::new);
+        if !all[server].contains(address) {
+            all[server].push(address.clone());
+        }
+    }
+    all
+}
+
+fn each_of((server, addresses): (usize, &Vec<String>)) -> impl Iterator<Item = (usize, &String)> {
+    addresses.iter().map(move |address| (server, address))
 }
 
 /// Returns every metrics page, as the first shard that read it saw it. They are numbered as in the merged header.

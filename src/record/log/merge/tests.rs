@@ -55,6 +55,30 @@ fn shards_join_into_the_run_that_they_were_in_any_order() {
 }
 
 #[test]
+fn addresses_are_those_of_all_shards_whatever_their_order_in_each() {
+    let mut parts = shards(2);
+    let [a, b, c] = ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"].map(str::to_owned);
+    footer(&mut parts[0]).addresses = vec![vec![a.clone(), b.clone()]];
+    footer(&mut parts[1]).addresses = vec![vec![b.clone(), c.clone()]];
+    let mut went = BTreeMap::new();
+    for part in &mut parts {
+        let footer = part.log.footer.clone().unwrap();
+        for (record, place) in
+            part.log.records.iter_mut().zip([NonZeroU16::new(1), NonZeroU16::new(2), None].into_iter().cycle())
+        {
+            record.address = place;
+            went.insert(record.index, footer.address_of(record).map(str::to_owned));
+        }
+    }
+    let MergedRun { log, .. } = merge(parts).unwrap();
+    let footer = log.footer.clone().unwrap();
+    assert_eq!(footer.addresses, [vec![a, b, c]]);
+    for record in log.records.iter() {
+        assert_eq!(footer.address_of(&record), went[&record.index].as_deref());
+    }
+}
+
+#[test]
 fn what_a_later_shard_saw_is_put_later() {
     let mut parts = shards(2);
     let by = Duration::from_millis(15);

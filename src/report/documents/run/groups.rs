@@ -1,4 +1,4 @@
-//! A run by its parts: priorities, classes, tenants, models, tags and phases, and how evenly tenants were served.
+//! A run by its parts: priorities, classes, tenants, models, tags, phases and addresses.
 
 use super::slo::shared;
 use crate::analysis::{Fairness, FigureKey, Metric, Part, PhaseLoad, Quantile, Summary, TagValues};
@@ -13,6 +13,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         ("By class", PartKind::Class, None),
         ("By tenant", PartKind::Tenant, summary.fairness),
         ("By model", PartKind::Model, None),
+        ("By address", PartKind::Address, None),
     ];
     let several = kinds.into_iter().filter_map(|(title, kind, fair)| {
         let parts = summary.parts_of(kind);
@@ -90,9 +91,12 @@ fn fairness(fairness: Fairness) -> Option<String> {
 }
 
 fn latencies<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
+    let all: u64 = parts.iter().map(|part| part.requests).sum();
+    let share = move |part: &Part| percent(part.requests as f64 / all.max(1) as f64);
     Table::over(format!("{title}: latencies, ms"), parts.iter().copied())
         .column("", |part| name(part).to_owned())
         .column(("requests", 4), |part| part.requests)
+        .column_where_known(("share", 6), move |part| (part.kind == PartKind::Address).then(|| share(part)))
         .figures(&LATENCIES, latency)
         .column(("errors", 5), |part| part.error_rate.map(percent))
 }

@@ -16,6 +16,7 @@ const FOOTER: RunFooter = RunFooter {
     sessions: None,
     client: None,
     server: None,
+    addresses: Vec::new(),
 };
 
 fn known() -> RunLog {

@@ -1,5 +1,7 @@
 //! Phases of the load, tags and slices of checks, in full reports and pages.
 
+use std::num::NonZeroU16;
+
 use super::{run_page, run_text};
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
@@ -43,6 +45,23 @@ fn a_full_report_has_the_phases_of_the_load() {
     assert!(line(&text, "after burst ").starts_with("after burst 2"), "{text}");
     let brief = run_text(&summarise(&bursty(), &[]), None, Style::PLAIN, Extent::Summary);
     assert!(!brief.contains("By phase"), "{brief}");
+}
+
+#[test]
+fn a_full_report_has_the_requests_of_each_of_several_addresses() {
+    let mut log =
+        run(1_000, (0..8).map(|i| record(i).sent_at(0, 0, 0).paced(100 * (1 + i % 4), 1, 2).build()).collect());
+    log.footer.as_mut().unwrap().addresses = vec![vec!["10.0.0.7:8000".to_owned(), "10.0.0.8:8000".to_owned()]];
+    for (record, i) in log.records.iter_mut().zip(0..) {
+        record.address = if i == 7 { None } else { NonZeroU16::new(1 + u16::from(i % 4 > 0)) };
+    }
+    let text = full(&log);
+    assert!(text.contains("By address, ms"), "{text}");
+    assert!(line(&text, "10.0.0.7:8000 ").starts_with("10.0.0.7:8000 2 28.6 % 100"), "{text}");
+    assert!(line(&text, "10.0.0.8:8000 ").starts_with("10.0.0.8:8000 5 71.4 % 300"), "{text}");
+    // A request without a connection went to none; with one address there is nothing to tell apart.
+    log.footer.as_mut().unwrap().addresses[0].pop();
+    assert!(!full(&log).contains("By address"));
 }
 
 #[test]
