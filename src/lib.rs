@@ -73,6 +73,7 @@
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
 //! | how bytes come and go; to add a transport | `engine/transport/mod.rs`, and `receiver.rs` beside it |
 //! | when bytes are stamped | `engine/transport/socket/stamped.rs` |
+//! | how a name's addresses get load | `engine/transport/socket/addresses.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/requests/latency.rs` |
 //! | from when they count: open and closed loops | `analysis/requests/form.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/intervals.rs` |

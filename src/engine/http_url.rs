@@ -1,6 +1,6 @@
 //! Reads URLs, and shows them without what may be secret.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use reqwest::Url;
@@ -26,6 +26,8 @@ impl Scheme {
 pub(crate) enum Way {
     /// A Unix socket on this machine. The URL behind it has the host `localhost`.
     Socket(PathBuf),
+    /// One of the addresses that the host has.
+    Address(SocketAddr),
     /// The zone of a link-local IPv6 address, as written: `%25eth0` (RFC 6874) or `%eth0`.
     Zone(String),
 }
@@ -56,6 +58,11 @@ impl Way {
         Ok(zone().map_or_else(|| (text.to_owned(), None), |(url, way)| (url, Some(way))))
     }
 
+    /// The one address of the host that is meant.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        if let Self::Address(address) = self { Some(*address) } else { None }
+    }
+
     /// The path of the socket.
     pub(crate) fn socket(&self) -> Option<&Path> {
         if let Self::Socket(path) = self { Some(path) } else { None }
@@ -76,6 +83,7 @@ pub(super) fn shown_url(url: &Url, way: Option<&Way>, target: &str) -> String {
             let behind = if target.is_empty() { String::new() } else { format!(":{target}") };
             format!("unix:{}{behind}", path.display())
         }
+        (Some(Way::Address(address)), _) => format!("{}://{address}{target}", url.scheme()),
         (Some(Way::Zone(zone)), host) => {
             format!("{}://{}{zone}]{port}{target}", url.scheme(), host.trim_end_matches(']'))
         }

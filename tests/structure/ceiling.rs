@@ -9,7 +9,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("calibration", 609),
     ("cli", 6_028),
     ("clock", 469),
-    ("engine", 9_610),
+    ("engine", 9_643),
     ("experiment", 13_158),
     ("foreign", 1_821),
     ("generator", 5_241),

@@ -38,7 +38,8 @@ pub(in crate::cli) struct ServerArgs {
     backend: Option<(EngineKind, &'static Protocol)>,
 
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an
-    /// endpoint and a query are taken as they are [default: the engine's own port on this machine]
+    /// endpoint and a query are taken as they are; unix:/run/server.sock for a Unix socket [default: the engine's own
+    /// port on this machine]
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 

@@ -51,6 +51,7 @@ impl OpenAiEngine {
         let control =
             Control::new(&target, control_headers, tls.clone(), secrets.clone()).map_err(ConnectError::Setup)?;
         let dialer = ready(&target, &control, tls, wait.into(), &mut progress).await?;
+        dialer.try_all().await;
         let (model, listed) = model(&target, &control, &mut progress).await?;
         let answered = control.settings_page().await;
         let shown = |listed: &ListedModel| {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::control::Control;
 use super::engine::OpenAiEngine;
@@ -88,13 +88,13 @@ impl OpenAiEngine {
         reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
     }
 
-    /// Returns the requests in the server now, running or waiting, from any client. It is `None` where the server
-    /// reports none.
+    /// Returns the requests at all addresses of the server now, running or waiting, from any client. It is `None` where
+    /// the server reports none.
     pub async fn in_flight_requests(&self) -> Option<u64> {
         let traits = self.target.dialect.traits();
-        traits.metrics?;
-        let page = timeout(LIMIT, self.control.text(traits.metrics_path?)).await.ok()?.ok()?;
-        in_flight_on(&page, &traits)
+        let read = self.metrics_pages().into_iter().map(|page| async move { page.open().ok()?.read().await.ok() });
+        let pages = futures::future::join_all(read).await.into_iter().flatten();
+        pages.filter_map(|page| in_flight_on(&page, &traits)).reduce(u64::saturating_add)
     }
 }
 

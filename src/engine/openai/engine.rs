@@ -17,6 +17,7 @@ use crate::engine::answer::{Engine, PreparedRequest};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::dialect_traits::IdleConnections;
+use crate::engine::http_url::Way;
 use crate::engine::intake::listing;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
@@ -153,9 +154,20 @@ impl OpenAiEngine {
         counts.map(|counts| counts.into_iter().collect()).map_err(ControlError::into_failure)
     }
 
-    /// The server's metrics page; `None` where its dialect has none.
-    pub fn metrics_page(&self) -> Option<MetricsPage> {
-        self.control.metrics_page()
+    /// The metrics pages of the server, of each of several addresses its own. There is none where its dialect has none.
+    pub fn metrics_pages(&self) -> Vec<MetricsPage> {
+        let (known, page) = (self.transport.dialer().addresses.known(), self.control.metrics_page());
+        let by = |page: &MetricsPage, address| MetricsPage {
+            url: page.url.clone().by(Some(Way::Address(address))),
+            ..page.clone()
+        };
+        match page {
+            // A proxy knows the server's addresses, and this program those of the proxy.
+            Some(page) if known.len() > 1 && self.target.proxy.is_none() => {
+                known.iter().filter(|peer| peer.works()).map(|peer| by(&page, peer.address)).collect()
+            }
+            page => Vec::from_iter(page),
+        }
     }
 
     /// The option with which the server exports its metrics, where it does not by default.

@@ -1,6 +1,7 @@
 //! HTTP outside the measured path: the client, and metrics pages read during a run.
 
 use std::error::Error as _;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +20,17 @@ use crate::engine::secrets::Secrets;
 use crate::engine::transport::addresses_of;
 use crate::units::count;
 
-/// Looks up hosts as the measured path does.
-struct Hosts;
+/// Looks up hosts as the measured path does. It gives the one address that is meant, if one is.
+struct Hosts(Option<SocketAddr>);
 
 impl Resolve for Hosts {
     fn resolve(&self, host: Name) -> Resolving {
+        let only = self.0;
         Box::pin(async move {
-            let found = addresses_of(host.as_str(), 0).await?;
+            let found = match only {
+                Some(only) => vec![only],
+                None => addresses_of(host.as_str(), 0).await?,
+            };
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
@@ -39,7 +44,7 @@ pub(super) fn client(
     proxy: Option<&Proxy>,
     way: Option<&Way>,
 ) -> Result<Client, String> {
-    let mut builder = Client::builder().no_proxy().dns_resolver(Arc::new(Hosts));
+    let mut builder = Client::builder().no_proxy().dns_resolver(Arc::new(Hosts(way.and_then(Way::address))));
     if let Some(proxy) = proxy {
         let all = reqwest::Proxy::all(proxy.to_string())
             .map_err(|error| format!("the proxy {proxy} cannot be used: {error}"))?;

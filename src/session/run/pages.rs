@@ -23,7 +23,7 @@ pub(super) fn find(
     // Which roots are trusted, and which option exports metrics, is the same for all.
     let engine = engines.first();
     let own = engines.iter().filter(|_| telemetry.reads_own_page);
-    let mut pages: Vec<_> = own.filter_map(OpenAiEngine::metrics_page).collect();
+    let mut pages: Vec<_> = own.flat_map(OpenAiEngine::metrics_pages).collect();
     let own_urls: Vec<_> = pages.iter().map(MetricsPage::url).collect();
     for url in &telemetry.urls {
         if !own_urls.contains(&url.to_string()) {

@@ -48,6 +48,15 @@ async fn requests_take_turns_over_all_addresses_with_kept_connections_too() {
     // Nothing listens at the third.
     name("turns.test", &[1, 2, 3]);
     let engine = connected("turns.test", port, ConnectionOptions::default()).await;
+    // Each has a page of metrics of its own, beside what was asked to get to know it.
+    let pages = engine.metrics_pages();
+    assert_eq!(pages.len(), 2);
+    for (server, page) in servers.iter().zip(&pages) {
+        assert_eq!(page.open().unwrap().read().await.as_deref(), Ok("{}"));
+        let asked = server.asked.lock().unwrap();
+        assert_eq!(asked.iter().filter(|get| get.starts_with("GET /metrics ")).count(), 1, "{}", page.url());
+        assert!(asked.iter().all(|get| get.contains("\r\nhost: turns.test:")), "{asked:?}");
+    }
     engine.warm_up(4).await;
     let mut ways = Vec::new();
     for _ in 0..12 {

@@ -29,6 +29,8 @@ use crate::record::{Failure, FailureKind};
 const LIMIT: Duration = Duration::from_secs(30);
 /// Wait for room in the queue of a Unix socket.
 const BACKLOG: Duration = Duration::from_millis(1);
+/// Time limit of a try of an address by itself.
+const TRY: Duration = Duration::from_secs(1);
 /// Wait for an address before the next is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
@@ -88,6 +90,18 @@ impl Dialer {
     pub(crate) fn peers(&self) -> Vec<SocketAddr> {
         let known = self.addresses.known();
         known.iter().filter(|_| self.socket.is_none()).map(|peer| peer.address).collect()
+    }
+
+    /// Tries each of several addresses once. No request then finds out which of them fail.
+    pub(crate) async fn try_all(&self) {
+        let known = self.addresses.known();
+        let tried = known.iter().filter(|_| known.len() > 1).map(|peer| async {
+            let tried = tokio::time::timeout(TRY, self.tcp_to(Arc::clone(peer))).await;
+            if !matches!(tried, Ok((_, Ok(_)))) {
+                peer.failed();
+            }
+        });
+        futures::future::join_all(tried).await;
     }
 
     /// Opens a connection to `first`, or to another address where that one fails.
