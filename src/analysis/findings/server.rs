@@ -37,13 +37,22 @@ pub(super) const RULES: &[FindingRow] = &[
          the latency; limit: {%}",
     ),
     when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke, Advice(Kind::ColdConnections)], |run| {
-        over_bar(run, run.requests.opened_connection).filter(|_| run.run.engine.kind() != Some(CLOSED_BY_CLIENT))
+        let is_known = run.run.engine.kind() == Some(CLOSED_BY_CLIENT) || run.run.limits.connections_per_host.is_some();
+        over_bar(run, run.requests.opened_connection).filter(|_| !is_known)
     })
     .says(
         "{request} ({%}) had to open a connection first, because none was ready: many came at once, or the last ones \
          were idle for over 4 s; that counts in the latency; limit: {%}",
     )
     .cure("nothing is wrong with the server; a longer warm-up at this load leaves more connections open"),
+    when(Kind::ColdConnections, "server", &[GREW, GONE, Smoke, Advice(Kind::ColdConnections)], |run| {
+        run.run.limits.connections_per_host.and_then(|_| over_bar(run, run.requests.opened_connection))
+    })
+    .says(
+        "{request} ({%}) had to open a connection first, because those kept to each address were busy; that counts in \
+         the latency; limit: {%}",
+    )
+    .cure("nothing is wrong with the server; raise --connections-per-host, or leave it out"),
     when(Kind::Throttled, "server", &[], |run| {
         let (words, cure) = longest_slowdown(run.server.as_ref()?)?;
         Some(facts![words, SLOWED, cure])

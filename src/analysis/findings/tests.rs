@@ -128,6 +128,13 @@ fn who_closes_connections_is_blamed_for_it() {
     let said = found("vllm", FindingKind::ColdConnections, opened).unwrap();
     assert!(said.contains("none was ready") && said.contains("nothing is wrong with the server"), "{said}");
     assert_eq!(found("llamacpp", FindingKind::ColdConnections, opened), None, "this client closes them");
+    let records = (0..50).map(|i| record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 9, 1, 1).build());
+    let mut few = run(1_000, records.collect());
+    few.header.limits.connections_per_host = Some(2);
+    opened(&mut few.records[7]);
+    let findings = summarise(&few, &[]).findings;
+    let said = &findings.iter().find(|finding| finding.kind == FindingKind::ColdConnections).unwrap().sentence;
+    assert!(said.contains("those kept to each address were busy"), "{said}");
     let closed = |record: &mut RequestRecord| {
         (record.opened_connection, record.lost_connection) = (true, Some(LostConnection::Idle));
     };

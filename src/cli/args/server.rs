@@ -375,6 +375,7 @@ mod tests {
             (&["--precision", "fp8"], "deployment.precision was null"),
             (&["--label", "commit=1"], "deployment.labels"),
             (&["--max-concurrency", "8"], "limits.max_concurrency was null, and is 8 now"),
+            (&["--connections-per-host", "8"], "limits.connections_per_host was null, and is 8 now"),
             (&["--timeout", "9s"], "limits.total_timeout_s was 600.0, and is 9.0 now"),
             (&["--first-token-timeout", "9s"], "limits.first_token_timeout_s was null"),
             (&["--between-tokens-timeout", "9s"], "limits.between_tokens_timeout_s was null"),

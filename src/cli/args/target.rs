@@ -71,7 +71,8 @@ impl TargetArgs {
         let typed = both(self.telemetry.settings(), both(self.priced_deployment(), self.deployment.check()));
         let (mut server, (telemetry, (deployment, ()))) = both(self.server.settings(), typed)?;
         server.common.priority = self.requests.priority();
-        server.common.connections = self.connections.options(server.common.dialect)?;
+        server.common.connections =
+            self.connections.options(server.common.dialect, self.requests.connections_per_host)?;
         Ok(RunSettings {
             server,
             deployment,

@@ -88,8 +88,8 @@ impl OpenAiEngine {
         reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
     }
 
-    /// Returns the requests at all addresses of the server now, running or waiting, from any client. It is `None` where
-    /// the server reports none.
+    /// Returns the requests at all addresses of the server now, running or waiting. They are of any client. It is
+    /// `None` where the server reports none.
     pub async fn in_flight_requests(&self) -> Option<u64> {
         let traits = self.target.dialect.traits();
         let read = self.metrics_pages().into_iter().map(|page| async move { page.open().ok()?.read().await.ok() });

@@ -21,6 +21,8 @@ pub struct ClientLimits {
     /// Most requests in flight of classes, by their names. The others wait, and their wait counts in latency.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class_concurrency: BTreeMap<String, u64>,
+    /// Connections kept open to each address of a server. Requests beyond them opened others, which were closed then.
+    pub connections_per_host: Option<u64>,
     /// Seconds to the first token, from dispatch or from admission under the cap.
     pub first_token_timeout_s: Option<f64>,
     /// Seconds between two tokens.

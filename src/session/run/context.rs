@@ -184,7 +184,7 @@ impl RunContext {
         let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::new(&workload, shard);
         let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
-        let kept = settings.server.common.connections.per_host.unwrap_or_default() as u64 * limits.addresses;
+        let kept = settings.requests.connections_per_host.unwrap_or_default() * limits.addresses;
         if let Some(warning) = connection_warning(limits, &options, &plan, sending, kept, files_each) {
             self.printer.words(&warning);
         }

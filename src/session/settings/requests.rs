@@ -26,6 +26,12 @@ pub(crate) struct RequestSettings {
     #[arg(long, value_name = "N|CLASS=N,…", allow_hyphen_values = true)]
     pub(crate) max_concurrency: Option<ClientLimits>,
 
+    /// Keep N connections open to each address of the server. No request waits for one of them: where all are busy it
+    /// opens another, which is closed after its answer; --max-concurrency limits requests [default: as many as have
+    /// been needed at a time]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=65_535), allow_negative_numbers = true)]
+    pub(crate) connections_per_host: Option<u64>,
+
     /// Fail a request that takes longer than this in total [default: the workload's, else 10m]
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
@@ -161,6 +167,7 @@ impl RequestSettings {
         let timeouts = self.timeouts_of(clients);
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         ClientLimits {
+            connections_per_host: self.connections_per_host,
             first_token_timeout_s: seconds(timeouts.first_token),
             between_tokens_timeout_s: seconds(timeouts.between_tokens),
             total_timeout_s: seconds(timeouts.total),

@@ -251,6 +251,7 @@ fn limits(limits: &ClientLimits) -> String {
     let seconds = |name: &str, limit: Option<f64>| Some(format!("{name} within {} s", limit?));
     let parts = [
         limits.caps_in_words().map(|cap| format!("{cap} in flight")),
+        limits.connections_per_host.map(|kept| format!("{} kept to each address", counted(kept, "connection"))),
         seconds("first token", *first_token_timeout_s),
         seconds("next token", *between_tokens_timeout_s),
         seconds("whole answer", *total_timeout_s),
