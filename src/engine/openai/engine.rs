@@ -86,16 +86,15 @@ impl OpenAiEngine {
         self.transport.dialer().addresses.used()
     }
 
-    /// Addresses of the server's name that do not answer while others do, in words. A name of this machine usually has
-    /// one for each family, of which a server serves one.
+    /// Addresses of the server that do not answer while others of their family do.
     pub(crate) fn missing_addresses(&self) -> Option<String> {
         let known = self.transport.dialer().addresses.known();
-        let missing: Vec<_> = known.iter().filter(|peer| !peer.works()).map(|peer| peer.address.to_string()).collect();
-        let (host, count) = (self.target.url.host(), missing.len());
-        (count > 0 && count < known.len() && !self.target.url.is_loopback()).then(|| {
-            let shown = listing(&missing);
-            format!("{count} of {} addresses of {host} do not answer: {shown}; requests go to the others", known.len())
-        })
+        let is_served = |v4| known.iter().any(|peer| peer.works() && peer.address.is_ipv4() == v4);
+        let missing = known.iter().filter(|peer| !peer.works() && is_served(peer.address.is_ipv4()));
+        let missing: Vec<_> = missing.map(|peer| peer.address.to_string()).collect();
+        let (count, all, host) = (missing.len(), known.len(), self.target.url.host());
+        let others = format!("no answer from {count} of {all} addresses of {host}: {}", listing(&missing));
+        (count > 0).then(|| others + "; requests go to the others")
     }
 
     /// Returns the engine for another run, with the same server and connections. It has new request ids, so that server

@@ -67,7 +67,7 @@ async fn requests_take_turns_over_all_addresses_with_kept_connections_too() {
     assert!(ways.iter().all(|(_, opened)| !opened), "the warm-up opened some to each: {ways:?}");
     assert!(ways.windows(2).all(|two| two[0].0 != two[1].0), "{ways:?}");
     let missing = engine.missing_addresses().unwrap();
-    assert!(missing.starts_with("1 of 3 addresses of turns.test do not answer: ") && missing.contains("127.0.0.3"));
+    assert!(missing.starts_with("no answer from 1 of 3 addresses of turns.test: ") && missing.contains("127.0.0.3"));
     let mut used = engine.addresses();
     used.sort();
     assert_eq!(used, [1, 2].map(|last| format!("127.0.0.{last}:{port}")));
