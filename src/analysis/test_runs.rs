@@ -219,6 +219,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             engine: "vllm".to_owned(),
             url: "http://127.0.0.1:8000".to_owned(),
             proxy: None,
+            http2: None,
             endpoint: "chat".to_owned(),
             streamed: true,
             model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),

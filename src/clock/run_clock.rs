@@ -33,7 +33,8 @@ impl RunClock {
         self.timestamp(Instant::now())
     }
 
-    pub(super) fn timestamp(&self, moment: Instant) -> Timestamp {
+    /// Returns the moment on this clock; zero until the run begins.
+    pub(crate) fn timestamp(&self, moment: Instant) -> Timestamp {
         let since_start = moment.saturating_duration_since(self.origin);
         Timestamp::from_nanos(u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX))
     }

@@ -261,6 +261,8 @@ pub(crate) enum Cause {
     OtherHost,
     /// The peer does not speak TLS.
     NotTls,
+    /// The peer does not speak HTTP/2, and nothing else was allowed.
+    NoHttp2,
     /// The proxy before the server is not there.
     Proxy,
     /// The proxy before the server refuses.

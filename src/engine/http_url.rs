@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 
+use crate::record::Http2Facts;
+
 /// The scheme of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
@@ -18,6 +20,34 @@ impl Scheme {
     /// Returns the scheme of an address.
     pub(crate) fn from_url(url: &Url) -> Self {
         if url.scheme() == "https" { Self::Https } else { Self::Http }
+    }
+}
+
+/// Where HTTP/2 is spoken, and how many streams a connection has at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Http2 {
+    /// HTTP/1.1 alone.
+    #[default]
+    Never,
+    /// Over TLS that agrees on it (ALPN).
+    IfOffered(u32),
+    /// Everywhere: without TLS by prior knowledge.
+    Always(u32),
+}
+
+impl Http2 {
+    /// Streams of a connection at most, unless another number is given. Servers are advised not to take fewer
+    /// (RFC 9113, section 6.5.2), and clients count on so many until they hear otherwise.
+    pub const STREAMS: u32 = 100;
+
+    /// How it is spoken, where it is.
+    pub(crate) fn facts(self) -> Option<Http2Facts> {
+        match self {
+            Self::Never => None,
+            Self::IfOffered(streams_per_connection) | Self::Always(streams_per_connection) => {
+                Some(Http2Facts { streams_per_connection })
+            }
+        }
     }
 }
 

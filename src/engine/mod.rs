@@ -28,7 +28,7 @@ pub use answer_limits::{AnswerBudget, AnswerLimits};
 pub(crate) use bounded_json::bounded_value;
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub(crate) use dialect_traits::{IdleConnections, MetricNames};
-pub use http_url::Scheme;
+pub use http_url::{Http2, Scheme};
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use intake::{ServerText, listing};
 pub(crate) use metrics::exposition::{MetricSample, metric_samples};

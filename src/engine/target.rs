@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::address::{BaseUrl, ConnectionOptions};
 use super::dialect_traits::LengthFields;
+use super::http_url::Http2;
 use super::protocols::protocol::{Protocol, TOKEN_LIMITS};
 use super::proxy::Proxy;
 use crate::record::{EngineKind, RequestParameters};
@@ -63,6 +64,8 @@ pub struct CommonRequest {
     pub tls: TlsOptions,
     /// How connections spread over the server's addresses.
     pub(crate) connections: ConnectionOptions,
+    /// Where HTTP/2 is spoken.
+    pub http2: Http2,
     /// Header that carries the id of a request's session. With it a balancer can keep sessions together.
     pub session_header: Option<HeaderName>,
 }

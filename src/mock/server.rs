@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Extension;
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use super::engine_thread::EngineThread;
 use super::faults::FaultChances;
-use super::http::{ConnectionLog, LoggedSocket, router};
+use super::http::{ConnectionLog, LoggedSocket, ResetStream, router};
 use super::options::{Backend, MockOptions};
 use super::state::Mock;
 use super::truth::{MockStatistics, TruthLog};
@@ -178,13 +179,19 @@ async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {
 /// Bytes that a connection holds unread, which a head must fit into.
 const LARGEST_READ: usize = 64 << 10;
 
-/// Serves one connection until either side ends it.
+/// Serves one connection until either side ends it. A client that begins with the preface of HTTP/2 gets HTTP/2.
 async fn converse(socket: TcpStream, router: Router, log: ConnectionLog) {
     // Without this, Nagle's algorithm would delay small events.
     let _ = socket.set_nodelay(true);
-    let service = TowerToHyperService::new(router.layer(Extension(log.clone())));
+    let answers = TowerToHyperService::new(router.layer(Extension(log.clone())));
+    let service = service_fn(move |request| {
+        let answer = answers.call(request);
+        async move { ResetStream::of_answer(answer.await.unwrap_or_else(|never| match never {})) }
+    });
     let line = TokioIo::new(LoggedSocket::new(socket, log.clone()));
-    let connection = http1::Builder::new().max_buf_size(LARGEST_READ).serve_connection(line, service);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().max_buf_size(LARGEST_READ);
+    let connection = builder.serve_connection(line, service);
     tokio::select! {
         // A client that goes away is no error of the mock.
         _ = connection => {}

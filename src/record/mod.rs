@@ -17,8 +17,9 @@ pub use request::{
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, Delays,
-    DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, PartKind, PlanCheck, PlanFacts, PromptFacts,
-    PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
+    DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, Http2Facts, PartKind, PlanCheck, PlanFacts,
+    PromptFacts, PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard,
+    StampSource, StreamReads,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, PageKind, Reading, ServerState, ServerTime, Telemetry, TelemetrySource,

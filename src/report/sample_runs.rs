@@ -152,6 +152,7 @@ pub(super) fn observed() -> RunLog {
         loop_cpu_ns: 6_200_000_000,
         loop_delay: Some(delays),
         read_delay: Some(Delays { p99_ns: 500_000, ..delays }),
+        stream_reads: None,
         host_stalls: Vec::new(),
         slept_ns: None,
         peak_memory_bytes: Some(50_000_000),

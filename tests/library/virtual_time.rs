@@ -34,6 +34,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             engine: "simulator".to_owned(),
             url: "virtual time".to_owned(),
             proxy: None,
+            http2: None,
             endpoint: "no wire".to_owned(),
             streamed: true,
             model: "plain".to_owned(),

@@ -4,24 +4,24 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 14_013),
+    ("analysis", 14_016),
     ("arrivals", 356),
     ("calibration", 609),
-    ("cli", 6_025),
+    ("cli", 6_052),
     ("clock", 469),
-    ("engine", 9_643),
-    ("experiment", 13_158),
+    ("engine", 10_603),
+    ("experiment", 13_159),
     ("foreign", 1_821),
     ("generator", 5_241),
     ("guide", 102),
     ("live", 1_804),
     ("main", 4),
-    ("mock", 2_942),
+    ("mock", 3_008),
     ("random", 190),
-    ("record", 3_746),
-    ("report", 11_350),
-    ("runner", 2_689),
-    ("session", 7_315),
+    ("record", 3_773),
+    ("report", 11_357),
+    ("runner", 2_690),
+    ("session", 7_325),
     ("simulator", 2_392),
     ("telemetry", 943),
     ("units", 153),
@@ -34,8 +34,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// It rose by two, `Prometheus` and `SampledSeries`, when readings could come from a Prometheus.
 /// It rose by eight when all addresses of a name, Unix sockets and zones could be reached: `Addresses`, `Peer`, `PeerInUse`, `Way`,
 /// `ConnectionOptions`, `NameLookup`, `ConnectionArgs`, and `Readiness`, which a file was split by.
-pub(crate) const PUBLIC_TYPES: usize = 673;
-pub(crate) const RESTRICTED_TYPES: usize = 556;
+/// With HTTP/2 that of public types rose by three, `Http2`, `Http2Facts` and `StreamReads`; the restricted ones by its folder's
+/// eleven, and by what its seam (`Carrier`, `Try`, `RequestProgress`, `BrokenStream`) and split files brought.
+pub(crate) const PUBLIC_TYPES: usize = 676;
+pub(crate) const RESTRICTED_TYPES: usize = 579;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.
@@ -77,4 +79,4 @@ pub(crate) const FRAGMENTS: usize = 29;
 /// Words of the first sentence of a doc.
 pub(crate) const DOC_WORDS: usize = 15;
 /// Docs whose first sentence has more: help texts, nearly all.
-pub(crate) const LONG_DOCS: usize = 181;
+pub(crate) const LONG_DOCS: usize = 183;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::analysis::requests::StreamDelivery;
-use crate::record::{Calibration, Delays, RunLog, StampSource};
+use crate::record::{Calibration, Delays, RunLog, StampSource, StreamReads};
 use crate::units::{count, millis, three_digits};
 
 /// Limit of the read loop's p99 delay, milliseconds. A client above it has no time to spare.
@@ -31,6 +31,9 @@ pub struct ClientLoad {
     pub loop_delay: Option<DelaySummary>,
     /// Time that bytes waited in the kernel before they were read. Absent unless the kernel reports when they arrived.
     pub read_delay: Option<DelaySummary>,
+    /// Reads of connections that streams of HTTP/2 share. Absent over HTTP/1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_reads: Option<StreamReads>,
     /// Where the moments of arriving bytes come from.
     pub stamps: StampSource,
     /// Stamps of tokens that may be late. The client read so late that one read brought several packets, which all have
@@ -109,6 +112,7 @@ impl ClientLoad {
             loop_busy: share(client.loop_cpu_ns),
             loop_delay: client.loop_delay.map(DelaySummary::from),
             read_delay: client.read_delay.map(DelaySummary::from),
+            stream_reads: client.stream_reads,
             stamps: log.header.stamps,
             late_stamps: LateStampSummary::from_log(log),
             peak_memory_bytes: client.peak_memory_bytes,

@@ -7,6 +7,7 @@ mod connections;
 mod deployment;
 mod experiment;
 mod header;
+mod http2;
 mod model;
 mod prices;
 mod server;

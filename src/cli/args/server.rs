@@ -8,6 +8,7 @@ use http::HeaderName;
 use serde_json::{Map, Value};
 
 use super::header;
+use super::http2::Http2Args;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
     AnswerForm, BaseUrl, CertificateCheck, CommonRequest, ExtraBody, Header, Protocol, Sampling, Scheme, Secret,
@@ -79,6 +80,8 @@ pub(in crate::cli) struct ServerArgs {
     /// Accept any TLS certificate
     #[arg(long, help_heading = "Server")]
     insecure: bool,
+    #[command(flatten)]
+    http2: Http2Args,
 
     /// Endpoint to request, by its name or its usual path, such as /v1/completions [default: the one that
     /// --url or --path names, else chat]
@@ -166,8 +169,7 @@ impl ServerArgs {
     /// Returns the settings that the arguments mean, or all mistakes in them.
     pub(in crate::cli) fn settings(&self) -> Result<ServerSettings, Stop> {
         let address = self.address();
-        let tls = self.tls(address.as_ref().ok());
-        let secrets = both(tls, self.api_key());
+        let secrets = both(self.tls(address.as_ref().ok()), self.api_key());
         let ((address, headers), (extra_body, (tls, api_key))) =
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
         let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&headers))?;
@@ -179,6 +181,7 @@ impl ServerArgs {
             session_header,
             api_key,
             tls,
+            http2: self.http2.http2(),
             endpoint,
             form: if endpoint.streams { self.form() } else { AnswerForm::Whole },
             sampling: Sampling { temperature, top_p, top_k, seed: self.sampling_seed },
@@ -312,8 +315,7 @@ mod tests {
         let dir = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &manifest(before)).unwrap();
         let folder = dir.folder().to_path_buf();
         drop(dir);
-        let resumed = ExperimentDir::resume(&folder, &manifest(now));
-        resumed.err().map(|stop| stop.message().to_owned())
+        ExperimentDir::resume(&folder, &manifest(now)).err().map(|stop| stop.message().to_owned())
     }
 
     #[test]
@@ -359,6 +361,7 @@ mod tests {
                 "url was \"http://127.0.0.1:8000\", and is \"http://127.0.0.1:8000/x/v1/chat/completions\" now",
             ),
             (&["--session-header", "X-ID"], "parameters.session_header was null, and is \"x-id\" now"),
+            (&["--http2"], "http2 was null, and is {\"streams_per_connection\":100} now"),
             (&["--no-stream"], "streamed was true, and is false now"),
             (&["--temperature", "0.7"], "parameters.temperature was 0.0, and is 0.7 now"),
             (&["--top-p", "0.9"], "parameters.top_p was null, and is 0.9 now"),
@@ -389,8 +392,7 @@ mod tests {
         }
         let other = refusal(&["vllm"], &["sglang", "--url", "http://127.0.0.1:8000"]).unwrap();
         assert!(other.contains("\n  engine was \"vllm\", and is \"sglang\" now"), "{other}");
-        let secrets = ["--extra-body", r#"{"key": 1}"#, "--header", "X-Key: 1"];
-        let other = [&["vllm"], &secrets[..]].concat();
+        let other = ["vllm", "--extra-body", r#"{"key": 1}"#, "--header", "X-Key: 1"];
         let before = other.iter().map(|word| if *word == "X-Key: 1" { "X-Key: 2" } else { *word });
         // A value may be a token, which expires.
         assert_eq!(refusal(&before.collect::<Vec<_>>(), &other), None);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Uri;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
 };
@@ -15,7 +16,7 @@ use super::control_error::ControlError;
 use super::engine::{OpenAiEngine, new_request_id_prefix};
 use super::hints::{of_redirect, of_refused_key};
 use super::preflight::in_brackets;
-use super::readiness::ready;
+use super::readiness::{hint_for, ready};
 use super::settings::{longest_context, settings};
 use crate::engine::answer_limits::AnswerLimits;
 use crate::engine::captured_text::CaptureText;
@@ -24,7 +25,7 @@ use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::received::AnswerContext;
 use crate::engine::target::{AnswerForm, Target};
-use crate::engine::transport::{Pool, RequestHead, Transport, client_config};
+use crate::engine::transport::{Pool, RequestHead, Transport, client_config, offering, speaks};
 use crate::record::{EngineFacts, EngineKind};
 
 impl OpenAiEngine {
@@ -42,6 +43,7 @@ impl OpenAiEngine {
         let secrets = Secrets::from_target(&target);
         let traits = target.dialect.traits();
         let tls = client_config(&target.tls, target.url.scheme()).map_err(ConnectError::Setup)?;
+        let tls = offering(tls, target.http2);
         let common = common_headers(&target)?;
         let mut control_headers = common.clone();
         if !target.headers.iter().any(|header| header.name == HOST) {
@@ -52,6 +54,12 @@ impl OpenAiEngine {
             Control::new(&target, control_headers, tls.clone(), secrets.clone()).map_err(ConnectError::Setup)?;
         let dialer = ready(&target, &control, tls, wait.into(), &mut progress).await?;
         dialer.try_all().await;
+        let spoken = speaks(&dialer, target.http2).await.map_err(|fault| ConnectError::Unusable {
+            url: target.url.to_string(),
+            hint: hint_for(&target, &fault),
+            reason: fault.failure.message,
+        })?;
+        let http2 = target.http2.facts().filter(|_| spoken);
         let (model, listed) = model(&target, &control, &mut progress).await?;
         let answered = control.settings_page().await;
         let shown = |listed: &ListedModel| {
@@ -75,6 +83,7 @@ impl OpenAiEngine {
             server_version: control.version().await,
             request_id_prefix: new_request_id_prefix(),
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
+            http2,
             ..EngineFacts::default()
         };
         let answers = Arc::new(AnswerContext::new(target.endpoint.answers, target.form, secrets));
@@ -82,6 +91,7 @@ impl OpenAiEngine {
         let prefix = facts.request_id_prefix.clone();
         let head = RequestHead::new(&request_target(&target)?, &headers, prefix)
             .with_session_header(target.session_header.clone());
+        let head = if spoken { head.with_address(whole_address(&target, &headers)?, headers) } else { head };
         let per_host = target.connections.per_host;
         Ok(Self {
             templates: Arc::new(BodyTemplates::new(&target, &model)),
@@ -89,7 +99,7 @@ impl OpenAiEngine {
             target,
             facts,
             model,
-            transport: Transport::new(Pool::new(dialer, traits.idle_connections, per_host), head),
+            transport: Transport::new(Pool::new(dialer, traits.idle_connections, per_host, http2), head),
             answers,
             delays: Arc::default(),
             kernel_stamps: Arc::default(),
@@ -161,6 +171,23 @@ fn request_target(target: &Target) -> Result<String, ConnectError> {
     line.parse::<PathAndQuery>()
         .map_err(|error| ConnectError::Setup(format!("`{url}` has no usable path: {error}")))?;
     Ok(if proxy.is_some() && url.scheme() == Scheme::Http { url.join(&path) } else { line })
+}
+
+/// Returns the address of a measured request of HTTP/2. Its host is that of the headers, which a gateway may choose by.
+fn whole_address(target: &Target, headers: &HeaderMap) -> Result<Uri, ConnectError> {
+    let Target { url, proxy, .. } = target;
+    let unusable = |why: &str| ConnectError::Setup(format!("`{url}` cannot be asked over HTTP/2: {why}"));
+    let scheme = match url.scheme() {
+        Scheme::Https => "https",
+        Scheme::Http if proxy.is_some() => {
+            return Err(unusable("the proxy before it speaks HTTP/1.1; leave --http2 out"));
+        }
+        Scheme::Http => "http",
+    };
+    let host = headers.get(HOST).map_or(&b""[..], HeaderValue::as_bytes);
+    let path = url.request_target(&url.endpoint_path(target.endpoint));
+    let address = Uri::builder().scheme(scheme).authority(host).path_and_query(path).build();
+    address.map_err(|error| unusable(&error.to_string()))
 }
 
 /// Headers of every request, measured or not.

@@ -27,7 +27,7 @@ use crate::engine::stream::received::{AnswerContext, ReceivedAnswer};
 use crate::engine::target::Target;
 use crate::engine::transport::{ConnectionLimits, ReadDelays, Transport, client_config};
 use crate::generator::RequestSpec;
-use crate::record::{Delays, EngineFacts, Failure, FailureKind, StampSource};
+use crate::record::{Delays, EngineFacts, Failure, FailureKind, StampSource, StreamReads};
 use crate::workload::GoldenCheck;
 
 /// Concurrent requests for token counts.
@@ -153,6 +153,11 @@ impl OpenAiEngine {
         counts.map(|counts| counts.into_iter().collect()).map_err(ControlError::into_failure)
     }
 
+    /// Returns the reads of HTTP/2, each of which may have brought several streams' data. Over HTTP/1.1 there are none.
+    pub fn stream_reads(&self) -> Option<StreamReads> {
+        self.delays.stream_reads()
+    }
+
     /// The metrics pages of the server, of each of several addresses its own. There is none where its dialect has none.
     pub fn metrics_pages(&self) -> Vec<MetricsPage> {
         let (known, page) = (self.transport.dialer().addresses.known(), self.control.metrics_page());
@@ -264,6 +269,11 @@ impl Router<OpenAiEngine> {
         let peers: Vec<_> = self.targets().iter().flat_map(|engine| engine.transport.dialer().peers()).collect();
         let kept = self.targets().first().target.dialect.traits().idle_connections == IdleConnections::Free;
         ConnectionLimits::raised(&peers, kept)
+    }
+
+    /// The reads of HTTP/2 of all servers' answers, as [`OpenAiEngine::stream_reads`] says of one.
+    pub fn stream_reads(&self) -> Option<StreamReads> {
+        self.targets().iter().filter_map(OpenAiEngine::stream_reads).reduce(StreamReads::joined)
     }
 
     /// The read delays of all servers' answers, as [`OpenAiEngine::read_delays`] says of one.

@@ -17,7 +17,7 @@ use crate::engine::http_url::Way;
 use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
-use crate::engine::transport::addresses_of;
+use crate::engine::transport::{HTTP2, addresses_of};
 use crate::units::count;
 
 /// Looks up hosts as the measured path does. It gives the one address that is meant, if one is.
@@ -36,7 +36,8 @@ impl Resolve for Hosts {
     }
 }
 
-/// A client that trusts what `tls` trusts and follows no redirect. It goes through `proxy`, or by another `way`.
+/// A client that trusts what `tls` trusts and follows no redirect. It goes through `proxy`, or by another `way`, and
+/// speaks what `tls` offers.
 pub(super) fn client(
     tls: &ClientConfig,
     limit: Duration,
@@ -61,6 +62,10 @@ pub(super) fn client(
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     if let Some(zone) = way.and_then(Way::interface) {
         builder = builder.interface(&interface_of(zone));
+    }
+    // Nothing else is offered: without TLS it is spoken by prior knowledge.
+    if tls.alpn_protocols == [HTTP2] {
+        builder = builder.http2_prior_knowledge();
     }
     builder
         .tls_backend_preconfigured(tls.clone())

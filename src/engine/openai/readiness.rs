@@ -14,7 +14,7 @@ use super::http_client::{ENDLESS, NO_HTTP};
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::http_url::Way;
 use crate::engine::target::Target;
-use crate::engine::transport::Dialer;
+use crate::engine::transport::{Dialer, speaks};
 use crate::record::{EngineKind, FailureKind};
 use crate::units::spoken;
 
@@ -112,6 +112,7 @@ impl NotReadyYet {
             | Cause::OtherHost
             | Cause::NoHandshake
             | Cause::NotTls
+            | Cause::NoHttp2
             | Cause::ProxyRefuses
             | Cause::OutOfFiles => Prospect::None,
             Cause::UnknownHost | Cause::Proxy => Prospect::Poor,
@@ -175,7 +176,7 @@ async fn check_once(
     // A connection of the measured kind gives the clearest reason.
     let opening = async {
         tokio::select! {
-            opened = dialer.open(dialer.addresses.next()) => opened.map(drop),
+            opened = speaks(&dialer, target.http2) => opened.map(drop),
             fault = dialer.meets_no_tls(&target.url) => Err(fault),
         }
     };
@@ -213,6 +214,9 @@ pub(super) fn hint_for(target: &Target, fault: &DiagnosedFailure) -> String {
             "widen net.ipv4.ip_local_port_range, or wait a minute: closed connections hold their ports"
         }
         Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
+        Cause::NoHttp2 => {
+            "leave --http2 out, which asks for HTTP/2 alone; --http2=offered takes it where a server's TLS offers it"
+        }
         Cause::OutOfDate => {
             "renew the server's certificate, or set this machine's clock right; --insecure accepts any certificate"
         }

@@ -1,5 +1,6 @@
 //! An open connection, and whether it can take a request.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use futures::task::noop_waker_ref;
 
 use super::http::{Body, Rest};
+use super::http2::StreamSlot;
 use super::socket::{Peer, PeerInUse, Socket};
 
 /// Reads tried before the rest of an answer is left for later.
@@ -23,6 +25,32 @@ pub(crate) struct PooledConnection {
     pub(super) answers: u64,
     /// Rest of the last answer after its end. It has the closing bytes, read when the connection is needed again.
     pub(super) tail: Option<Body>,
+}
+
+/// The carrier of one request.
+pub(super) enum Carrier {
+    /// A connection of its own.
+    Own(Box<PooledConnection>),
+    /// A stream of a shared connection.
+    Shared(StreamSlot),
+}
+
+impl Carrier {
+    /// Time that opening its connection took.
+    pub(super) fn opening(&self) -> Duration {
+        match self {
+            Self::Own(connection) => connection.opening,
+            Self::Shared(slot) => slot.opening(),
+        }
+    }
+
+    /// The place of its address, where there may be several.
+    pub(super) fn place(&self) -> Option<NonZeroU16> {
+        match self {
+            Self::Own(connection) => connection.peer.place,
+            Self::Shared(slot) => slot.place(),
+        }
+    }
 }
 
 /// Whether a connection can take a request.

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use http::{HeaderMap, StatusCode};
+
 use super::http::{Body, Persistence, Piece, ResponseHead, Rest};
 use super::receiver::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver};
 use crate::clock::Timestamp;
@@ -10,6 +12,8 @@ use crate::record::{Failure, FailureKind};
 
 /// Time that a close takes to be read, beside the network's. A server that closes later had the request.
 const CLOSE_IS_READ: Duration = Duration::from_millis(100);
+/// Longest wait for the end of the body after `[DONE]`. Servers send both at once, and an error may stand between.
+pub(super) const LINGER: Duration = Duration::from_millis(100);
 /// Longest time to open a connection that is taken for one of the network.
 const LONGEST_OPENING: Duration = Duration::from_secs(1);
 
@@ -46,6 +50,16 @@ pub(crate) struct ResponseOutcome {
     pub afterwards: Afterwards,
     /// The reason why there is no response, and since when.
     pub lost: Option<(Timestamp, Failure)>,
+}
+
+/// The end of a stream of HTTP/2 before that of its response.
+#[derive(Debug)]
+pub(super) struct BrokenStream {
+    pub(super) kind: FailureKind,
+    /// The event, in words.
+    pub(super) how: String,
+    /// Whether the server says that it has not looked at the request.
+    pub(super) is_unseen: bool,
 }
 
 /// The use of its connection afterwards.
@@ -141,12 +155,38 @@ impl IncomingResponse {
                 return self.lost(arrival.at, FailureKind::Malformed, message);
             }
         };
-        // A response may come before the whole request is written, for example to a body too large for the
-        // server.
-        self.request_sent(arrival.at, receiver);
-        receiver.head(status, &headers, arrival.at);
-        self.stage = Stage::Body(body, persistence);
+        self.begin((body, persistence), (status, &headers), arrival.at, receiver);
         self.take_body(&bytes[length..], arrival, receiver)
+    }
+
+    /// Takes the head of the response, which says how the body ends. It may come before the whole request is written,
+    /// for example to a body too large for the server.
+    pub(super) fn begin(
+        &mut self,
+        (body, persistence): (Body, Persistence),
+        (status, headers): (StatusCode, &HeaderMap),
+        at: Timestamp,
+        receiver: &mut impl Receiver,
+    ) {
+        self.request_sent(at, receiver);
+        receiver.head(status, headers, at);
+        self.stage = Stage::Body(body, persistence);
+    }
+
+    /// Takes what ended the stream of this response.
+    pub(super) fn broke(
+        &mut self,
+        broken: &BrokenStream,
+        arrival: ArrivalStamp,
+        receiver: &mut impl Receiver,
+    ) -> Option<ResponseOutcome> {
+        let BrokenStream { kind, how, is_unseen } = broken;
+        if let Stage::Body(..) = self.stage {
+            return self.over(receiver.broken_off(arrival, *kind, |place| format!("{place} ({how})")));
+        }
+        let outcome = self.lost(arrival.at, *kind, format!("{how} before it answered"))?;
+        let afterwards = if *is_unseen { Afterwards::AnotherTry } else { outcome.afterwards };
+        Some(ResponseOutcome { afterwards, ..outcome })
     }
 
     fn take_body(

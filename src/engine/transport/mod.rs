@@ -1,4 +1,4 @@
-//! HTTP/1.1 connections, opened, pooled and read with exact times.
+//! Connections of HTTP/1.1 and HTTP/2, opened, pooled and read with exact times.
 //!
 //! The measured path uses no HTTP client: none shows the time of a read or a write, which chunks shared a
 //! read, or the kernel's receive stamps, and none reads all streams of a thread through one buffer. This path
@@ -13,12 +13,16 @@
 
 mod connection;
 mod exchange;
+mod history;
 mod http;
+mod http2;
 mod incoming;
 mod limits;
+mod own_exchange;
 mod pool;
 mod receiver;
 mod socket;
+mod spare;
 
 use std::sync::Arc;
 
@@ -26,6 +30,7 @@ pub(crate) use exchange::Exchange;
 #[cfg(test)]
 pub(crate) use http::Rest;
 pub(crate) use http::{RequestHead, retry_after};
+pub(crate) use http2::speaks;
 #[cfg(any(fuzzing, test))]
 pub(crate) use incoming::{Afterwards, IncomingResponse, ResponseOutcome};
 pub(crate) use limits::ConnectionLimits;
@@ -34,7 +39,7 @@ pub use receiver::{ArrivalStamp, BodyEnd};
 pub(crate) use receiver::{ExchangeEnd, Origin, Receiver};
 #[cfg(test)]
 pub(crate) use socket::HOSTS;
-pub(crate) use socket::{Dialer, ReadDelays, ReaderTicks, addresses_of, check_ca_cert, client_config};
+pub(crate) use socket::{Dialer, HTTP2, ReadDelays, ReaderTicks, addresses_of, check_ca_cert, client_config, offering};
 
 use crate::clock::RunClock;
 use crate::engine::answer::PreparedRequest;
@@ -67,7 +72,8 @@ impl Transport {
         &self.pool.dialer
     }
 
-    /// One exchange; nothing is sent before it is polled. Dropping it cancels the request and closes its connection.
+    /// One exchange; nothing is sent before it is polled. Dropping it cancels the request: it closes its connection, or
+    /// resets its stream.
     pub(crate) fn exchange<R: Receiver>(
         &self,
         request: PreparedRequest,

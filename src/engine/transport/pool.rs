@@ -1,6 +1,6 @@
 //! Keeps connections open between requests.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,13 +8,15 @@ use futures::StreamExt;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::connection::{PooledConnection, Readiness};
+use super::connection::{Carrier, PooledConnection, Readiness};
+use super::history::{IDLE_LIMIT, Losses, ReuseHistory};
+use super::http2::Lanes;
 use super::socket::{Dialer, Peer};
+use super::spare::Try;
 use crate::engine::answer::DiagnosedFailure;
 use crate::engine::dialect_traits::IdleConnections;
+use crate::record::Http2Facts;
 
-/// Age above which idle connections are not used. uvicorn and Node close theirs after 5 s.
-const IDLE_LIMIT: Duration = Duration::from_secs(4);
 /// Rest of a connection after an answer before it is used again. A server that closes after each answer without
 /// announcing it needs a moment, and a request sent into the close is lost.
 const REST: Duration = Duration::from_millis(50);
@@ -27,7 +29,9 @@ const OPENED_TOGETHER: usize = 64;
 
 /// The idle connections to one server.
 pub(crate) struct Pool {
-    pub(super) dialer: Dialer,
+    pub(super) dialer: Arc<Dialer>,
+    /// Connections of HTTP/2, which are shared. Where it is spoken, none is ever idle.
+    lanes: Option<Lanes>,
     idle: Mutex<IdleQueue>,
     /// Connections being opened for the reserve.
     opening: AtomicUsize,
@@ -35,59 +39,6 @@ pub(crate) struct Pool {
     /// Connections kept open to each address, where that was said.
     per_host: Option<usize>,
     history: ReuseHistory,
-}
-
-/// The server's treatment of connections after answers, as seen so far.
-#[derive(Default)]
-struct ReuseHistory {
-    /// A connection has carried a second answer.
-    keeps: AtomicBool,
-    /// A connection was closed right after its answer, unannounced.
-    closes: AtomicBool,
-    /// Connections that the server closed and no request has missed yet.
-    lost: Mutex<Losses>,
-}
-
-/// Connections that are missing because the server closed them. They are soon forgotten: none of them would
-/// be idle that long.
-#[derive(Default)]
-struct Losses {
-    count: usize,
-    last: Option<Instant>,
-}
-
-impl Losses {
-    fn add(&mut self, now: Instant) {
-        self.forget_old(now);
-        self.count += 1;
-        self.last = Some(now);
-    }
-
-    /// Takes one of them off; whether there was one.
-    fn take(&mut self, now: Instant) -> bool {
-        self.forget_old(now);
-        let any = self.count > 0;
-        self.count -= usize::from(any);
-        any
-    }
-
-    fn forget_old(&mut self, now: Instant) {
-        if self.last.is_some_and(|last| now.duration_since(last) >= IDLE_LIMIT) {
-            *self = Self::default();
-        }
-    }
-}
-
-impl ReuseHistory {
-    /// Returns whether connections may be used again. A server that has kept one does not close them all; one may be
-    /// lost.
-    fn allows_reuse(&self) -> bool {
-        self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
-    }
-
-    fn lost(&self) -> MutexGuard<'_, Losses> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Takes the newest rested connection to an address first. Else it takes the newest of those opened ahead.
@@ -106,26 +57,45 @@ struct Idle {
 
 impl Pool {
     /// An empty pool; it stays empty where idle connections have a `cost`. It keeps so many open to each address, or as
-    /// many as requests need.
-    pub(crate) fn new(dialer: Dialer, cost: IdleConnections, per_host: Option<usize>) -> Self {
-        let (idle, opening) = (Mutex::default(), AtomicUsize::new(0));
-        Self { dialer, idle, opening, cost, per_host, history: ReuseHistory::default() }
+    /// many as requests need. With `http2` they are shared.
+    pub(crate) fn new(
+        dialer: Dialer,
+        cost: IdleConnections,
+        per_host: Option<usize>,
+        http2: Option<Http2Facts>,
+    ) -> Self {
+        let (idle, opening, dialer) = (Mutex::default(), AtomicUsize::new(0), Arc::new(dialer));
+        let lanes = http2.map(|http2| Lanes::new(Arc::clone(&dialer), http2, per_host));
+        Self { dialer, lanes, idle, opening, cost, per_host, history: ReuseHistory::default() }
     }
 
-    /// Ends the turn of an address to which a request is to open a connection.
-    pub(super) fn next_peer(&self) -> Option<Arc<Peer>> {
-        self.dialer.addresses.next()
+    /// The carrier of a request that waits for no connection, if there is one.
+    pub(super) fn ready(self: &Arc<Self>) -> Option<Carrier> {
+        let Some(lanes) = &self.lanes else { return self.take().map(Carrier::Own) };
+        let (slot, lost) = lanes.ready();
+        (0..lost).for_each(|_| self.lost_one());
+        slot.map(Carrier::Shared)
+    }
+
+    /// Opens a connection for one request, or waits for one that others wait for too. It is a new one for another
+    /// `try_`.
+    pub(super) async fn carrier(&self, try_: Try) -> Result<Carrier, DiagnosedFailure> {
+        match (&self.lanes, try_) {
+            (None, _) => self.open(self.dialer.addresses.next()).await.map(Carrier::Own),
+            (Some(lanes), Try::First) => lanes.slot().await.map(Carrier::Shared),
+            (Some(lanes), Try::Second) => lanes.fresh_slot().await.map(Carrier::Shared),
+        }
     }
 
     /// Opens a connection to `peer`, or to another address where that one fails.
-    pub(super) async fn open(&self, peer: Option<Arc<Peer>>) -> Result<Box<PooledConnection>, DiagnosedFailure> {
+    async fn open(&self, peer: Option<Arc<Peer>>) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         let begun = Instant::now();
         let (socket, peer) = self.dialer.open(peer).await?;
         Ok(Box::new(PooledConnection { socket, peer, opening: begun.elapsed(), answers: 0, tail: None }))
     }
 
     /// A ready connection to the address whose turn it is; keeps a few in reserve.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
+    fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
         let peer = self.dialer.addresses.current()?;
         let mut idle = self.idle();
@@ -171,6 +141,9 @@ impl Pool {
     /// Opens connections until `count` are idle, where that is allowed. Where some are to be kept to each address, it
     /// opens these. A failure is left to the request that will need the connection.
     pub(crate) async fn warm_up(&self, count: usize) {
+        if let Some(lanes) = &self.lanes {
+            return lanes.warm_up(count).await;
+        }
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
@@ -284,23 +257,4 @@ fn newest(
         }
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lost_connection_is_missed_once_and_not_for_long() {
-        let begin = Instant::now();
-        let mut lost = Losses::default();
-        assert!(!lost.take(begin));
-        lost.add(begin);
-        lost.add(begin);
-        assert!(lost.take(begin) && lost.take(begin + IDLE_LIMIT / 2) && !lost.take(begin));
-        (0..100).for_each(|_| lost.add(begin));
-        assert!(!lost.take(begin + IDLE_LIMIT));
-        lost.add(begin + IDLE_LIMIT);
-        assert!(lost.take(begin + IDLE_LIMIT) && !lost.take(begin + IDLE_LIMIT));
-    }
 }

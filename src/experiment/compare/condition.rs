@@ -154,6 +154,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Client, "client", json(&header.host));
     tell(Condition::Client, "stamps", json(&header.stamps));
     tell(Condition::Client, "proxy", json(&engine.proxy));
+    tell(Condition::Client, "http2", json(&engine.http2));
     tell(Condition::Skyline, "skyline_version", header.skyline_version.clone().into());
     facts
 }

@@ -292,6 +292,9 @@ fn guidellm_says_several_loads_at_once() {
         "bench --no-stream --rate 2 --input-tokens 100 --output-tokens 50 --format json=a.json --slo \
          ttft=500ms,e2e=9000ms --seed 7 --label env=staging"
     );
+    let shared = guidellm("--backend kind=openai_http,target=https://h,http2=true --profile kind=poisson,rate=2");
+    assert!(shared.contains("--http2=offered"), "{shared}");
+    assert!(!guidellm("--backend kind=openai_http,target=http://h,http2=true").contains("http2"), "no TLS, no ALPN");
     assert_eq!(
         guidellm("--profile kind=replay,time_scale=0.5 --data kind=mooncake,source.kind=json_file,source.path=m.jsonl"),
         "bench --time-scale 0.5 --trace m.jsonl"

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use axum::http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -12,31 +13,47 @@ use tokio::sync::Notify;
 use crate::clock::{RunClock, Timestamp};
 use crate::mock::truth::{End, Record, TruthLog, Write};
 
-/// Log of one connection. The handler of its requests, the body of its answer and its socket share it.
+/// Log of one connection. The handler of its requests, the bodies of its answers and its socket share it.
 ///
-/// HTTP/1.1 answers one request at a time, so that bytes taken by the socket belong to the one open record.
+/// HTTP/1.1 answers one request at a time, HTTP/2 many. Whatever was handed over before the socket has taken all bytes
+/// is done with it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionLog {
     notes: Arc<Mutex<Notes>>,
     reset: Arc<Notify>,
     truth: Arc<TruthLog>,
     clock: RunClock,
+    /// The request that this copy is for.
+    request: Option<Arc<LoggedRequest>>,
+}
+
+/// The end of interest in a request: dropping it closes a record without an end.
+#[derive(Debug)]
+struct LoggedRequest {
+    number: u64,
+    version: Version,
+    log: ConnectionLog,
 }
 
 #[derive(Debug, Default)]
 struct Notes {
-    record: Option<Record>,
-    /// Writes from this index on are not done.
-    undone: usize,
+    open: Vec<OpenRecord>,
     /// Moment when the socket last took bytes.
     taken: Timestamp,
     /// The socket must end with a reset.
     cut: bool,
 }
 
+#[derive(Debug)]
+struct OpenRecord {
+    record: Record,
+    /// Writes from this index on are not done.
+    undone: usize,
+}
+
 impl ConnectionLog {
     pub(crate) fn new(truth: Arc<TruthLog>, clock: RunClock) -> Self {
-        Self { notes: Arc::default(), reset: Arc::default(), truth, clock }
+        Self { notes: Arc::default(), reset: Arc::default(), truth, clock, request: None }
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
@@ -44,18 +61,26 @@ impl ConnectionLog {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request has been read.
-    pub(crate) fn begin(&self, record: Record) {
-        self.close(Timestamp::ZERO);
-        let mut notes = self.notes();
-        notes.record = Some(record);
-        notes.undone = 0;
+    /// Returns the log for a request that has been read.
+    pub(crate) fn begin(&self, record: Record, version: Version) -> Self {
+        if version < Version::HTTP_2 {
+            self.close(|_| true, Timestamp::ZERO);
+        }
+        let request = LoggedRequest { number: record.request, version, log: self.clone() };
+        self.notes().open.push(OpenRecord { record, undone: 0 });
+        Self { request: Some(Arc::new(request)), ..self.clone() }
     }
 
-    /// Changes the open record.
+    /// Whether a request is reset by itself: over HTTP/2 others share its connection.
+    pub(crate) fn resets_streams(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.version >= Version::HTTP_2)
+    }
+
+    /// Changes the open record of the request.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Record)) {
-        if let Some(record) = &mut self.notes().record {
-            change(record);
+        let Some(number) = self.request.as_ref().map(|request| request.number) else { return };
+        if let Some(open) = self.notes().open.iter_mut().find(|open| open.record.request == number) {
+            change(&mut open.record);
         }
     }
 
@@ -73,20 +98,19 @@ impl ConnectionLog {
     pub(crate) fn took_all(&self) {
         let mut notes = self.notes();
         let now = notes.taken;
-        let Notes { record: Some(record), undone, .. } = &mut *notes else { return };
-        // There may be nothing new: HTTP flushes after each step.
-        if record.writes.len() == *undone && record.end.is_none() {
-            return;
+        let mut ended = false;
+        for OpenRecord { record, undone } in &mut notes.open {
+            // There may be nothing new: HTTP flushes after each step.
+            for write in &mut record.writes[*undone..] {
+                write.done_ns = Some(now);
+                record.answer_tokens += u64::from(write.tokens);
+            }
+            *undone = record.writes.len();
+            ended |= record.end.is_some();
         }
-        for write in &mut record.writes[*undone..] {
-            write.done_ns = Some(now);
-            record.answer_tokens += u64::from(write.tokens);
-        }
-        *undone = record.writes.len();
-        let ended = record.end.is_some();
         drop(notes);
         if ended {
-            self.close(now);
+            self.close(|record| record.end.is_some(), now);
         }
     }
 
@@ -98,12 +122,12 @@ impl ConnectionLog {
     /// The socket is gone. A record that is still open has bytes that nobody took, so it ends as
     /// disconnected, except where the mock broke it off on purpose.
     pub(crate) fn abandon(&self) {
-        self.note(|record| {
+        for OpenRecord { record, .. } in &mut self.notes().open {
             if record.end != Some(End::BrokenOff) {
                 record.end = Some(End::Disconnected);
             }
-        });
-        self.close(self.clock.now());
+        }
+        self.close(|_| true, self.clock.now());
     }
 
     /// Ends the connection with a reset; bytes already taken still go out.
@@ -123,11 +147,28 @@ impl ConnectionLog {
         self.notes().cut
     }
 
-    fn close(&self, at: Timestamp) {
-        let Some(mut record) = self.notes().record.take() else { return };
-        let last = record.writes.iter().filter_map(|write| write.done_ns).max();
-        record.ended_ns = at.max(last.unwrap_or(record.read_ns));
-        self.truth.add(&record);
+    /// Closes the records that are `over`.
+    fn close(&self, over: impl Fn(&Record) -> bool, at: Timestamp) {
+        let closed: Vec<_> = self.notes().open.extract_if(.., |open| over(&open.record)).collect();
+        for OpenRecord { mut record, .. } in closed {
+            let last = record.writes.iter().filter_map(|write| write.done_ns).max();
+            record.ended_ns = at.max(last.unwrap_or(record.read_ns));
+            self.truth.add(&record);
+        }
+    }
+}
+
+impl Drop for LoggedRequest {
+    /// A client may leave one stream, and keep its connection.
+    fn drop(&mut self) {
+        let is_left = |record: &Record| record.request == self.number && record.end.is_none();
+        for OpenRecord { record, .. } in &mut self.log.notes().open {
+            if is_left(record) {
+                record.end = Some(End::Disconnected);
+            }
+        }
+        let is_left = |record: &Record| record.request == self.number && record.end == Some(End::Disconnected);
+        self.log.close(is_left, self.log.clock.now());
     }
 }
 

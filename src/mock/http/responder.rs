@@ -1,7 +1,7 @@
 //! Writes answers, each token when it is due.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
+use std::io;
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -46,16 +46,16 @@ impl Responder {
     fn into_body(self) -> Body {
         Body::from_stream(stream::unfold(self, |mut responder| async {
             let bytes = responder.next().await?;
-            Some((Ok::<_, Infallible>(bytes), responder))
+            Some((bytes, responder))
         }))
     }
 
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             match self.acts.pop_front() {
                 Some(WriteStep::Write(bytes, writes)) => {
                     self.log.expect(&writes);
-                    return Some(bytes);
+                    return Some(Ok(bytes));
                 }
                 Some(WriteStep::Wait(time)) => tokio::time::sleep(time).await,
                 Some(WriteStep::Hang) => {
@@ -65,6 +65,10 @@ impl Responder {
                 Some(WriteStep::Reset) => {
                     // Yield once, so that earlier bytes reach the operating system.
                     tokio::task::yield_now().await;
+                    if self.log.resets_streams() {
+                        self.log.finish(End::BrokenOff);
+                        return Some(Err(io::ErrorKind::ConnectionReset.into()));
+                    }
                     self.log.reset();
                     return std::future::pending().await;
                 }
@@ -79,7 +83,7 @@ impl Responder {
         }
     }
 
-    fn end(&self, end: End) -> Option<Bytes> {
+    fn end(&self, end: End) -> Option<io::Result<Bytes>> {
         self.log.finish(end);
         None
     }

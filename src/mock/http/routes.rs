@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use axum::body::Bytes;
 use axum::extract::{self, DefaultBodyLimit, Extension, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -15,6 +15,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::connection_log::ConnectionLog;
+use super::reset::ResetStream;
 use super::responder::{streamed, whole};
 use crate::engine::{AnswerForm, MOCK_SERVER};
 use crate::mock::faults::{self, Fault};
@@ -33,8 +34,8 @@ type Shared = State<Arc<Mock>>;
 /// All routes.
 pub(crate) fn router(mock: &Arc<Mock>) -> Router {
     let text = |wording: &'static dyn Wording| {
-        post(move |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
-            generate(mock, log, wording, headers, body)
+        post(move |State(mock), Extension(log): Extension<ConnectionLog>, version, headers: HeaderMap, body: Bytes| {
+            generate(mock, (log, version), wording, headers, body)
         })
     };
     let at = |path: &str| mock.url.request_target(path);
@@ -181,7 +182,7 @@ async fn clear_truth(State(mock): Shared) -> StatusCode {
 /// Answers one request.
 async fn generate(
     mock: Arc<Mock>,
-    log: ConnectionLog,
+    (log, version): (ConnectionLog, Version),
     wording: &'static dyn Wording,
     headers: HeaderMap,
     body: Bytes,
@@ -194,11 +195,15 @@ async fn generate(
     let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
     let id = given.map_or_else(|| format!("{prefix}-mock-{number:08}"), |given| format!("{prefix}-{given}"));
     let named = faults.iter().flatten().map(Fault::to_string).collect();
-    log.begin(Record::new(number, id.clone(), wording.protocol().path, read, named));
+    let log = log.begin(Record::new(number, id.clone(), wording.protocol().path, read, named), version);
 
     let answered = match faults {
         Ok(faults) => {
             if faults.contains(&Fault::ResetBeforeHeaders) {
+                if log.resets_streams() {
+                    log.finish(End::BrokenOff);
+                    return ResetStream::response();
+                }
                 log.reset();
                 return std::future::pending().await;
             }

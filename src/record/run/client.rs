@@ -34,6 +34,8 @@ pub struct ClientFacts {
     pub loop_delay: Option<Delays>,
     /// Time that bytes waited in the kernel before they were read. It is there where the kernel stamps them.
     pub read_delay: Option<Delays>,
+    /// Reads of connections that streams of HTTP/2 share.
+    pub stream_reads: Option<StreamReads>,
     /// Host stalls, in order.
     #[serde(default, alias = "pauses", skip_serializing_if = "Vec::is_empty")]
     pub host_stalls: Vec<HostStall>,
@@ -75,6 +77,30 @@ impl Delays {
             p50_ns: self.p50_ns.max(other.p50_ns),
             p99_ns: self.p99_ns.max(other.p99_ns),
             max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
+}
+
+/// Reads that brought data of answers over HTTP/2. All that came in one read has one stamp, whichever stream it is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StreamReads {
+    /// Number of reads.
+    pub reads: u64,
+    /// Number of them that brought data of several streams.
+    pub shared: u64,
+    /// Most streams of which one read brought data.
+    pub most_streams: u64,
+}
+
+impl StreamReads {
+    /// The reads of both.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            shared: self.shared + other.shared,
+            most_streams: self.most_streams.max(other.most_streams),
         }
     }
 }

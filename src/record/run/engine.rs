@@ -138,6 +138,8 @@ pub struct EngineFacts {
     pub url: String,
     /// The HTTP proxy before it, without credentials; absent where there is none.
     pub proxy: Option<String>,
+    /// HTTP/2, where it was spoken. Absent over HTTP/1.1, where each request in flight has a connection.
+    pub http2: Option<Http2Facts>,
     /// `chat` or `completions`.
     pub endpoint: String,
     /// Whether answers were streamed.
@@ -163,6 +165,15 @@ pub struct EngineFacts {
     /// The simulated server's settings, under vLLM's names; empty for a real server.
     #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "modelled")]
     pub modelled: Map<String, Value>,
+}
+
+/// How HTTP/2 was spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Http2Facts {
+    /// Most requests that shared a connection at a time; fewer where the server takes fewer.
+    pub streams_per_connection: u32,
 }
 
 /// Reads the servers of a run. Before schema 8 of the run log there is one, which stands alone.

@@ -10,9 +10,9 @@ mod limits;
 pub(super) mod part_kind;
 pub(super) mod plan_check;
 
-pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
+pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource, StreamReads};
 pub use clock::{ClockOffset, ClockReference};
-pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
+pub use engine::{DeploymentFacts, EngineFacts, Http2Facts, RequestParameters};
 pub use engine_kind::EngineKind;
 pub use fact::Fact;
 pub use header::{

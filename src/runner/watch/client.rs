@@ -37,6 +37,7 @@ impl ClientWatch {
             loop_cpu_ns: after.thread_ns.saturating_sub(self.before.thread_ns),
             loop_delay: self.loop_delay.finish().await,
             read_delay: None,
+            stream_reads: None,
             host_stalls: self.watcher.finish(),
             slept_ns: slept(self.asleep, asleep()),
             peak_memory_bytes: peak_memory_bytes(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::engine::{AnswerForm, Header};
-use crate::record::{ClientLimits, DeploymentFacts, EngineKind, RequestParameters, RunLog};
+use crate::record::{ClientLimits, DeploymentFacts, EngineKind, Http2Facts, RequestParameters, RunLog};
 use crate::session::console::Stop;
 use crate::session::save;
 use crate::session::settings::RunSettings;
@@ -238,6 +238,8 @@ pub(crate) struct ServerManifest {
     pub(crate) model: Option<String>,
     pub(crate) deployment: DeploymentFacts,
     endpoint: String,
+    /// HTTP/2, where it was asked for.
+    http2: Option<Http2Facts>,
     streamed: bool,
     parameters: RequestParameters,
     /// Their names: of a short value even a hash would say what it is.
@@ -258,6 +260,7 @@ impl ServerManifest {
             model: server.common.model.clone(),
             deployment: deployment.clone(),
             endpoint: server.common.endpoint.to_string(),
+            http2: server.common.http2.facts(),
             streamed: server.common.form == AnswerForm::Streamed,
             parameters: server.common.parameters(),
             headers: server.common.headers.iter().map(Header::name).map(ToString::to_string).collect(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::connect::ServerConnection;
 use super::context_fit::Context;
 use super::golden::Golden;
-use super::sending::{Sending, connection_warning};
+use super::sending::{Connections, Sending, connection_warning};
 use super::together::Start;
 use super::{cache, clocks, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
@@ -124,8 +124,7 @@ impl RunContext {
         machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
     }
 
-    /// Returns whether this machine can send `spec`, by what is known of it. It does so whether or not that is
-    /// enforced.
+    /// Whether this machine can send `spec`, by what is known of it, enforced or not.
     pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
         let calibration = self.conditions.calibration.as_ref();
         calibration.is_none_or(|found| ClientCapacity(found).judge(machine::demand(&self.settings, spec)).is_ok())
@@ -185,7 +184,9 @@ impl RunContext {
         let sending = Sending::new(&workload, shard);
         let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
         let kept = settings.requests.connections_per_host.unwrap_or_default() * limits.addresses;
-        if let Some(warning) = connection_warning(limits, &options, &plan, sending, kept, files_each) {
+        let shared = self.engines().filter_map(|engine| engine.http2).map(|http2| http2.streams_per_connection).min();
+        let connections = Connections { limits, files_each, kept, streams_each: shared.unwrap_or(1) };
+        if let Some(warning) = connection_warning(connections, &options, &plan, sending) {
             self.printer.words(&warning);
         }
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
@@ -339,7 +340,7 @@ impl RunContext {
             footer.addresses =
                 if addresses.clone().all(|used| used.is_empty()) { Vec::new() } else { addresses.collect() };
             if let Some(client) = &mut footer.client {
-                client.read_delay = server.read_delays();
+                (client.read_delay, client.stream_reads) = (server.read_delays(), server.stream_reads());
             }
             Ok(footer)
         });

@@ -42,18 +42,27 @@ impl Sending {
     }
 }
 
+/// The limits of this machine on connections, and what each takes and carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connections {
+    pub(super) limits: ConnectionLimits,
+    pub(super) files_each: u64,
+    /// Connections kept open however few are needed.
+    pub(super) kept: u64,
+    /// Requests that share one.
+    pub(super) streams_each: u32,
+}
+
 /// Warns of a run that may have too many requests in flight for this machine. They may need more files or ports than it
-/// has. So many connections are `kept` open however few are needed, and each takes `files_each` files.
+/// has.
 ///
 /// How many there will be is the server's doing, so no run is refused for it: a request that meets the limit fails with
 /// that reason.
 pub(super) fn connection_warning(
-    limits: ConnectionLimits,
+    Connections { limits, files_each, kept, streams_each }: Connections,
     options: &RunOptions,
     plan: &PlanFacts,
     sending: Sending,
-    kept: u64,
-    files_each: u64,
 ) -> Option<String> {
     let (most, is_stalled) = match sending {
         Sending::Rate { peak_per_s, .. } => (most_if_stalled(options, plan, peak_per_s), true),
@@ -62,7 +71,8 @@ pub(super) fn connection_warning(
     };
     let cap = options.caps.total.filter(|&cap| cap <= most);
     let per_s = if let Sending::Rate { mean_per_s, .. } = sending { mean_per_s } else { 0.0 };
-    let shortage = limits.shortage(cap.unwrap_or(most).max(kept), per_s, files_each)?;
+    let needed = cap.unwrap_or(most).div_ceil(streams_each.into()).max(kept);
+    let shortage = limits.shortage(needed, per_s, files_each)?;
     Some(if is_stalled && cap.is_none() {
         format!(
             "warning: should the server stall, {shortage}; a request without a connection fails, and the run is INVALID"
@@ -89,6 +99,7 @@ mod tests {
 
     const LIMITS: ConnectionLimits =
         ConnectionLimits { files: Some(4_096), ports: Some(3_000), addresses: 1, held: 0, held_on: Duration::ZERO };
+    const OWN: Connections = Connections { limits: LIMITS, files_each: 1, kept: 0, streams_each: 1 };
 
     /// Returns what is said of 100 requests/s, each limited to `timeout_s`, over 50 s. The drain is 10 s, and there are
     /// 4,096 files and 3,000 ports.
@@ -107,7 +118,7 @@ mod tests {
             window_end: Timestamp::from_secs_f64(50.0),
         };
         let sending = Sending::Rate { mean_per_s: 100.0, peak_per_s: 100.0 };
-        connection_warning(LIMITS, &options, &plan, sending, 0, files_each)
+        connection_warning(Connections { files_each, ..OWN }, &options, &plan, sending)
     }
 
     #[test]
@@ -133,13 +144,13 @@ mod tests {
             window_start: Timestamp::ZERO,
             window_end: Timestamp::from_secs_f64(50.0),
         };
-        let said = |users, cap| {
+        let said = |users, cap, streams_each| {
             let caps = ConcurrencyCaps { total: Some(cap).filter(|cap| *cap > 0), classes: Vec::new() };
             let options = RunOptions { caps, ..RunOptions::default() };
-            connection_warning(LIMITS, &options, &plan, Sending::Users(users), 0, 1)
+            connection_warning(Connections { streams_each, ..OWN }, &options, &plan, Sending::Users(users))
         };
-        assert!(said(4_000, 0).unwrap().starts_with("warning: 4,000 connections at a time"));
-        assert_eq!((said(3_000, 0), said(4_000, 3_000)), (None, None));
+        assert!(said(4_000, 0, 1).unwrap().starts_with("warning: 4,000 connections at a time"));
+        assert_eq!((said(3_000, 0, 1), said(4_000, 3_000, 1), said(4_000, 0, 100)), (None, None, None));
         assert_eq!(Sending::Users(100).opened_ahead(Some(7)), 7);
         assert_eq!(Sending::Users(100).opened_ahead(None), 100);
     }
@@ -164,7 +175,8 @@ mod tests {
         let options = RunOptions { caps, ..RunOptions::default() };
         let said = |held_on, kept| {
             let sending = Sending::Rate { mean_per_s: 50.0, peak_per_s: 50.0 };
-            connection_warning(ConnectionLimits { held_on, ..LIMITS }, &options, &plan, sending, kept, 1)
+            let limits = ConnectionLimits { held_on, ..LIMITS };
+            connection_warning(Connections { limits, kept, ..OWN }, &options, &plan, sending)
         };
         assert_eq!(said(Duration::ZERO, 3_000), None);
         assert!(said(Duration::ZERO, 3_001).unwrap().starts_with("warning: 3,001 connections at a time need"));

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Deserialize;
 
 /// One fault, what the program says of it, and how it ends.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fault {
     /// Whose: a heading of the guide's page.
@@ -37,6 +37,9 @@ struct Fault {
     with: String,
     /// Options of a mock that serves.
     mock: Option<String>,
+    /// Whether it ends in the same way over HTTP/2, which is tried too.
+    #[serde(default)]
+    http2: bool,
     /// A server by hand.
     server: Option<set_up::Server>,
     /// Files in the folder of the command.
@@ -81,8 +84,9 @@ fn in_one_line(text: &str) -> String {
 #[test]
 fn each_fault_ends_as_the_table_says() {
     let only = std::env::var("SKYLINE_FAULT").ok();
-    let chosen: Vec<_> =
-        table().into_iter().filter(|fault| only.as_deref().is_none_or(|words| fault.what.contains(words))).collect();
+    let over_http2 = |fault: &Fault| Fault { with: format!("{} --http2", fault.with), ..fault.clone() };
+    let both = table().into_iter().flat_map(|fault| [fault.http2.then(|| over_http2(&fault)), Some(fault)]).flatten();
+    let chosen: Vec<_> = both.filter(|fault| only.as_deref().is_none_or(|words| fault.what.contains(words))).collect();
     assert!(only.is_some() || chosen.len() >= 60, "{} faults", chosen.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

@@ -10,6 +10,7 @@ mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod http2;
 pub(crate) mod prometheus;
 mod requested;
 mod secrets;

@@ -13,6 +13,7 @@ use crate::engine::target::{AnswerForm, Secret, Target};
 use crate::record::{EngineKind, FailureKind, FinishReason};
 
 mod addresses;
+mod http2;
 mod lengths;
 mod readiness;
 mod reuse;

@@ -13,22 +13,23 @@ use super::{OpenAiEngine, ask, engine, never_ready};
 use crate::engine::target::{CertificateCheck, Target};
 use crate::record::{EngineKind, FailureKind};
 
-/// Accepts TLS with the certificate `tests/data/tls/server.cert.pem`, its own root.
-pub(super) fn acceptor() -> tokio_rustls::TlsAcceptor {
+/// Accepts TLS with the certificate `tests/data/tls/server.cert.pem`, its own root, and one of these protocols.
+pub(super) fn acceptor(protocols: &[&str]) -> tokio_rustls::TlsAcceptor {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/");
     let certificate = CertificateDer::from_pem_file(format!("{folder}server.cert.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}server.key.pem")).unwrap();
-    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     tokio_rustls::TlsAcceptor::from(Arc::new(config))
 }
 
 async fn serve_tls() -> String {
-    let acceptor = acceptor();
+    let acceptor = acceptor(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {

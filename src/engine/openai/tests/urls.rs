@@ -45,7 +45,7 @@ async fn listen(address: &str, models: &'static [u8], tunnel: u16) -> Option<Lis
                 }
                 log.lock().unwrap().push(request);
                 socket.write_all(format!("HTTP/1.1 {tunnel} X\r\n\r\n").as_bytes()).await.unwrap();
-                let Ok(mut socket) = acceptor().accept(socket).await else { return };
+                let Ok(mut socket) = acceptor(&[]).accept(socket).await else { return };
                 if let Some(request) = read_request(&mut socket).await {
                     answer(socket, request, models, log).await;
                 }

@@ -1,11 +1,12 @@
 //! Writes requests.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
+use http::header::{CONTENT_LENGTH, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
 use crate::engine::answer::PreparedRequest;
 use crate::engine::transport::socket::Socket;
@@ -23,6 +24,8 @@ pub(crate) struct RequestHead {
     request_ids: bool,
     /// The header that carries the id of a request's session.
     session_header: Option<HeaderName>,
+    /// The address and the headers of a request of HTTP/2.
+    of_stream: (Uri, HeaderMap),
 }
 
 impl RequestHead {
@@ -37,7 +40,13 @@ impl RequestHead {
             common.extend_from_slice(b"\r\n");
         }
         let request_ids = !headers.contains_key(REQUEST_ID);
-        Self { common, id_prefix, request_ids, session_header: None }
+        Self { common, id_prefix, request_ids, session_header: None, of_stream: Default::default() }
+    }
+
+    /// Returns the head for requests of HTTP/2 too, to a whole address. There the host is part of that.
+    pub(crate) fn with_address(self, address: Uri, mut headers: HeaderMap) -> Self {
+        headers.remove(HOST);
+        Self { of_stream: (address, headers), ..self }
     }
 
     /// Returns the head with the id of each request's session in this header.
@@ -50,17 +59,41 @@ impl RequestHead {
         Self { id_prefix, ..self.clone() }
     }
 
-    fn of(&self, request: &PreparedRequest) -> Vec<u8> {
+    /// Gives `add` the headers that differ between requests.
+    fn own(&self, request: &PreparedRequest, mut add: impl FnMut(&HeaderName, fmt::Arguments<'_>)) {
         let prefix = &self.id_prefix;
-        let mut own = format!("content-length: {}\r\n", request.body.len());
+        add(&CONTENT_LENGTH, format_args!("{}", request.body.len()));
         if self.request_ids {
-            // Nothing can be wrong with writing to a string.
-            let _ = write!(own, "{REQUEST_ID}: {prefix}{:012x}\r\n", request.index);
+            add(&REQUEST_ID, format_args!("{prefix}{:012x}", request.index));
         }
         if let Some(header) = &self.session_header {
-            let _ = write!(own, "{header}: {prefix}{:012x}\r\n", request.session);
+            add(header, format_args!("{prefix}{:012x}", request.session));
         }
+    }
+
+    fn of(&self, request: &PreparedRequest) -> Vec<u8> {
+        let mut own = String::new();
+        self.own(request, |name, value| {
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(own, "{name}: {value}\r\n");
+        });
         [&self.common[..], own.as_bytes(), b"\r\n"].concat()
+    }
+
+    /// Returns the head of a request as a stream of HTTP/2.
+    pub(crate) fn of_stream(&self, request: &PreparedRequest) -> http::Request<()> {
+        let (address, common) = &self.of_stream;
+        let mut head = http::Request::new(());
+        (*head.method_mut(), *head.version_mut()) = (Method::POST, Version::HTTP_2);
+        let mut headers = common.clone();
+        self.own(request, |name, value| {
+            // Digits, and a prefix that is a header's value already.
+            if let Ok(value) = HeaderValue::try_from(value.to_string()) {
+                headers.insert(name, value);
+            }
+        });
+        (*head.uri_mut(), *head.headers_mut()) = (address.clone(), headers);
+        head
     }
 }
 
@@ -116,5 +149,11 @@ mod tests {
         assert_eq!(text(&headers), format!("{common}x-request-id: mine\r\ncontent-length: 7\r\n\r\n"));
         let sticky = head(&headers).with_session_header(Some(HeaderName::from_static("x-session-id")));
         assert!(written(&sticky).ends_with("content-length: 7\r\nx-session-id: id-000000000007\r\n\r\n"));
+        let address = Uri::from_static("https://h:8000/gate/v1/completions");
+        let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
+        let shared = sticky.with_address(address.clone(), headers).of_stream(&request);
+        let own = ["x-request-id", "content-length", "x-session-id", "x-tag"].map(|name| &shared.headers()[name]);
+        assert_eq!(own, ["mine", "7", "id-00000000002a", "one"], "a session of its own");
+        assert_eq!((shared.uri(), shared.headers().get("host")), (&address, None), "the host is part of the address");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::record::Delays;
+use crate::record::{Delays, StreamReads};
 
 /// Bins per doubling: a quantile is at most 1/16 too high.
 const BINS: usize = 16;
@@ -14,12 +14,14 @@ const DOUBLINGS: usize = 37;
 pub(crate) struct ReadDelays {
     bins: Box<[AtomicU64]>,
     max: AtomicU64,
+    /// Reads over HTTP/2, those with data of several streams, and the most streams.
+    streams: [AtomicU64; 3],
 }
 
 impl Default for ReadDelays {
     fn default() -> Self {
         let bins = (0..BINS * DOUBLINGS).map(|_| AtomicU64::new(0)).collect();
-        Self { bins, max: AtomicU64::new(0) }
+        Self { bins, max: AtomicU64::new(0), streams: Default::default() }
     }
 }
 
@@ -32,6 +34,23 @@ impl ReadDelays {
         if nanos > self.max.load(Relaxed) {
             self.max.fetch_max(nanos, Relaxed);
         }
+    }
+
+    /// Adds a read of HTTP/2 that brought data of so many streams, and its delay.
+    pub(crate) fn add_read(&self, streams: u32, delay: Option<Duration>) {
+        if let Some(delay) = delay {
+            self.add(delay);
+        }
+        let [reads, shared, most] = &self.streams;
+        reads.fetch_add(u64::from(streams > 0), Relaxed);
+        shared.fetch_add(u64::from(streams > 1), Relaxed);
+        most.fetch_max(streams.into(), Relaxed);
+    }
+
+    /// The reads of HTTP/2 so far; `None` without any.
+    pub(crate) fn stream_reads(&self) -> Option<StreamReads> {
+        let [reads, shared, most_streams] = self.streams.each_ref().map(|count| count.load(Relaxed));
+        (reads > 0).then_some(StreamReads { reads, shared, most_streams })
     }
 
     /// The delays so far; `None` without any.

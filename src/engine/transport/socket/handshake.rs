@@ -2,12 +2,14 @@
 
 use std::io;
 
-use rustls::CertificateError;
 use rustls::pki_types::UnixTime;
+use rustls::{AlertDescription, CertificateError};
 
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::record::{Failure, FailureKind};
 
+/// Words for a server whose TLS agrees on HTTP/1.1 only.
+pub(crate) const NOT_OFFERED: &str = "its TLS does not offer it (ALPN)";
 /// Most names of a certificate that are shown.
 const NAMES: usize = 4;
 
@@ -16,6 +18,9 @@ pub(super) fn no_handshake(error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => (format!("the server does not speak TLS ({error})"), Cause::NotTls),
         Some(rustls::Error::InvalidCertificate(why)) => of_certificate(why),
+        Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+            (format!("the server does not speak HTTP/2 at this port: {NOT_OFFERED}"), Cause::NoHttp2)
+        }
         Some(_) => (format!("the TLS handshake failed: {error}"), Cause::NoHandshake),
         None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
     };

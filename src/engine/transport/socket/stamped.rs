@@ -72,6 +72,11 @@ impl<S> Stamped<S> {
         ArrivalStamp { at: self.last_read, late_by: self.late_by, read: self.reads }
     }
 
+    /// The moment when the last write began.
+    pub(crate) fn last_write(&self) -> Option<Timestamp> {
+        self.last_write
+    }
+
     fn wrote(&mut self, began: Timestamp) {
         self.first_write.get_or_insert(began);
         self.last_write = Some(began);

@@ -11,6 +11,8 @@ use tokio_rustls::client::TlsStream;
 
 use super::stamped::Stamped;
 
+/// The name of HTTP/2 among those that TLS offers (RFC 9113, section 3.2).
+pub(crate) const HTTP2: &[u8] = b"h2";
 /// Bytes per read.
 const READ: usize = 64 << 10;
 
@@ -43,6 +45,11 @@ impl Socket {
             Self::Plain(socket) => socket,
             Self::Tls(socket) => socket.get_mut().0,
         }
+    }
+
+    /// Whether both sides agreed on HTTP/2 when TLS began (ALPN).
+    pub(crate) fn has_agreed_on_http2(&self) -> bool {
+        matches!(self, Self::Tls(socket) if socket.get_ref().1.alpn_protocol() == Some(HTTP2))
     }
 
     /// Reads and hands the bytes to `look`.

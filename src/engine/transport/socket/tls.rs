@@ -11,6 +11,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
+use super::tcp_or_tls::HTTP2;
+use crate::engine::http_url::Http2;
 use crate::engine::http_url::Scheme;
 use crate::engine::target::{CertificateCheck, TlsOptions};
 
@@ -42,6 +44,16 @@ pub(crate) fn client_config(options: &TlsOptions, scheme: Scheme) -> Result<Clie
     };
     let verifier = Arc::new(Verifier { trusted, provider });
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+/// Returns the configuration that offers HTTP/2 where it is spoken (ALPN).
+pub(crate) fn offering(mut config: ClientConfig, http2: Http2) -> ClientConfig {
+    config.alpn_protocols = match http2 {
+        Http2::Never => Vec::new(),
+        Http2::IfOffered(_) => vec![HTTP2.to_vec(), b"http/1.1".to_vec()],
+        Http2::Always(_) => vec![HTTP2.to_vec()],
+    };
+    config
 }
 
 /// The roots to trust: those in `given`, else the system's.

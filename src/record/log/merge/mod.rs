@@ -17,7 +17,7 @@ use super::runlog::RunLog;
 use super::shard_difference::{NamedLog, problems};
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;
-use crate::record::run::client::{ClientFacts, Delays, HostStall};
+use crate::record::run::client::{ClientFacts, Delays, HostStall, StreamReads};
 use crate::record::run::clock::skew;
 use crate::record::run::header::{PlanFacts, RunEnding, RunFooter, RunHeader};
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
@@ -245,6 +245,7 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
         loop_cpu_ns: all.iter().map(|client| client.loop_cpu_ns).max().unwrap_or_default(),
         loop_delay: worst(|client| client.loop_delay),
         read_delay: worst(|client| client.read_delay),
+        stream_reads: all.iter().filter_map(|client| client.stream_reads).reduce(StreamReads::joined),
         host_stalls,
         slept_ns: all.iter().filter_map(|client| client.slept_ns).max(),
         peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),

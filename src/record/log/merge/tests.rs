@@ -7,7 +7,7 @@ use super::*;
 use crate::clock::Timestamp;
 use crate::record::gauge::Gauge;
 use crate::record::request::record::RequestRecord;
-use crate::record::run::client::{Calibration, Shard, StampSource};
+use crate::record::run::client::{Calibration, Shard, StampSource, StreamReads};
 use crate::record::run::engine::RequestParameters;
 use crate::record::run::header::PromptMethod;
 use crate::record::telemetry::PageKind;
@@ -142,6 +142,7 @@ fn what_generators_went_through_is_joined() {
             loop_cpu_ns: cpu_ns / 2,
             loop_delay: delays(p99_ns),
             read_delay: None,
+            stream_reads: Some(StreamReads { reads: 8, shared: 2, most_streams: p99_ns / 20 }),
             host_stalls,
             slept_ns: (p99_ns == 70).then_some(9),
             peak_memory_bytes: Some(1_000),
@@ -162,6 +163,7 @@ fn what_generators_went_through_is_joined() {
         loop_cpu_ns: 150,
         loop_delay: Some(Delays { n: 200, p50_ns: 10, p99_ns: 70, max_ns: 900 }),
         read_delay: None,
+        stream_reads: Some(StreamReads { reads: 16, shared: 4, most_streams: 3 }),
         host_stalls: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
         slept_ns: Some(9),
         peak_memory_bytes: Some(2_000),

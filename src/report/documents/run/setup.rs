@@ -95,7 +95,10 @@ fn server(section: Section, summary: &Summary) -> Section {
     let engine = &summary.run.engine;
     let is_model = !engine.modelled.is_empty();
     let delivery = if engine.streamed { "streamed" } else { "not streamed" };
-    let asked = if is_model { String::new() } else { format!(", {}, {delivery}", engine.endpoint) };
+    let http2 = engine.http2.map_or(String::new(), |http2| {
+        format!(", HTTP/2 with up to {} a connection", counted(http2.streams_per_connection.into(), "stream"))
+    });
+    let asked = if is_model { String::new() } else { format!(", {}, {delivery}{http2}", engine.endpoint) };
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
     let deployment = (!is_model).then(|| deployment(&summary.run.deployment)).flatten();
     section
@@ -132,7 +135,11 @@ fn client(client: &ClientLoad) -> String {
         Some(segments) => format!("; {} by this machine", counted(segments, "TCP retransmit")),
     };
     let late = client.late_stamps.map_or(String::new(), |late| format!("; {}", late.in_words()));
-    format!("{} of a core{delay}; stamps taken {stamps}{late}{retransmits}", percent(client.loop_busy))
+    let shared = client.stream_reads.filter(|reads| reads.shared > 0).map_or(String::new(), |reads| {
+        let share = percent(reads.shared as f64 / reads.reads as f64);
+        format!("; {share} of the reads brought several streams' data, up to {}", count(reads.most_streams))
+    });
+    format!("{} of a core{delay}; stamps taken {stamps}{late}{shared}{retransmits}", percent(client.loop_busy))
 }
 
 /// Returns what the user says of the deployment that is no fact by name. This is the model, how steps are planned, and
