@@ -39,7 +39,7 @@ pub(in crate::cli) struct ServerArgs {
     backend: Option<(EngineKind, &'static Protocol)>,
 
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an
-    /// endpoint and a query are taken as they are; unix:/run/server.sock for a Unix socket [default: the engine's own
+    /// endpoint and a query are taken as they are; `unix:/run/server.sock` for a Unix socket [default: the engine's own
     /// port on this machine]
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,

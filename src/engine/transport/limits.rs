@@ -3,13 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use crate::units::count;
+use crate::units::{count, hexadecimal};
 
 /// Files that a run needs beside its connections. They are the log, the control connections, and the runtime's own.
 const OTHER_FILES: u64 = 64;
 
 /// Time for which the system holds the port of a connection that it closed (`TIME_WAIT`).
-const HELD: Duration = Duration::from_mins(1);
+const HELD: Duration = Duration::from_secs(60);
 
 /// How many connections to a server this process can hold open. `None`: the system does not report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl ConnectionLimits {
         };
         let taken = match all - free {
             0 => String::new(),
-            held => format!(" ({} more are held by others, open or closed within a minute)", count(held)),
+            held => format!(" ({} more are held already, open or closed within a minute)", count(held)),
         };
         Some(format!(
             "{} connections at a time {beside}, and this machine has {} for {place}{taken}; widen the range with \
@@ -113,8 +113,8 @@ fn in_table(peer: &SocketAddr) -> String {
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
     let words = bytes.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
-    let address: String = words.map(|word| format!("{word:08X}")).collect();
-    format!("{address}:{:04X}", peer.port())
+    let address = hexadecimal(&words.flat_map(u32::to_be_bytes).collect::<Vec<_>>());
+    format!("{address}:{:04x}", peer.port()).to_uppercase()
 }
 
 /// Number of ports that the system chooses from, without reserved ones.

@@ -103,7 +103,7 @@ impl Pool {
         let taken = idle.take(&peer, now, &self.history);
         let usable = idle.usable(&peer, now);
         drop(idle);
-        self.fill_reserve(peer, usable);
+        self.fill_reserve(&peer, usable);
         if taken.is_some() {
             self.dialer.addresses.next();
         }
@@ -173,7 +173,7 @@ impl Pool {
         (0..most).flat_map(|round| known.iter().filter(move |peer| peer.open() <= round)).cloned().collect()
     }
 
-    fn fill_reserve(self: &Arc<Self>, peer: Arc<Peer>, usable: usize) {
+    fn fill_reserve(self: &Arc<Self>, peer: &Arc<Peer>, usable: usize) {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
@@ -182,7 +182,7 @@ impl Pool {
         let wanted = RESERVE.div_ceil(self.dialer.addresses.known().len().max(1)).min(expected + room);
         for _ in expected..wanted {
             self.opening.fetch_add(1, Ordering::Relaxed);
-            let (pool, peer) = (Arc::clone(self), Arc::clone(&peer));
+            let (pool, peer) = (Arc::clone(self), Arc::clone(peer));
             tokio::spawn(async move {
                 if let Ok(connection) = pool.open(Some(peer)).await {
                     pool.keep(connection);

@@ -75,8 +75,10 @@ async fn read_beside_ticks(held_up: Duration) -> (Vec<Duration>, Vec<Timestamp>)
             }
             AnswerEvent::Chunk { at, .. } => stamps.push(at),
             AnswerEvent::LateStamp { by } => late.push(by),
-            AnswerEvent::Connected { .. } | AnswerEvent::Sent { .. } => {}
-            AnswerEvent::Reconnects | AnswerEvent::Resent => {}
+            AnswerEvent::Connected { .. }
+            | AnswerEvent::Sent { .. }
+            | AnswerEvent::Reconnects
+            | AnswerEvent::Resent => {}
             AnswerEvent::Ended(_) => break,
         }
     }

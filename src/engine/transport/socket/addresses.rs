@@ -126,7 +126,7 @@ impl Addresses {
                     let Some(addresses) = watched.upgrade() else { return };
                     // Where the name has no address for a while, requests go to those it had.
                     let found = again.then(|| look_up(&host, port).ok()).flatten();
-                    addresses.look(number, found.unwrap_or_default());
+                    addresses.look(number, &found.unwrap_or_default());
                 }
             })?;
         }
@@ -204,7 +204,7 @@ impl Addresses {
     }
 
     /// Takes the addresses that a look `found`, and tries those again that are due.
-    fn look(&self, number: u32, found: Vec<SocketAddr>) {
+    fn look(&self, number: u32, found: &[SocketAddr]) {
         if !found.is_empty() {
             let known = self.known();
             let kept = known.iter().filter(|peer| found.contains(&peer.address)).cloned();
@@ -276,17 +276,17 @@ pub(crate) mod tests {
         let all = Addresses::new(vec![address(1), address(1), address(2)], true);
         assert_eq!(all.known().len(), 2);
         let first = all.connected(all.next().unwrap());
-        all.look(1, vec![address(3), address(2)]);
-        assert_eq!(turns(&all, 4).iter().filter(|last| **last == 1).count(), 0);
+        all.look(1, &[address(3), address(2)]);
+        assert!(!turns(&all, 4).contains(&1));
         let third = all.connected(all.known()[1].clone());
         assert_eq!([&first, &third].map(|used| used.place), [NonZeroU16::new(1), NonZeroU16::new(2)]);
-        all.look(2, vec![address(1)]);
+        all.look(2, &[address(1)]);
         let again = all.connected(all.next().unwrap());
         assert_eq!(
             (again.place, all.used()),
             (NonZeroU16::new(1), vec!["127.0.0.1:9".to_owned(), "127.0.0.3:9".to_owned()])
         );
-        all.look(3, Vec::new());
+        all.look(3, &[]);
         assert_eq!(all.known().len(), 1, "no answer is no news");
     }
 
@@ -295,7 +295,7 @@ pub(crate) mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let all = Addresses::new(vec![listener.local_addr().unwrap(), address(2)], false);
         all.known().iter().for_each(|peer| peer.failed());
-        all.look(1, Vec::new());
+        all.look(1, &[]);
         let works: Vec<_> = all.known().iter().map(|peer| peer.works()).collect();
         assert_eq!(works, [true, false]);
     }
