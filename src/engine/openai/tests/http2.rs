@@ -210,6 +210,20 @@ async fn requests_share_connections_as_far_as_they_may() {
 }
 
 #[tokio::test]
+async fn as_many_connections_as_are_wished_share_the_requests_evenly() {
+    let server = serve2(100, vec![[vec![Step::Pause], good2(&["a"])].concat()]).await;
+    let mut target = Target::new(server.url.parse().unwrap(), EngineKind::Vllm);
+    (target.http2, target.connections.per_host) = (Http2::Always(100), Some(3));
+    let engine = engine(target).await;
+    engine.warm_up(1).await;
+    let together = futures::future::join_all((0..12).map(|_| ask(&engine))).await;
+    assert!(together.iter().all(|(_, end)| end.result.is_ok()));
+    let mut used = used(&server);
+    used.sort_unstable();
+    assert_eq!(used.chunk_by(|a, b| a == b).map(<[usize]>::len).collect::<Vec<_>>(), [4, 4, 4]);
+}
+
+#[tokio::test]
 async fn streams_in_one_read_are_counted() {
     // All answers wait for the last request, and come at once.
     let server = serve2(100, vec![[vec![Step::Pause; 3], good2(&["a"])].concat()]).await;

@@ -151,7 +151,8 @@ impl Lanes {
         lanes.retain(|lane| !matches!(lane.opened.peek(), Some(Ok(connection)) if connection.is_closing()));
         let lost = before - lanes.len();
         lanes.retain(|lane| !matches!(lane.opened.peek(), Some(Err(_))));
-        let free = lanes.iter().filter(|lane| lanes.len() >= self.least() && !lane.is_full(self.most));
+        let shared = if lanes.len() < self.least() { &[][..] } else { &lanes };
+        let free = shared.iter().filter(|lane| !lane.is_full(self.most));
         let free = free.min_by_key(|lane| lane.taken.load(Relaxed)).cloned();
         let lane = free.unwrap_or_else(|| {
             let lane = Lane::open(&self.dialer);
