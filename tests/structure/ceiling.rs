@@ -9,7 +9,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("calibration", 609),
     ("cli", 6_052),
     ("clock", 469),
-    ("engine", 10_604),
+    ("engine", 10_601),
     ("experiment", 13_159),
     ("foreign", 1_821),
     ("generator", 5_241),

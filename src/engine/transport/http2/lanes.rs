@@ -19,7 +19,7 @@ pub(crate) struct Lanes {
     most: usize,
     /// Connections to each address, before any is shared.
     per_host: usize,
-    lanes: Mutex<Vec<Lane>>,
+    all: Mutex<Vec<Lane>>,
 }
 
 /// A connection that is open or is being opened.
@@ -96,7 +96,7 @@ impl Lanes {
     /// No connection yet. There will be so many to each address at least, one where nothing is said.
     pub(crate) fn new(dialer: Arc<Dialer>, http2: Http2Facts, per_host: Option<usize>) -> Self {
         let most = http2.streams_per_connection as usize;
-        Self { dialer, most, per_host: per_host.unwrap_or(1), lanes: Mutex::default() }
+        Self { dialer, most, per_host: per_host.unwrap_or(1), all: Mutex::default() }
     }
 
     /// How many connections there are before any is shared.
@@ -169,6 +169,6 @@ impl Lanes {
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Lane>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
