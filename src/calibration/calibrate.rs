@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use tokio::sync::watch;
 use super::server::ReferenceServer;
 use crate::analysis::Sample;
 use crate::clock::{Pacing, RunClock, Timestamp};
-use crate::engine::{Engine, OpenAiEngine, Target};
+use crate::engine::{OpenAiEngine, Target};
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{Calibration, Delays, EngineKind, PlanFacts, RequestRecord, TokenChunk};
-use crate::runner::{Interrupt, Progress, RequestFeed, Run, RunOptions};
+use crate::runner::{Interrupt, Progress, Readers, RequestFeed, Run, RunOptions};
 
 /// Length of the short calibration before a run.
 pub const QUICK: Duration = Duration::from_millis(500);
@@ -78,6 +79,7 @@ pub fn calibrate(
             paced_event_cpu_ns: event(&paced)?,
             coalesced_event_cpu_ns: event(&whole)?,
             took_ns: clock.now().as_nanos(),
+            age_s: None,
         })
     };
     figures().ok_or(CalibrationError::NothingCame)
@@ -186,7 +188,10 @@ impl TestBed {
 
     /// Executes a load, with warm connections for all requests that may be in flight.
     fn execute(&mut self, load: CalibrationLoad) -> Result<LoadResult, CalibrationError> {
-        self.runtime.block_on(self.engine.warm_up(CONNECTIONS));
+        let engine = Arc::clone(&self.engine);
+        let readers = Readers::start(engine, NonZeroUsize::MIN, self.options.pacing);
+        let readers = readers.map_err(CalibrationError::Sockets)?;
+        self.runtime.block_on(readers.warm_up(CONNECTIONS));
         let begin = self.clock.now().after(LEAD);
         let orders: Vec<_> = (0..load.requests).map(|k| load.order(k, self.next_index + k, begin)).collect();
         self.next_index += load.requests;
@@ -202,7 +207,7 @@ impl TestBed {
         let feed = feed.map_err(CalibrationError::Sockets)?;
         let (_nobody, interrupt) = watch::channel(Interrupt::None);
         let run = Run {
-            engine: Arc::clone(&self.engine),
+            readers: Arc::new(readers),
             clock: self.clock,
             plan,
             options: self.options.clone(),

@@ -1,5 +1,7 @@
 //! Compares what a plan demands of the client with what this machine can do.
 
+use std::num::NonZeroUsize;
+
 use crate::record::{Calibration, Shard};
 use crate::workload::WorkloadSpec;
 
@@ -37,25 +39,41 @@ impl ClientDemand {
 
 /// Load that one client on this machine can execute reliably.
 ///
-/// A client reads and stamps on one thread, so that no stamp waits for another; that thread is the
-/// bottleneck. Half of its time may be planned: the other half absorbs bursts and coinciding answers without
-/// a queue.
+/// The readers of a client are the bottleneck: each reads and stamps on a core of its own. Half of their time may be
+/// planned: the other half absorbs bursts and coinciding answers without a queue.
 #[derive(Clone, Copy, Debug)]
-pub struct ClientCapacity<'a>(pub &'a Calibration);
+pub struct ClientCapacity<'a> {
+    /// Costs of one reader.
+    pub found: &'a Calibration,
+    /// Number of readers.
+    pub readers: NonZeroUsize,
+}
 
-/// The share of the thread's time that may be planned.
+/// The share of the readers' time that may be planned.
 const TRUSTED: f64 = 0.5;
+/// The share of a reader's time above which another helps.
+const BUSY: f64 = 0.25;
 
 impl ClientCapacity<'_> {
-    /// Returns the share of the thread's time that a plan demands. It is requests/s × (cost of a request + its further
+    /// Returns the share of the readers' time that a plan demands. It is requests/s × (cost of a request + its further
     /// events × cost of a separate event). Above 1 it is impossible.
     pub fn share(self, demand: ClientDemand) -> f64 {
-        demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
+        demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9 / self.readers.get() as f64
+    }
+
+    /// The number of readers with which a plan leaves each much time. A closed loop of `users`, which
+    /// paces itself, needs one for each 50 of them.
+    pub fn needed(self, demand: ClientDemand, users: Option<u64>) -> NonZeroUsize {
+        let needed = match users {
+            Some(users) => users as f64 / 50.0,
+            None => self.share(demand) * self.readers.get() as f64 / BUSY,
+        };
+        NonZeroUsize::new(needed.ceil() as usize).unwrap_or(NonZeroUsize::MIN).min(self.readers)
     }
 
     /// Requests per second, with answers of so many events, that the client can execute reliably.
     pub fn trusted_requests_per_s(self, events_per_request: f64) -> f64 {
-        TRUSTED * 1e9 / self.request_ns(events_per_request)
+        TRUSTED * 1e9 / self.request_ns(events_per_request) * self.readers.get() as f64
     }
 
     /// Whether the client can execute a plan reliably.
@@ -68,9 +86,8 @@ impl ClientCapacity<'_> {
     }
 
     fn request_ns(self, events: f64) -> f64 {
-        let Self(calibration) = self;
         let further = (events - 1.0).max(0.0);
-        calibration.request_cpu_ns as f64 + further * calibration.paced_event_cpu_ns as f64
+        self.found.request_cpu_ns as f64 + further * self.found.paced_event_cpu_ns as f64
     }
 }
 
@@ -111,6 +128,7 @@ mod tests {
         let delay = Delays { n: 1, p50_ns: 1, p99_ns: 1, max_ns: 1 };
         Calibration {
             took_ns: 1,
+            age_s: None,
             stamp_delay: delay,
             pacer_delay: delay,
             request_cpu_ns: 100_000,
@@ -119,13 +137,26 @@ mod tests {
         }
     };
 
+    fn one() -> ClientCapacity<'static> {
+        ClientCapacity { found: &FOUND, readers: NonZeroUsize::MIN }
+    }
+
+    #[test]
+    fn readers_share_a_plan_and_no_more_read_than_it_needs() {
+        let four = ClientCapacity { readers: NonZeroUsize::new(4).unwrap(), ..one() };
+        assert_eq!((four.share(demand(1_000.0, 91.0)), four.trusted_requests_per_s(91.0)), (0.25, 2_000.0));
+        let needed = |per_s, users| four.needed(demand(per_s, 91.0), users).get();
+        assert_eq!([needed(0.0, None), needed(250.0, None), needed(251.0, None), needed(9_000.0, None)], [1, 1, 2, 4]);
+        assert_eq!([needed(0.0, Some(1)), needed(0.0, Some(101)), needed(0.0, Some(1_000))], [1, 3, 4]);
+    }
+
     fn demand(requests_per_s: f64, events_per_request: f64) -> ClientDemand {
         ClientDemand { requests_per_s, events_per_request }
     }
 
     #[test]
     fn a_plan_is_requests_and_their_events() {
-        let capacity = ClientCapacity(&FOUND);
+        let capacity = one();
         assert_eq!(capacity.share(demand(1_000.0, 1.0)), 0.1);
         // 100 µs and 90 × 10 µs a request.
         assert_eq!(capacity.share(demand(1_000.0, 91.0)), 1.0);
@@ -136,12 +167,12 @@ mod tests {
 
     #[test]
     fn the_cure_is_a_lower_rate_or_more_clients() {
-        let overload = ClientCapacity(&FOUND).judge(demand(1_230.0, 91.0)).unwrap_err();
+        let overload = one().judge(demand(1_230.0, 91.0)).unwrap_err();
         assert_eq!((overload.share, overload.clients()), (1.23, 3));
         // The mean may be below the peak: 615/s of mean for 1,230/s of peak, so 250/s for 500/s.
         assert_eq!(overload.trusted_rate_per_s(615.0), 250.0);
         let shared = overload.demand.shared(Shard { number: 1, of: 3 });
-        assert!(ClientCapacity(&FOUND).judge(shared).is_ok(), "as many as are named suffice");
+        assert!(one().judge(shared).is_ok(), "as many as are named suffice");
     }
 
     #[test]

@@ -99,6 +99,7 @@ mod tests {
         let delays = |us: u64| Delays { n: 1_000, p50_ns: 1_000, p99_ns: us * 1_000, max_ns: us * 2_000 };
         Calibration {
             took_ns: 500_000_000,
+            age_s: None,
             stamp_delay: delays(stamps_us),
             pacer_delay: delays(requests_us),
             request_cpu_ns: 75_000,

@@ -16,7 +16,7 @@ use crate::generator::RequestSpec;
 use crate::record::{Failure, FinishReason, Oddities, Usage, WorkKind};
 
 /// Answers requests with token streams.
-pub trait Engine: Send + Sync + 'static {
+pub trait Engine: Send + Sync + Sized + 'static {
     /// The answer to one request.
     type Answer: Answer;
 
@@ -36,6 +36,12 @@ pub trait Engine: Send + Sync + 'static {
     /// Begins an answer. Nothing is sent before the first [`Answer::next`]. Dropping the answer cancels the
     /// request and closes its connection.
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Self::Answer;
+
+    /// Returns the engine with connections of its own, which live in the current runtime. It is `None` where an engine
+    /// has none.
+    fn with_own_connections(&self) -> Option<Self> {
+        None
+    }
 
     /// Opens connections for about `count` requests that will start soon.
     fn warm_up(&self, count: usize) -> impl Future<Output = ()> + Send;
@@ -92,6 +98,9 @@ impl fmt::Debug for PreparedRequest {
 
 /// One answer under way.
 pub trait Answer: Send {
+    /// Writes the request now, on the calling thread, where it can. Else the first [`Answer::next`] sends it.
+    fn send_now(&mut self) {}
+
     /// Waits for the next event. Must not be called again after [`AnswerEvent::Ended`].
     ///
     /// Cancel safe: dropping the call before it is ready loses nothing.

@@ -52,4 +52,4 @@ pub use target::{
 };
 pub(crate) use target::{PriorityField, answer_tokens, session_header};
 pub use transport::{ArrivalStamp, BodyEnd};
-pub(crate) use transport::{ConnectionLimits, ReaderTicks, check_ca_cert, client_config};
+pub(crate) use transport::{ConnectionLimits, ReaderRest, ReaderTicks, check_ca_cert, client_config};

@@ -111,6 +111,11 @@ impl<E: Engine> Engine for Router<E> {
         self.targets.at(request.target).generate(request, clock)
     }
 
+    fn with_own_connections(&self) -> Option<Self> {
+        let targets = self.targets.try_map(|target| target.with_own_connections().ok_or(())).ok()?;
+        Some(Self { targets, policy: Arc::clone(&self.policy) })
+    }
+
     async fn warm_up(&self, count: usize) {
         let each = count.div_ceil(usize::from(self.targets.count().get()));
         for target in self.targets.iter() {

@@ -23,7 +23,7 @@ impl ConcurrencyCaps {
         Self { total: limits.max_concurrency, classes }
     }
 
-    fn is_capped(&self) -> bool {
+    pub(crate) fn is_capped(&self) -> bool {
         self.total.is_some() || !self.classes.is_empty()
     }
 }

@@ -149,6 +149,7 @@ pub(super) fn observed() -> RunLog {
     footer.ended = at(62);
     footer.client = Some(ClientFacts {
         cpu_ns: 31_000_000_000,
+        readers: None,
         loop_cpu_ns: 6_200_000_000,
         loop_delay: Some(delays),
         read_delay: Some(Delays { p99_ns: 500_000, ..delays }),

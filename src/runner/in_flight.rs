@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::task::{JoinError, JoinSet};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 
-use super::options::RunOptions;
 use super::pacer::DispatchedRequest;
 use super::progress::Progress;
-use super::reader::Reader;
+use super::reader::{EndedRequest, Sender};
 use super::request_run::{FinishedRequest, RequestRun};
 use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
@@ -18,7 +16,11 @@ use crate::record::UnendedRequest;
 
 /// The requests that have been dispatched and have not ended.
 pub(super) struct InFlightSet<E> {
-    pub(super) reader: Reader<E>,
+    sender: Arc<Sender<E>>,
+    /// Requests that have ended.
+    pub(super) ended: mpsc::UnboundedReceiver<EndedRequest>,
+    /// Number of requests that are sent and have not ended.
+    running: u64,
     clock: RunClock,
     pub(super) progress: Arc<Progress>,
     slots: Slots<DispatchedRequest>,
@@ -31,26 +33,16 @@ pub(super) struct InFlightSet<E> {
 impl<E: Engine> InFlightSet<E> {
     /// No requests yet, in a run with this window.
     pub(super) fn new(
-        engine: Arc<E>,
-        clock: RunClock,
-        options: RunOptions,
-        progress: Arc<Progress>,
+        sender: Arc<Sender<E>>,
+        ended: mpsc::UnboundedReceiver<EndedRequest>,
+        slots: Slots<DispatchedRequest>,
         (window_start, window_end): (Timestamp, Timestamp),
         next_turns: Option<NextTurns>,
         dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
     ) -> Self {
-        let slots = Slots::new(options.caps.clone());
-        let reader = Reader {
-            engine,
-            clock,
-            timeouts: options.timeouts,
-            retries: options.retries,
-            progress: Arc::clone(&progress),
-            running: JoinSet::new(),
-            cancel: CancellationToken::new(),
-        };
+        let (clock, progress) = (sender.clock, Arc::clone(&sender.progress));
         let integral = InFlightIntegral::within(window_start, window_end);
-        Self { reader, clock, progress, slots, next_turns, integral, dispatches }
+        Self { sender, ended, running: 0, clock, progress, slots, next_turns, integral, dispatches }
     }
 
     /// Says when the window ends, which was not known before.
@@ -59,11 +51,11 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.reader.is_idle() && self.slots.nobody_waits()
+        self.running == 0 && self.slots.nobody_waits()
     }
 
-    /// Sends a request, or lets it wait under the concurrency cap. Its latency counts from the scheduled moment, so the
-    /// wait counts in it.
+    /// Sends a request unless that is done, or lets it wait under a cap. Its latency counts from the scheduled moment,
+    /// so the wait counts in it.
     pub(super) fn admit(&mut self, mut released: DispatchedRequest) {
         let request = &released.ready.request;
         self.progress.released(released.dispatched, request.scheduled, request.phase);
@@ -72,14 +64,27 @@ impl<E: Engine> InFlightSet<E> {
             let PlannedRequest { index, phase, .. } = released.ready.request;
             dispatches(UnendedRequest { index, phase, dispatched: released.dispatched });
         }
-        self.wait(released);
+        self.start_or_wait(released);
         self.send_waiting();
     }
 
     /// Takes a request that was dispatched when the run was already over.
     pub(super) fn left_over(&mut self, mut released: DispatchedRequest) {
         self.note(&mut released);
-        self.wait(released);
+        self.start_or_wait(released);
+    }
+
+    fn start_or_wait(&mut self, released: DispatchedRequest) {
+        if released.is_sent {
+            self.started();
+        } else {
+            self.wait(released);
+        }
+    }
+
+    fn started(&mut self) {
+        self.running += 1;
+        self.progress.started();
     }
 
     fn wait(&mut self, released: DispatchedRequest) {
@@ -90,8 +95,8 @@ impl<E: Engine> InFlightSet<E> {
     fn send_waiting(&mut self) {
         while let Some(next) = self.slots.next() {
             let admitted = self.slots.are_limited().then(|| self.clock.now());
-            self.progress.started();
-            self.reader.send(next, admitted);
+            self.started();
+            self.sender.send(next, admitted);
         }
     }
 
@@ -102,17 +107,15 @@ impl<E: Engine> InFlightSet<E> {
         }
     }
 
-    /// Takes the end of a task: the request and its record.
-    pub(super) fn take_ended(
-        &mut self,
-        ended: Result<(PlannedRequest, FinishedRequest), JoinError>,
-    ) -> Option<(PlannedRequest, FinishedRequest)> {
-        self.integral.left(self.clock.now());
-        let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.slots.free(ended.0.class);
-        self.send_waiting();
-        self.progress.ended(&ended.1.record, ended.0.slo);
-        Some(ended)
+    /// Takes the end of a request: its slot is free.
+    pub(super) fn take_ended(&mut self, (request, finished, at): &EndedRequest) {
+        self.running -= 1;
+        self.integral.left(*at);
+        if self.slots.are_limited() {
+            self.slots.free(request.class);
+            self.send_waiting();
+        }
+        self.progress.ended(&finished.record, request.slo);
     }
 
     /// Censors what waits under the concurrency cap.
@@ -127,12 +130,12 @@ impl<E: Engine> InFlightSet<E> {
 
     /// Censors whatever is left and returns the in-flight integral.
     pub(super) async fn clear(mut self, mut keep: impl FnMut(FinishedRequest)) -> InFlightIntegral {
-        self.reader.cancel.cancel();
+        self.sender.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
-        while let Some(ended) = self.reader.next_ended().await {
-            if let Some((_, finished)) = self.take_ended(ended) {
-                keep(finished);
-            }
+        while self.running > 0 {
+            let Some(ended) = self.ended.recv().await else { break };
+            self.take_ended(&ended);
+            keep(ended.1);
         }
         self.integral
     }

@@ -67,7 +67,12 @@ pub(super) struct ReadyRequest {
 pub(super) struct DispatchedRequest {
     pub(super) ready: ReadyRequest,
     pub(super) dispatched: Timestamp,
+    /// Whether it was sent as it was dispatched.
+    pub(super) is_sent: bool,
 }
+
+/// A way to send a request now. It hands the request on before anyone can know its end.
+pub(super) type SendNow = dyn Fn(ReadyRequest, Timestamp, &mut dyn FnMut(ReadyRequest)) + Send + Sync;
 
 /// Requests with their prompts and bodies built ahead of time.
 pub struct RequestFeed {
@@ -118,6 +123,11 @@ impl RequestFeed {
         Ok(Self { batches, batch: Vec::new().into_iter(), later, witness })
     }
 
+    /// Whether some requests belong to sessions.
+    pub(super) fn has_later(&self) -> bool {
+        self.later.is_some()
+    }
+
     /// Takes the plan and the writer of later turns.
     pub(super) fn take_later(&mut self) -> Option<(SessionPlanner, Arc<PromptBuilder>)> {
         self.later.take()
@@ -157,6 +167,8 @@ pub(super) struct Outlet {
     /// dispatched.
     pub(super) witness: FeedWitness,
     pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
+    /// Sends requests without the run loop, which only hears of them. `None` where it decides when each is sent.
+    pub(super) send_now: Option<Arc<SendNow>>,
     /// The priority of a precise pacer.
     pub(super) pacing: Pacing,
 }
@@ -164,7 +176,15 @@ pub(super) struct Outlet {
 impl Outlet {
     /// Dispatches a request now. Returns false when nobody takes it any more.
     pub(super) fn dispatch(&self, ready: ReadyRequest) -> bool {
-        self.out.send(DispatchedRequest { ready, dispatched: self.clock.now() }).is_ok()
+        let dispatched = self.clock.now();
+        let Some(send_now) = &self.send_now else {
+            return self.out.send(DispatchedRequest { ready, dispatched, is_sent: false }).is_ok();
+        };
+        let mut is_taken = true;
+        send_now(ready, dispatched, &mut |ready| {
+            is_taken = self.out.send(DispatchedRequest { ready, dispatched, is_sent: true }).is_ok();
+        });
+        is_taken
     }
 
     pub(super) fn is_stopped(&self) -> bool {

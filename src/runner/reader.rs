@@ -1,61 +1,186 @@
-//! The requests that are being sent and read, each in its own task.
+//! The readers of a run: each sends requests and reads their answers on a core of its own.
 //!
-//! The run loop decides what is sent when, and counts; a reader needs nothing of that. It has the connections, the
-//! clock and the limits of its requests, and hands each one back when it ends.
+//! The run loop decides what is sent when, and counts; a reader needs nothing of that. It has a runtime, and
+//! connections that live in it, and hands each request back when it ends.
 
+use std::io;
+use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use futures::FutureExt;
-use tokio::task::{JoinError, JoinSet};
+use futures::future::join_all;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::life::ClientRules;
+use super::live_answer::LiveAnswer;
 use super::options::Timeouts;
-use super::pacer::DispatchedRequest;
+use super::pacer::{DispatchedRequest, ReadyRequest};
 use super::progress::Progress;
 use super::request_run::{FinishedRequest, RequestContext, RequestRun};
-use crate::clock::{RunClock, Timestamp};
-use crate::engine::Engine;
+use crate::clock::{Pacing, RunClock, Timestamp, start_thread};
+use crate::engine::{Answer as _, Engine, PreparedRequest, ReaderRest};
 use crate::generator::PlannedRequest;
 use crate::workload::RetryPolicy;
 
-/// Sends requests and reads their answers.
-pub(super) struct Reader<E> {
+/// The readers of one run, and their connections.
+pub struct Readers<E> {
+    /// The engine that prepares requests.
     pub(super) engine: Arc<E>,
+    each: Vec<Reader<E>>,
+}
+
+/// A reader.
+struct Reader<E> {
+    /// The engine, with connections that belong to this reader.
+    engine: Arc<E>,
+    runtime: Handle,
+    /// Its thread; `None` where it reads on that of the run loop.
+    _thread: Option<ReaderThread>,
+}
+
+/// A thread that reads; dropping it ends the thread.
+struct ReaderThread {
+    /// Tells the thread to end.
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<E: Engine> Readers<E> {
+    /// Makes the reader that reads on the thread of the run loop. It follows the loop's clock, virtual or not.
+    ///
+    /// Must be called in the runtime of that loop.
+    pub fn in_loop(engine: Arc<E>) -> Self {
+        let only = Reader { engine: Arc::clone(&engine), runtime: Handle::current(), _thread: None };
+        Self { engine, each: vec![only] }
+    }
+
+    /// Starts so many readers, each on its own thread.
+    ///
+    /// # Errors
+    ///
+    /// Where the system gives no thread or no runtime for one of them.
+    pub fn start(engine: Arc<E>, count: NonZeroUsize, pacing: Pacing) -> io::Result<Self> {
+        let each = (0..count.get()).map(|_| Reader::start(&engine, pacing)).collect::<io::Result<_>>()?;
+        Ok(Self { engine, each })
+    }
+
+    /// Opens connections for about `count` requests that will start soon.
+    pub async fn warm_up(&self, count: usize) {
+        let count = count.div_ceil(self.each.len());
+        join_all(self.each.iter().map(|reader| {
+            let engine = Arc::clone(&reader.engine);
+            reader.runtime.spawn(async move { engine.warm_up(count).await })
+        }))
+        .await;
+    }
+
+    /// The number of them.
+    pub(super) fn count(&self) -> usize {
+        self.each.len()
+    }
+
+    /// The runtimes in which they read, in order.
+    pub(super) fn runtimes(&self) -> impl Iterator<Item = &Handle> {
+        self.each.iter().map(|reader| &reader.runtime)
+    }
+
+    /// The reader of a request: they take turns.
+    fn of_request(&self, request: &PlannedRequest) -> &Reader<E> {
+        &self.each[(request.index % self.each.len() as u64) as usize]
+    }
+}
+
+impl<E: Engine> Reader<E> {
+    fn start(engine: &Arc<E>, pacing: Pacing) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().on_thread_park(ReaderRest::take).build()?;
+        let (handle, engine) = (runtime.handle().clone(), Arc::clone(engine));
+        let own = {
+            let _inside = handle.enter();
+            engine.with_own_connections().map_or_else(|| Arc::clone(&engine), Arc::new)
+        };
+        let (end, ended) = oneshot::channel();
+        let thread = start_thread("reader", move || {
+            let _raised = pacing.raise();
+            // Its end is that of the readers, whoever drops them.
+            _ = runtime.block_on(ended);
+        })?;
+        let _thread = Some(ReaderThread { end: Some(end), thread: Some(thread) });
+        Ok(Self { engine: own, runtime: handle, _thread })
+    }
+}
+
+impl Drop for ReaderThread {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It panics where a task does that catches no panic, and each does.
+            _ = thread.join();
+        }
+    }
+}
+
+/// A request that has ended, and when its reader was done with it.
+pub(super) type EndedRequest = (PlannedRequest, FinishedRequest, Timestamp);
+
+/// Sender of the requests of a run, which have this in common.
+pub(super) struct Sender<E> {
+    pub(super) readers: Arc<Readers<E>>,
     pub(super) clock: RunClock,
     pub(super) timeouts: Timeouts,
     pub(super) retries: Option<Arc<RetryPolicy>>,
     pub(super) progress: Arc<Progress>,
-    pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
     pub(super) cancel: CancellationToken,
+    /// Receiver of requests that have ended.
+    pub(super) ended: mpsc::UnboundedSender<EndedRequest>,
 }
 
-impl<E: Engine> Reader<E> {
-    /// Sends a request now, which got a slot when it was `admitted`.
-    pub(super) fn send(&mut self, released: DispatchedRequest, admitted: Option<Timestamp>) {
-        let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
-        let (clock, timeouts, cancel) = (self.clock, self.timeouts, self.cancel.clone());
-        let retries = self.retries.clone();
-        let request = released.ready.request;
-        let lost = RequestRun::new(&released.ready, released.dispatched);
-        self.running.spawn(async move {
-            let rules = ClientRules { timeouts, retries: retries.as_deref() };
-            let context = RequestContext { engine: &*engine, clock, rules, progress: &progress, cancel: &cancel };
-            let run = RequestRun::execute(released, admitted, context);
+impl<E: Engine> Sender<E> {
+    /// Gives a request to its reader, which sends it now. It got a slot when it was `admitted`.
+    pub(super) fn send(self: &Arc<Self>, released: DispatchedRequest, admitted: Option<Timestamp>) {
+        let DispatchedRequest { ready: ReadyRequest { request, prepared, .. }, dispatched, .. } = released;
+        self.hand_over(request, prepared, (dispatched, admitted), None);
+    }
+
+    /// Writes a request now, on the calling thread, where a plain connection is idle. Tells of it before its reader
+    /// takes over.
+    pub(super) fn send_now(
+        self: &Arc<Self>,
+        ready: ReadyRequest,
+        dispatched: Timestamp,
+        tell: &mut dyn FnMut(ReadyRequest),
+    ) {
+        let (request, prepared) = (ready.request, ready.prepared.clone());
+        let mut answer = LiveAnswer::begin(&*self.readers.of_request(&request).engine, prepared.clone(), self.clock);
+        answer.answer.send_now();
+        tell(ready);
+        self.hand_over(request, prepared, (dispatched, None), Some(answer));
+    }
+
+    fn hand_over(
+        self: &Arc<Self>,
+        request: PlannedRequest,
+        prepared: PreparedRequest,
+        (dispatched, admitted): (Timestamp, Option<Timestamp>),
+        answer: Option<LiveAnswer<E::Answer>>,
+    ) {
+        let this = Arc::clone(self);
+        self.readers.of_request(&request).runtime.spawn(async move {
+            let Self { readers, clock, timeouts, retries, progress, cancel, .. } = &*this;
+            let rules = ClientRules { timeouts: *timeouts, retries: retries.as_deref() };
+            let engine = &*readers.of_request(&request).engine;
+            let context = RequestContext { engine, clock: *clock, rules, progress, cancel };
+            let work = prepared.work;
+            let begun = || RequestRun::new(&request, work, dispatched).admitted(admitted);
+            let run = begun().execute(prepared, answer, context);
             // A panic is a fault of this program; the request it hit still gets a record.
             let finished = AssertUnwindSafe(run).catch_unwind().await;
-            (request, finished.unwrap_or_else(|_| lost.lost(clock.now()).into()))
+            let finished = finished.unwrap_or_else(|_| begun().lost(clock.now()).into());
+            // Nobody takes it where the run loop itself has panicked.
+            _ = this.ended.send((request, finished, clock.now()));
         });
-    }
-
-    /// Waits for the next request to end; `None` where none is under way.
-    pub(super) async fn next_ended(&mut self) -> Option<Result<(PlannedRequest, FinishedRequest), JoinError>> {
-        self.running.join_next().await
-    }
-
-    /// Whether no request is under way.
-    pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty()
     }
 }

@@ -7,27 +7,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinError;
 use tokio::time::{Sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::breaker::BreakerWatch;
 use super::in_flight::InFlightSet;
 use super::options::{Interrupt, RunOptions};
-use super::pacer::{self, DispatchedRequest, FeedWitness, Outlet, RequestFeed};
+use super::pacer::{self, DispatchedRequest, FeedWitness, Outlet, RequestFeed, SendNow};
 use super::progress::Progress;
+use super::reader::{EndedRequest, Readers, Sender};
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
-use super::watch::{ClientWatch, SampleSink};
+use super::watch::ClientWatch;
 use crate::clock::{Pacing, RunClock, Timestamp};
-use crate::engine::Engine;
-use crate::generator::PlannedRequest;
-use crate::record::{Phase, PlanFacts, RunEnding, RunFooter, UnendedRequest};
+use crate::engine::{Engine, ReaderRest};
+use crate::generator::Slots;
+use crate::record::{ClientFacts, ClientSample, Phase, PlanFacts, RunEnding, RunFooter, UnendedRequest};
 
 /// One run: its engine, clock, plan and options.
 pub struct Run<E> {
-    /// The server under test.
-    pub engine: Arc<E>,
+    /// The readers of the server's answers.
+    pub readers: Arc<Readers<E>>,
     /// The clock of every stamp; its zero is that of the schedule.
     pub clock: RunClock,
     /// Facts of the plan. The run ends when all that is planned has ended.
@@ -35,7 +37,7 @@ pub struct Run<E> {
     /// The options.
     pub options: RunOptions,
     /// Receives samples of this program's own CPU use; `None` takes none.
-    pub samples: Option<SampleSink>,
+    pub samples: Option<Box<dyn FnMut(ClientSample) + Send>>,
     /// Receiver of requests as they are dispatched. With it the log of a run that is cut off has those in flight.
     pub dispatches: Option<Box<dyn FnMut(UnendedRequest) + Send>>,
     /// Live counters for a screen.
@@ -58,26 +60,33 @@ impl<E: Engine> Run<E> {
     /// what was sent has been kept.
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> io::Result<RunFooter> {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
+        // Where nothing waits for a decision, readers and pacers do what must be in time, and this loop only counts.
+        let decides = self.options.caps.is_capped() || feed.has_later();
         let watch = match self.options.pacing {
-            Pacing::Precise | Pacing::RealTime => ClientWatch::start(clock, self.options.pacing, self.samples.take()),
+            Pacing::Precise | Pacing::RealTime => {
+                let loops = decides.then(Handle::current).into_iter().chain(self.readers.runtimes().cloned());
+                ClientWatch::start(clock, self.options.pacing, loops.collect(), self.samples.take()).await
+            }
             // In virtual time this machine is not worth monitoring.
             Pacing::Timer => None,
         };
         let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
         let mut look = pin!(sleep_until(clock.instant(BreakerWatch::next_look(clock.now()))));
-        let pacing = self.options.pacing;
+        // Their threads are asked at the end what they used.
+        let (pacing, readers) = (self.options.pacing, Arc::clone(&self.readers));
         let mut run = RunLoop::start(self, until, feed, keep)?;
         // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
         // hurry.
         let raised = pacing.raise();
+        ReaderRest::lull(!decides && pacing != Pacing::Timer);
         while run.awaited > 0 {
             if let Some(end) = run.take_window_end() {
                 drained.as_mut().reset(clock.instant(end.after(run.drain)));
             }
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
-                Some(ended) = run.in_flight.reader.next_ended() => run.take_ended(ended),
+                Some(ended) = run.in_flight.ended.recv() => run.take_ended(ended),
                 () = &mut drained => run.drain_limit(),
                 () = &mut look, if run.is_watched() => {
                     look.as_mut().reset(clock.instant(BreakerWatch::next_look(clock.now())));
@@ -94,6 +103,7 @@ impl<E: Engine> Run<E> {
         }
         run.take_window_end();
         drop(raised);
+        ReaderRest::lull(false);
         let witness = run.witness.clone();
         let mut footer = run.close().await;
         // A run that was stopped says so itself.
@@ -101,7 +111,8 @@ impl<E: Engine> Run<E> {
             witness.check()?;
         }
         if let Some(watch) = watch {
-            footer.client = watch.finish().await;
+            let readers = u32::try_from(readers.count()).ok();
+            footer.client = watch.finish().await.map(|client| ClientFacts { readers, ..client });
         }
         Ok(footer)
     }
@@ -126,21 +137,32 @@ struct RunLoop<E, K> {
 
 impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> io::Result<Self> {
-        let Run { engine, clock, plan, mut options, dispatches, progress, .. } = run;
+        let Run { readers, clock, plan, mut options, dispatches, progress, .. } = run;
         let breakers = BreakerWatch::new(std::mem::take(&mut options.breakers));
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
         let witness = feed.witness.clone();
-        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), witness: witness.clone(), out, pacing };
+        let slots = Slots::new(options.caps);
+        let engine = Arc::clone(&readers.engine);
+        let (ended_in, ended) = mpsc::unbounded_channel();
+        let RunOptions { timeouts, retries, .. } = options;
+        let cancel = CancellationToken::new();
+        let sender = Arc::new(Sender { readers, clock, timeouts, retries, progress, cancel, ended: ended_in });
+        let of_pacer = Arc::clone(&sender);
+        let sends_now = pacing != Pacing::Timer && !slots.are_limited();
+        let send_now = move |ready, dispatched, tell: &mut dyn FnMut(_)| of_pacer.send_now(ready, dispatched, tell);
+        let send_now = sends_now.then(|| Arc::new(send_now) as Arc<SendNow>);
+        let (stop, witness) = (Arc::clone(&stop_pacer), witness.clone());
+        let outlet = Outlet { clock, stop, witness: witness.clone(), out, send_now, pacing };
         let next_turns = feed
             .take_later()
-            .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()))
+            .map(|later| NextTurns::start(later, engine, pacing, until, outlet.clone()))
             .transpose()?;
         pacer::start(pacing, feed, outlet)?;
         let footer = RunFooter { released_until: plan.window_end, ..RunFooter::default() };
         let window = (plan.window_start, plan.window_end);
-        let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns, dispatches);
+        let in_flight = InFlightSet::new(sender, ended, slots, window, next_turns, dispatches);
         let awaited = plan.warmup_requests + plan.measured_requests;
         Ok(Self {
             clock,
@@ -167,16 +189,20 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    fn take_ended(&mut self, ended: Result<(PlannedRequest, FinishedRequest), JoinError>) -> ControlFlow<()> {
-        if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
-            self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
-            // After an interrupt no session continues.
-            if self.dispatching {
-                let next_turns = self.in_flight.next_turns.as_mut();
-                self.awaited += next_turns.map_or(0, |turns| turns.ended(request, &mut finished));
-            }
-            (self.keep)(finished);
+    fn take_ended(&mut self, ended: EndedRequest) -> ControlFlow<()> {
+        // What was sent is counted before it ends.
+        while let Ok(request) = self.pacer.try_recv() {
+            self.in_flight.admit(request);
         }
+        self.in_flight.take_ended(&ended);
+        let (request, mut finished, _) = ended;
+        self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
+        // After an interrupt no session continues.
+        if self.dispatching {
+            let next_turns = self.in_flight.next_turns.as_mut();
+            self.awaited += next_turns.map_or(0, |turns| turns.ended(request, &mut finished));
+        }
+        (self.keep)(finished);
         // Nothing is in flight and nothing will be dispatched: whatever is still expected will not come.
         if !self.dispatching && self.in_flight.is_empty() {
             return ControlFlow::Break(());

@@ -19,6 +19,7 @@ use engines::{Endless, Script, SeenLate, at, ms};
 use super::options::{Interrupt, RunOptions, Timeouts};
 use super::pacer::RequestFeed;
 use super::progress::Progress;
+use super::reader::Readers;
 use super::run::Run;
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
@@ -98,7 +99,7 @@ async fn try_schedule<E: Engine>(
     let options = RunOptions { pacing: Pacing::Timer, ..options };
     let progress = Arc::new(Progress::default());
     let run = Run {
-        engine,
+        readers: Arc::new(Readers::in_loop(engine)),
         clock,
         plan,
         options,

@@ -1,5 +1,6 @@
 //! How runs are executed, free of contradictions: what the options of a command line, or of a file, mean.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub(crate) struct RunSettings {
     pub(crate) machine: MachineCheck,
     /// How the threads that measure wait for their moments.
     pub(crate) pacing: Pacing,
+    /// Number of readers. `None` takes as many as the plan needs, at most one a core.
+    pub(crate) readers: Option<NonZeroUsize>,
     pub(crate) share: Share,
     /// Objectives that each run is judged by.
     pub(crate) objectives: Vec<Objective>,

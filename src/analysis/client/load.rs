@@ -23,11 +23,13 @@ const LATE_SHARE: f64 = 0.25;
 pub struct ClientLoad {
     /// CPU cores that this process used on average. The figure is its CPU time ÷ the length of the run.
     pub cpu_cores: f64,
-    /// Share of the run in which the client's loop was busy, between 0 and 1. The loop is the thread that writes
-    /// requests and reads answers.
+    /// Number of threads that read answers. Absent in a merged run, and in runs before there could be several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readers: Option<u32>,
+    /// Share of the run in which the loop of the busiest reader was busy. It is between 0 and 1.
     pub loop_busy: f64,
-    /// Client read-loop delay: how late that thread handled a timer that was due. The timer itself is up to about 2
-    /// ms late.
+    /// Client read-loop delay: how late the worst reader handled a timer that was due. The timer itself is up to about
+    /// 2 ms late.
     pub loop_delay: Option<DelaySummary>,
     /// Time that bytes waited in the kernel before they were read. Absent unless the kernel reports when they arrived.
     pub read_delay: Option<DelaySummary>,
@@ -109,6 +111,7 @@ impl ClientLoad {
         let share = |cpu_ns: u64| if length_ns == 0 { 0.0 } else { cpu_ns as f64 / length_ns as f64 };
         Some(Self {
             cpu_cores: share(client.cpu_ns),
+            readers: client.readers,
             loop_busy: share(client.loop_cpu_ns),
             loop_delay: client.loop_delay.map(DelaySummary::from),
             read_delay: client.read_delay.map(DelaySummary::from),
@@ -153,6 +156,9 @@ impl StreamDelivery {
 pub struct CalibrationSummary {
     /// How long it took to measure.
     pub took_ms: f64,
+    /// Age at the run that used it, seconds. Absent where it was made for that run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_s: Option<u64>,
     /// Distance between the client's stamp of an event and the server's write. It is the stamp − the moment at which
     /// the server began to write the event, without its sign.
     pub stamp_delay: DelaySummary,
@@ -170,6 +176,7 @@ impl From<Calibration> for CalibrationSummary {
     fn from(found: Calibration) -> Self {
         Self {
             took_ms: millis(Duration::from_nanos(found.took_ns)),
+            age_s: found.age_s,
             stamp_delay: found.stamp_delay.into(),
             pacer_delay: found.pacer_delay.into(),
             requests_per_s: found.requests_per_s(),

@@ -1,5 +1,6 @@
 //! Where requests go, and how runs are executed: deployment, limits, prompts, telemetry, this machine.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::Args;
@@ -84,6 +85,7 @@ impl TargetArgs {
                 LoadOption::OfAllRuns | LoadOption::OfLoads => self.machine.settings().of_series(),
             },
             pacing: if self.machine.no_realtime { Pacing::Precise } else { Pacing::RealTime },
+            readers: self.machine.readers,
             share: Share::default(),
             percentiles: Vec::new(),
             objectives: Vec::new(),
@@ -171,6 +173,10 @@ struct MachineArgs {
     /// priority where the system permits it, else at nice -20
     #[arg(long)]
     no_realtime: bool,
+
+    /// Threads that read answers [default: as the load needs, at most one a core]
+    #[arg(long, value_name = "N")]
+    readers: Option<NonZeroUsize>,
 }
 
 impl MachineArgs {

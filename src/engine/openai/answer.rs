@@ -18,6 +18,10 @@ impl ServerAnswer {
 }
 
 impl Answer for ServerAnswer {
+    fn send_now(&mut self) {
+        self.0.send_now();
+    }
+
     async fn next(&mut self) -> AnswerEvent {
         poll_fn(|cx| self.0.poll_until(cx, |answer| answer.events.pop_front())).await
     }

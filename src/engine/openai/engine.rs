@@ -247,6 +247,10 @@ impl Engine for OpenAiEngine {
         self.exchange(request, clock, &self.delays)
     }
 
+    fn with_own_connections(&self) -> Option<Self> {
+        Some(Self { transport: self.transport.with_own_connections(), ..self.clone() })
+    }
+
     async fn warm_up(&self, count: usize) {
         self.transport.warm_up(count).await;
     }

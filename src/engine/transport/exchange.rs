@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures::task::noop_waker_ref;
 use tokio::task::coop;
 
 use super::connection::Carrier;
@@ -55,6 +56,18 @@ impl<R: Receiver> Exchange<R> {
         delays: Arc<ReadDelays>,
     ) -> Self {
         Self { pool, head, delays, clock, state: State::Unsent(request), spare: None, receiver }
+    }
+
+    /// Writes the request to an idle connection now, on whatever thread. What the socket does not take, or all of it
+    /// where no connection is idle, is left to the first poll.
+    pub(crate) fn send_now(&mut self) {
+        if !self.pool.has_plain_connections() {
+            return;
+        }
+        self.begin();
+        if let State::Sending(exchange) = &mut self.state {
+            _ = exchange.poll_write(&mut Context::from_waker(noop_waker_ref()), &mut self.receiver);
+        }
     }
 
     /// Moves on until there is something to `take` from the receiver, but not for ever. After some steps, or when the
@@ -123,15 +136,18 @@ impl<R: Receiver> Exchange<R> {
 
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
-        if let Some(carrier) = self.pool.ready() {
-            let origin = Origin::Idle(carrier.opening());
-            self.spare = Spare::new(&request, origin);
-            self.start_exchange(carrier, origin, request);
-        } else {
-            if self.pool.misses_a_lost_one() {
-                self.receiver.lost_connection(LostConnection::Idle);
+        match self.pool.ready() {
+            Some(carrier) => {
+                let origin = Origin::Idle(carrier.opening());
+                self.spare = Spare::new(&request, origin);
+                self.start_exchange(carrier, origin, request);
             }
-            self.open(request, Try::First);
+            None => {
+                if self.pool.misses_a_lost_one() {
+                    self.receiver.lost_connection(LostConnection::Idle);
+                }
+                self.open(request, Try::First);
+            }
         }
     }
 

@@ -39,7 +39,9 @@ pub use receiver::{ArrivalStamp, BodyEnd};
 pub(crate) use receiver::{ExchangeEnd, Origin, Receiver};
 #[cfg(test)]
 pub(crate) use socket::HOSTS;
-pub(crate) use socket::{Dialer, HTTP2, ReadDelays, ReaderTicks, addresses_of, check_ca_cert, client_config, offering};
+pub(crate) use socket::{
+    Dialer, HTTP2, ReadDelays, ReaderRest, ReaderTicks, addresses_of, check_ca_cert, client_config, offering,
+};
 
 use crate::clock::RunClock;
 use crate::engine::answer::PreparedRequest;
@@ -60,6 +62,11 @@ impl Transport {
     /// The transport with the same connections, for requests with other ids.
     pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
         Self { pool: Arc::clone(&self.pool), head: Arc::new(self.head.with_id_prefix(id_prefix)) }
+    }
+
+    /// The transport with connections of its own, which live in the current runtime.
+    pub(crate) fn with_own_connections(&self) -> Self {
+        Self { pool: Arc::new(self.pool.of_this_runtime()), head: Arc::clone(&self.head) }
     }
 
     /// Opens connections for about so many requests that will start soon.

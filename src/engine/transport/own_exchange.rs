@@ -11,7 +11,7 @@ use super::connection::PooledConnection;
 use super::http::{Outgoing, RequestHead};
 use super::incoming::{Afterwards, IncomingResponse, LINGER, ResponseOutcome};
 use super::receiver::{ArrivalStamp, BodyEnd, Origin, Receiver};
-use super::socket::ReadDelays;
+use super::socket::{ReadDelays, ReaderRest, Socket};
 use super::spare::RequestProgress;
 use crate::clock::RunClock;
 use crate::engine::answer::PreparedRequest;
@@ -87,10 +87,14 @@ impl OpenExchange {
         }
         let Self { connection, turn_over, reply, .. } = self;
         let outcome = connection.socket.poll_read(cx, |socket, read| {
+            let is_plain = matches!(socket, Socket::Plain(_));
             let stamped = socket.stamped();
             let arrival = stamped.arrival();
             if let Some(delay) = stamped.read_delay.take() {
                 delays.add(delay);
+                if is_plain {
+                    ReaderRest::read();
+                }
             }
             match read {
                 Ok(read) => {
@@ -118,7 +122,7 @@ impl OpenExchange {
     }
 
     /// Ready once, when the whole request was written.
-    fn poll_write(&mut self, cx: &mut Context<'_>, receiver: &mut impl Receiver) -> Poll<()> {
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, receiver: &mut impl Receiver) -> Poll<()> {
         let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
         match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {
             Ok(()) => {

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use tokio::runtime::Handle;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
 use super::connection::{Carrier, PooledConnection, Readiness};
 use super::history::{IDLE_LIMIT, Losses, ReuseHistory};
 use super::http2::Lanes;
-use super::socket::{Dialer, Peer};
+use super::socket::{Dialer, Opening, Peer};
 use super::spare::Try;
 use crate::engine::answer::DiagnosedFailure;
 use crate::engine::dialect_traits::IdleConnections;
@@ -30,6 +31,8 @@ const OPENED_TOGETHER: usize = 64;
 /// The idle connections to one server.
 pub(crate) struct Pool {
     pub(super) dialer: Arc<Dialer>,
+    /// The runtime in which connections live.
+    runtime: Handle,
     /// Connections of HTTP/2, which are shared. Where it is spoken, none is ever idle.
     lanes: Option<Lanes>,
     idle: Mutex<IdleQueue>,
@@ -38,7 +41,7 @@ pub(crate) struct Pool {
     cost: IdleConnections,
     /// Connections kept open to each address, where that was said.
     per_host: Option<usize>,
-    history: ReuseHistory,
+    history: Arc<ReuseHistory>,
 }
 
 /// Takes the newest rested connection to an address first. Else it takes the newest of those opened ahead.
@@ -56,17 +59,39 @@ struct Idle {
 }
 
 impl Pool {
-    /// An empty pool; it stays empty where idle connections have a `cost`. It keeps so many open to each address, or as
-    /// many as requests need. With `http2` they are shared.
+    /// An empty pool of the current runtime. It stays empty where idle connections have a `cost`. It keeps so many open
+    /// to each address, or as many as requests need. With `http2` they are shared.
     pub(crate) fn new(
         dialer: Dialer,
         cost: IdleConnections,
         per_host: Option<usize>,
         http2: Option<Http2Facts>,
     ) -> Self {
-        let (idle, opening, dialer) = (Mutex::default(), AtomicUsize::new(0), Arc::new(dialer));
+        let dialer = Arc::new(dialer);
         let lanes = http2.map(|http2| Lanes::new(Arc::clone(&dialer), http2, per_host));
-        Self { dialer, lanes, idle, opening, cost, per_host, history: ReuseHistory::default() }
+        Self::empty(dialer, lanes, cost, per_host, Arc::default())
+    }
+
+    /// An empty pool of the current runtime, of connections to the same server.
+    pub(super) fn of_this_runtime(&self) -> Self {
+        let (dialer, history) = (Arc::clone(&self.dialer), Arc::clone(&self.history));
+        Self::empty(dialer, self.lanes.as_ref().map(Lanes::another), self.cost, self.per_host, history)
+    }
+
+    fn empty(
+        dialer: Arc<Dialer>,
+        lanes: Option<Lanes>,
+        cost: IdleConnections,
+        per_host: Option<usize>,
+        history: Arc<ReuseHistory>,
+    ) -> Self {
+        let (runtime, idle, opening) = (Handle::current(), Mutex::default(), AtomicUsize::new(0));
+        Self { dialer, runtime, lanes, idle, opening, cost, per_host, history }
+    }
+
+    /// Whether any thread may write a request to a connection.
+    pub(super) fn has_plain_connections(&self) -> bool {
+        self.lanes.is_none() && self.dialer.is_plain()
     }
 
     /// The carrier of a request that waits for no connection, if there is one.
@@ -89,7 +114,7 @@ impl Pool {
 
     /// Opens a connection to `peer`, or to another address where that one fails.
     async fn open(&self, peer: Option<Arc<Peer>>) -> Result<Box<PooledConnection>, DiagnosedFailure> {
-        let begun = Instant::now();
+        let (begun, _opening) = (Instant::now(), Opening::begin());
         let (socket, peer) = self.dialer.open(peer).await?;
         Ok(Box::new(PooledConnection { socket, peer, opening: begun.elapsed(), answers: 0, tail: None }))
     }
@@ -183,7 +208,7 @@ impl Pool {
         for _ in expected..wanted {
             self.opening.fetch_add(1, Ordering::Relaxed);
             let (pool, peer) = (Arc::clone(self), Arc::clone(peer));
-            tokio::spawn(async move {
+            self.runtime.spawn(async move {
                 if let Ok(connection) = pool.open(Some(peer)).await {
                     pool.keep(connection);
                 }

@@ -28,9 +28,11 @@ pub enum StampSource {
 pub struct ClientFacts {
     /// CPU time, user and system, of the whole process.
     pub cpu_ns: u64,
-    /// CPU time of the thread that writes requests and reads answers. It has one core at most.
+    /// Number of threads that read answers. Absent in a merged run, and in runs before there could be several.
+    pub readers: Option<u32>,
+    /// CPU time of the busiest thread that reads answers. It has one core at most.
     pub loop_cpu_ns: u64,
-    /// Event-loop delay: how late that thread handled a due timer.
+    /// Event-loop delay: how late the worst of these threads handled a due timer.
     pub loop_delay: Option<Delays>,
     /// Time that bytes waited in the kernel before they were read. It is there where the kernel stamps them.
     pub read_delay: Option<Delays>,
@@ -167,13 +169,15 @@ impl ServerCounters {
 /// The capacity of this machine to measure. It is calibrated shortly before a run against a server of known streams
 /// inside the same process.
 ///
-/// Costs are CPU time of the one thread that writes requests and reads answers, so its capacity is one second divided
-/// by them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Costs are CPU time of one reader, so its capacity is one second divided by them.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// Duration of the calibration.
     pub took_ns: u64,
+    /// Age at the run that used it, seconds. Absent where it was made for that run.
+    pub age_s: Option<u64>,
     /// Difference between the client's stamp of an event and its beginning at the server. It is the stamp − the moment
     /// the server began to write the event, without its sign.
     pub stamp_delay: Delays,
@@ -279,6 +283,7 @@ mod tests {
         let (request_cpu_ns, paced_event_cpu_ns, coalesced_event_cpu_ns) = (100_000, 5_000, 500);
         let found = Calibration {
             took_ns: 1,
+            age_s: None,
             stamp_delay: delays,
             pacer_delay: delays,
             request_cpu_ns,

@@ -1,5 +1,7 @@
 //! What a machine can measure: how late its stamps and requests are, and what rates it is trusted with.
 
+use std::num::NonZeroUsize;
+
 use serde::Serialize;
 
 use crate::analysis::CalibrationSummary;
@@ -31,18 +33,24 @@ struct Trusted {
     requests_per_s: f64,
 }
 
-fn trusted(found: &Calibration) -> Vec<Trusted> {
+fn trusted(found: &Calibration, host: &HostFacts) -> Vec<Trusted> {
     if Fitness::new(found) == Fitness::NotFit {
         return Vec::new();
     }
-    let rate = |tokens: u32| ClientCapacity(found).trusted_requests_per_s(f64::from(tokens));
+    let rate = |tokens: u32| capacity(found, host).trusted_requests_per_s(f64::from(tokens));
     LENGTHS.map(|tokens| Trusted { output_tokens: tokens, requests_per_s: rate(tokens) }).to_vec()
+}
+
+/// The client with a reader on each core.
+fn capacity<'a>(found: &'a Calibration, host: &HostFacts) -> ClientCapacity<'a> {
+    let readers = NonZeroUsize::new(host.cores as usize).unwrap_or(NonZeroUsize::MIN);
+    ClientCapacity { found, readers }
 }
 
 /// The calibration as indented JSON with a line break at its end.
 pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
     let (fitness, calibration) = (Fitness::new(found), (*found).into());
-    let printed = Printed { schema: 1, host, fitness, calibration, trusted: trusted(found) };
+    let printed = Printed { schema: 1, host, fitness, calibration, trusted: trusted(found, host) };
     json(&printed)
 }
 
@@ -53,7 +61,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
     let fitness = Fitness::new(found);
     let tokens = LENGTHS[1];
-    let sentence = fitness.sentence(found, ClientCapacity(found).trusted_requests_per_s(f64::from(tokens)));
+    let sentence = fitness.sentence(found, capacity(found, host).trusted_requests_per_s(f64::from(tokens)));
     let (tone, sentence) = match fitness {
         Fitness::Ready => (Tone::Good, format!("{sentence} with answers of {tokens} tokens")),
         Fitness::Noisy => (Tone::Neutral, sentence),
@@ -84,12 +92,12 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         ("tokens one by one, as a server streams them", summary.paced_events_per_s),
         ("tokens many at once, as a proxy gathers them", summary.coalesced_events_per_s),
     ];
-    let limits = Table::over("One client at its limit", rates)
+    let limits = Table::over("One reader at its limit", rates)
         .column("", |(what, _)| what)
         .column("per second", |(_, rate)| about(rate));
-    let limits = Section::summary("One client at its limit: one core, by the processor time that each piece takes")
+    let limits = Section::summary("One reader at its limit: one core, by the processor time that each piece takes")
         .table(limits);
-    let trust = Table::over("Trusted rates", trusted(found))
+    let trust = Table::over("Trusted rates", trusted(found, host))
         .column("answer", |rate| format!("{} tokens", count(u64::from(rate.output_tokens))))
         .column("requests/s", |rate| about(rate.requests_per_s));
     let took = format!(
@@ -97,9 +105,10 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
          several clients can share it (skyline bench --shard).",
         seconds(summary.took_ms / 1e3)
     );
-    let trust = Section::summary("Trusted up to half of that, so that bursts do not wait for the client itself")
-        .table(trust)
-        .remark([took]);
+    let trust =
+        Section::summary("Trusted up to half of that on each core, so that bursts do not wait for the client itself")
+            .table(trust)
+            .remark([took]);
     Document::new("Timing accuracy of this machine")
         .verdict(VerdictLine::new(tone, fitness.word(), sentence))
         .about(machine)
@@ -114,8 +123,9 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
 
 /// The calibration in the report of a run.
 pub(super) fn in_one_line(found: &CalibrationSummary) -> String {
+    let age = found.age_s.map_or(String::new(), |age| format!("; measured {} before", seconds(age as f64)));
     format!(
-        "stamps {} µs late (p99 {}), dispatches {} µs (p99 {}); one client's limit {} tokens/s one by one",
+        "stamps {} µs late (p99 {}), dispatches {} µs (p99 {}); one reader's limit {} tokens/s one by one{age}",
         micros(found.stamp_delay.p50_ms),
         micros(found.stamp_delay.p99_ms),
         micros(found.pacer_delay.p50_ms),
@@ -146,6 +156,7 @@ mod tests {
     fn a_newcomer_can_read_it() {
         let found = Calibration {
             took_ns: 5_120_000_000,
+            age_s: None,
             stamp_delay: Delays { n: 22_500, p50_ns: 21_400, p99_ns: 83_000, max_ns: 412_000 },
             pacer_delay: Delays { n: 1_750, p50_ns: 2_100, p99_ns: 41_000, max_ns: 95_000 },
             request_cpu_ns: 80_000,
@@ -165,8 +176,8 @@ mod tests {
         assert_eq!((json["fitness"].as_str(), json["host"]["priority"].as_str()), (Some("ready"), Some("fifo 5")));
         assert_eq!(json["calibration"]["stamp_delay"]["p99_ms"], 0.083);
         assert_eq!(json["calibration"]["requests_per_s"], 12_500.0);
-        // Half a second of 80 µs and 9 × 8 µs each.
-        assert_eq!(json["trusted"][0]["requests_per_s"].as_f64().unwrap().round(), 3_289.0);
+        // Half a second of 80 µs and 9 × 8 µs each, on two cores.
+        assert_eq!(json["trusted"][0]["requests_per_s"].as_f64().unwrap().round(), 6_579.0);
 
         // Stamps that are off by a third of a second say nothing, whatever the processor could do.
         let stamp_delay = Delays { p99_ns: 381_000_000, ..found.stamp_delay };

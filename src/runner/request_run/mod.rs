@@ -13,9 +13,10 @@ use super::live_answer::{LiveAnswer, next_event};
 use super::pacer::{DispatchedRequest, ReadyRequest, ring_at};
 use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest, ReaderRest};
+use crate::generator::PlannedRequest;
 use crate::record::{
-    AttemptEnd, AttemptKind, Failure, FailureKind, LostConnection, Outcome, RequestRecord, TokenChunk,
+    AttemptEnd, AttemptKind, Failure, FailureKind, LostConnection, Outcome, RequestRecord, TokenChunk, WorkKind,
 };
 use crate::workload::RetryPolicy;
 
@@ -73,14 +74,21 @@ impl AttemptOutcome {
 
 impl RequestRun {
     /// Starts the record of a request that was just dispatched.
-    pub(super) fn new(ready: &ReadyRequest, dispatched: Timestamp) -> Self {
-        let record = RequestRecord { work: ready.prepared.work, ..ready.request.record(dispatched) };
+    pub(super) fn new(request: &PlannedRequest, work: WorkKind, dispatched: Timestamp) -> Self {
+        let record = RequestRecord { work, ..request.record(dispatched) };
         Self { record, reasoned: false, chunks_counted: true }
+    }
+
+    /// Returns the run of a request that got a slot when it was `admitted`.
+    pub(super) fn admitted(mut self, admitted: Option<Timestamp>) -> Self {
+        self.record.admitted = admitted;
+        self
     }
 
     /// Returns the record of a request that was dispatched but not sent. The run ended first.
     pub(super) fn never_sent(released: &DispatchedRequest, ended: Timestamp) -> RequestRecord {
-        Self::new(&released.ready, released.dispatched).close(ended, Outcome::Censored)
+        let ReadyRequest { request, prepared, .. } = &released.ready;
+        Self::new(request, prepared.work, released.dispatched).close(ended, Outcome::Censored)
     }
 
     /// The record of a request that a fault of this program ended.
@@ -89,33 +97,35 @@ impl RequestRun {
         self.close(ended, Outcome::Failed(failure.into()))
     }
 
-    /// Executes the request: sends it, takes every event of its answer, enforces its limits. Where the run's clients
-    /// retry, it is sent again after a failure and a wait, during which it stays in flight and keeps its slot under the
-    /// concurrency cap. The run's end censors it, whether it is sent or waits.
+    /// Executes the request. It sends it unless its `answer` has begun, takes every event of that, enforces limits.
+    /// Where the run's clients retry, it is sent again after a failure and a wait, during which it stays in flight and
+    /// keeps its slot under the concurrency cap. The run's end censors it, whether it is sent or waits.
     pub(super) async fn execute<E: Engine>(
-        released: DispatchedRequest,
-        admitted: Option<Timestamp>,
+        mut self,
+        mut prepared: PreparedRequest,
+        mut answer: Option<LiveAnswer<E::Answer>>,
         context: RequestContext<'_, E>,
     ) -> FinishedRequest {
-        let DispatchedRequest { ready, dispatched } = released;
-        let mut run = Self::new(&ready, dispatched);
-        run.record.admitted = admitted;
         let (rules, progress) = (context.rules, context.progress);
-        let mut life = RequestLife::new(ready.request.index, rules);
-        let (mut prepared, mut begun, mut kind) = (ready.prepared, admitted.unwrap_or(dispatched), AttemptKind::First);
+        let mut life = RequestLife::new(self.record.index, rules);
+        let (mut begun, mut kind) = (self.record.admitted.unwrap_or(self.record.dispatched), AttemptKind::First);
         loop {
             // The body is shared, not copied; it is kept only where it may be sent again.
             let again = rules.retries.map(|_| prepared.clone());
-            let ended = run.attempt(&mut life, prepared, begun, kind, &context).await;
+            let hedge = rules.retries.and_then(RetryPolicy::hedge_after).map(|_| prepared.clone());
+            let live = answer.take();
+            let live = live.unwrap_or_else(|| LiveAnswer::begin(context.engine, prepared, context.clock));
+            life.begin(live, kind, begun);
+            let ended = self.attempt(&mut life, hedge, &context).await;
             let (Some(due), Some(again)) = (ended.again, again) else {
-                return run.finish(ended, life, progress);
+                return self.finish(ended, life, progress);
             };
-            run.forget_answer();
+            self.forget_answer();
             tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
                     let censored = AttemptOutcome::new(context.clock.now(), Outcome::Censored);
-                    return run.finish(censored, life, progress);
+                    return self.finish(censored, life, progress);
                 }
                 () = ring_at(context.clock, Some(due)) => {}
             }
@@ -123,18 +133,14 @@ impl RequestRun {
         }
     }
 
-    /// Sends the request once, and a second time beside it where its clients hedge.
+    /// Follows the request as it is sent once. The `spare` is sent beside it where its clients hedge.
     async fn attempt<E: Engine>(
         &mut self,
         life: &mut RequestLife<'_, LiveAnswer<E::Answer>>,
-        prepared: PreparedRequest,
-        begun: Timestamp,
-        kind: AttemptKind,
+        mut spare: Option<PreparedRequest>,
         context: &RequestContext<'_, E>,
     ) -> AttemptOutcome {
-        let RequestContext { engine, clock, rules, cancel, .. } = *context;
-        let mut spare = rules.retries.and_then(RetryPolicy::hedge_after).map(|_| prepared.clone());
-        life.begin(LiveAnswer::begin(engine, prepared, clock), kind, begun);
+        let RequestContext { engine, clock, cancel, .. } = *context;
         let mut cancelled = pin!(cancel.cancelled());
         let mut armed = life.alarm();
         let mut alarm = pin!(ring_at(clock, armed));
@@ -219,7 +225,10 @@ impl RequestRun {
                 match life.last_token() {
                     None if context.rules.retries.is_some() => progress.attempt_began(at, tokens),
                     None => progress.first_tokens(at, tokens, record),
-                    Some(last) => progress.more_tokens(at, tokens, last, record.phase),
+                    Some(last) => {
+                        ReaderRest::gap(at.since(last));
+                        progress.more_tokens(at, tokens, last, record.phase);
+                    }
                 }
                 life.token(which, at);
                 record.chunks.push(TokenChunk { at, tokens, choice });

@@ -1,9 +1,6 @@
 //! What the record of a request takes from the events of its answer.
 
-use bytes::Bytes;
-
 use super::*;
-use crate::generator::PlannedRequest;
 use crate::record::{LateStamps, TokenSource, Usage};
 use crate::runner::options::Timeouts;
 
@@ -25,8 +22,7 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
         output_tokens: 4,
         ..PlannedRequest::default()
     };
-    let ready = ReadyRequest { request, prepared: PreparedRequest::new(7, Bytes::new()), said: None };
-    let mut run = RequestRun::new(&ready, Timestamp::from_nanos(101));
+    let mut run = RequestRun::new(&request, WorkKind::Tokens, Timestamp::from_nanos(101));
     let begin = Timestamp::from_nanos(101);
     let rules = ClientRules { timeouts: Timeouts::default(), retries: None };
     let mut life = RequestLife::new(7, rules);

@@ -13,6 +13,7 @@ use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, Sessi
 use crate::runner::options::{Interrupt, RunOptions};
 use crate::runner::pacer::RequestFeed;
 use crate::runner::progress::Progress;
+use crate::runner::reader::Readers;
 use crate::runner::run::Run;
 use crate::workload::WorkloadSpec;
 
@@ -68,7 +69,7 @@ async fn execute(
     let options = RunOptions { pacing, ..options };
     let progress = Arc::new(Progress::default());
     let run = Run {
-        engine,
+        readers: Arc::new(Readers::in_loop(engine)),
         clock,
         plan,
         options,

@@ -2,40 +2,60 @@
 
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::loop_delay::{Longest, LoopDelay};
 use super::usage::{CpuTime, Thread, memory_bytes, peak_memory_bytes, retransmits};
 use super::watcher::Watcher;
 use crate::clock::{Pacing, RunClock, Timestamp, asleep, overruns};
-use crate::record::{ClientFacts, ClientSample};
+use crate::record::{ClientFacts, ClientSample, Delays};
 
 /// Monitors this process and its machine.
 pub(crate) struct ClientWatch {
     watcher: Watcher,
-    loop_delay: LoopDelay,
+    /// The threads that must not be late.
+    loops: Vec<WatchedLoop>,
     before: CpuTime,
     overruns: u64,
     asleep: Option<i128>,
 }
 
 impl ClientWatch {
-    /// Starts on the thread of the run loop; `None` where the system reports too little. Gives a sample each
-    /// second to `samples`, if any.
-    pub(crate) fn start(clock: RunClock, pacing: Pacing, samples: Option<SampleSink>) -> Option<Self> {
+    /// Starts to watch the threads of these runtimes. It is `None` where the system reports too little. Gives
+    /// a sample each second to `samples`, if any.
+    pub(crate) async fn start(
+        clock: RunClock,
+        pacing: Pacing,
+        runtimes: Vec<Handle>,
+        samples: Option<Box<dyn FnMut(ClientSample) + Send>>,
+    ) -> Option<Self> {
         let before = CpuTime::now()?;
-        let loop_delay = LoopDelay::start(clock);
-        let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
+        let longest = Longest::default();
+        let mut loops = Vec::new();
+        for runtime in runtimes {
+            loops.push(WatchedLoop::start(runtime, clock, longest.clone()).await?);
+        }
+        let threads = loops.iter().map(|watched| watched.thread).collect();
+        let mut meter = samples.map(|samples| Meter::new(before, threads, longest, samples));
         let look = move |now| meter.iter_mut().for_each(|meter: &mut Meter| meter.look(now));
         let watcher = Watcher::start(clock, pacing, look);
-        Some(Self { watcher, loop_delay, before, overruns: overruns(), asleep: asleep() })
+        Some(Self { watcher, loops, before, overruns: overruns(), asleep: asleep() })
     }
 
-    /// Ends the watch and returns what was seen. Must be called on the thread that called `start`.
+    /// Ends the watch and returns what was seen. Of several threads it is the worst.
     pub(crate) async fn finish(self) -> Option<ClientFacts> {
         let after = CpuTime::now()?;
+        let (mut loop_cpu_ns, mut loop_delay) = (0, None);
+        for watched in self.loops {
+            let (cpu_ns, delays) = watched.finish().await?;
+            loop_cpu_ns = loop_cpu_ns.max(cpu_ns);
+            loop_delay = loop_delay.into_iter().chain(delays).reduce(Delays::joined);
+        }
         Some(ClientFacts {
             cpu_ns: after.process_ns.saturating_sub(self.before.process_ns),
-            loop_cpu_ns: after.thread_ns.saturating_sub(self.before.thread_ns),
-            loop_delay: self.loop_delay.finish().await,
+            readers: None,
+            loop_cpu_ns,
+            loop_delay,
             read_delay: None,
             stream_reads: None,
             host_stalls: self.watcher.finish(),
@@ -43,6 +63,28 @@ impl ClientWatch {
             peak_memory_bytes: peak_memory_bytes(),
             priority_lost: overruns() > self.overruns,
         })
+    }
+}
+
+/// A thread with a runtime that must not be late.
+struct WatchedLoop {
+    runtime: Handle,
+    thread: Thread,
+    before_ns: u64,
+    delay: LoopDelay,
+}
+
+impl WatchedLoop {
+    async fn start(runtime: Handle, clock: RunClock, longest: Longest) -> Option<Self> {
+        let begun = runtime.spawn(async move { (Thread::this(), CpuTime::now(), LoopDelay::start(clock, longest)) });
+        let (thread, before, delay) = begun.await.ok()?;
+        Some(Self { runtime, thread, before_ns: before?.thread_ns, delay })
+    }
+
+    /// The CPU time of the thread since the start, and its delays.
+    async fn finish(self) -> Option<(u64, Option<Delays>)> {
+        let after = self.runtime.spawn(async { CpuTime::now() }).await.ok()??;
+        Some((after.thread_ns.saturating_sub(self.before_ns), self.delay.finish().await))
     }
 }
 
@@ -59,35 +101,28 @@ fn slept(before: Option<i128>, after: Option<i128>) -> Option<u64> {
 /// Time between two samples. One takes about 0.1 ms of the monitoring thread.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Receives samples of what this process uses during a run.
-pub struct SampleSink(Box<dyn FnMut(ClientSample) + Send>);
-
-impl SampleSink {
-    /// Passes each sample to `take`, which must not block.
-    pub fn new(take: impl FnMut(ClientSample) + Send + 'static) -> Self {
-        Self(Box::new(take))
-    }
-}
-
 /// A meter that takes the samples.
 struct Meter {
-    loop_thread: Thread,
+    /// The threads that must not be late, with their CPU time before.
+    loops: Vec<(Thread, Option<u64>)>,
     before: CpuTime,
-    loop_before: Option<u64>,
     retransmits_before: Option<u64>,
     longest: Longest,
     next: Timestamp,
-    samples: SampleSink,
+    samples: Box<dyn FnMut(ClientSample) + Send>,
 }
 
 impl Meter {
-    /// Makes a meter of the process and of the calling thread. That thread is the one of the run loop.
-    fn new(before: CpuTime, longest: Longest, samples: SampleSink) -> Self {
-        let loop_thread = Thread::this();
+    /// Makes a meter of the process, and of its threads that must not be late.
+    fn new(
+        before: CpuTime,
+        threads: Vec<Thread>,
+        longest: Longest,
+        samples: Box<dyn FnMut(ClientSample) + Send>,
+    ) -> Self {
         Self {
-            loop_thread,
+            loops: threads.into_iter().map(|thread| (thread, thread.cpu_ns())).collect(),
             before,
-            loop_before: loop_thread.cpu_ns(),
             retransmits_before: retransmits(),
             longest,
             next: Timestamp::ZERO.after(EVERY),
@@ -103,10 +138,10 @@ impl Meter {
         self.next = Timestamp::ZERO.after(EVERY * (now.as_secs_f64() as u32 + 1));
         let Some(cpu) = CpuTime::now() else { return };
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
-        (self.samples.0)(ClientSample {
+        (self.samples)(ClientSample {
             at: now,
             cpu_ns: cpu.process_ns.saturating_sub(self.before.process_ns),
-            loop_cpu_ns: since(self.loop_thread.cpu_ns(), self.loop_before),
+            loop_cpu_ns: self.loops.iter().filter_map(|(thread, before)| since(thread.cpu_ns(), *before)).max(),
             memory_bytes: memory_bytes(),
             loop_delay_max_ns: self.longest.take(),
             retransmits: since(retransmits(), self.retransmits_before),
@@ -134,8 +169,8 @@ mod tests {
     #[test]
     fn a_sample_is_taken_at_each_second_once() {
         let (sender, taken) = mpsc::channel();
-        let sink = SampleSink::new(move |sample| sender.send(sample).unwrap());
-        let mut meter = Meter::new(CpuTime::now().unwrap(), Longest::default(), sink);
+        let sink = Box::new(move |sample| sender.send(sample).unwrap());
+        let mut meter = Meter::new(CpuTime::now().unwrap(), vec![Thread::this()], Longest::default(), sink);
         for millis in [0, 999, 1_000, 1_003, 1_999, 3_500, 3_503, 4_000] {
             meter.look(Timestamp::from_nanos(millis * 1_000_000));
         }

@@ -24,7 +24,6 @@ const EVERY: Duration = Duration::from_millis(10);
 pub(super) struct LoopDelay {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Histogram<u64>>,
-    longest: Longest,
 }
 
 /// The longest delay since it was last taken.
@@ -44,15 +43,10 @@ impl Longest {
 }
 
 impl LoopDelay {
-    /// Starts at the run's zero, in the current runtime.
-    pub(super) fn start(clock: RunClock) -> Self {
+    /// Starts at the run's zero, in the current runtime. The longest delay goes to `longest`, which may have others.
+    pub(super) fn start(clock: RunClock, longest: Longest) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let longest = Longest::default();
-        Self { stop, task: tokio::spawn(look_on(clock, stopped, longest.clone())), longest }
-    }
-
-    pub(super) fn longest(&self) -> Longest {
-        self.longest.clone()
+        Self { stop, task: tokio::spawn(look_on(clock, stopped, longest)) }
     }
 
     /// The delays so far; `None` before the first tick.
@@ -101,7 +95,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn every_tick_is_a_sample_and_an_idle_loop_is_never_late() {
         let clock = RunClock::starting_in(EVERY);
-        let watch = LoopDelay::start(clock);
+        let watch = LoopDelay::start(clock, Longest::default());
         sleep_until(clock.instant(Timestamp::from_nanos(995_000_000))).await;
         let delays = watch.finish().await.unwrap();
         assert_eq!((delays.n, delays.max_ns), (100, 0), "0, 10, … 990 ms");
@@ -110,8 +104,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn ticks_that_the_loop_slept_through_are_late_each() {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let watch = LoopDelay::start(clock);
-        let longest = watch.longest();
+        let longest = Longest::default();
+        let watch = LoopDelay::start(clock, longest.clone());
         assert_eq!(longest.take(), None);
         sleep_until(clock.instant(Timestamp::from_nanos(15_000_000))).await;
         // The loop is busy from 15 ms to 62 ms: the tick of 20 ms is 42 ms late, the next is that of 70 ms.
@@ -129,7 +123,7 @@ mod tests {
     async fn its_ticks_bound_what_a_loop_reads_that_was_held_up() {
         let clock = RunClock::starting_in(Duration::ZERO);
         let late_by = || ReaderTicks::late_by(clock.now(), Timestamp::ZERO);
-        let watch = LoopDelay::start(clock);
+        let watch = LoopDelay::start(clock, Longest::default());
         sleep_until(clock.instant(Timestamp::from_nanos(15_000_000))).await;
         assert_eq!(late_by(), Duration::ZERO);
         tokio::time::advance(Duration::from_millis(300)).await;
@@ -143,7 +137,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_run_without_a_tick_has_no_delay() {
-        let watch = LoopDelay::start(RunClock::starting_in(Duration::from_secs(1)));
+        let watch = LoopDelay::start(RunClock::starting_in(Duration::from_secs(1)), Longest::default());
         assert_eq!(watch.finish().await, None);
     }
 }

@@ -6,4 +6,3 @@ mod usage;
 mod watcher;
 
 pub(super) use client::ClientWatch;
-pub use client::SampleSink;

@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 
 use super::{context_fit, embedded};
 use crate::clock::Pacing;
-use crate::engine::{ConnectProgress, OpenAiEngine, Proxy, Router, SmokeReport, Target, Targets};
+use crate::engine::{ConnectProgress, OpenAiEngine, Proxy, ReaderRest, Router, SmokeReport, Target, Targets};
 use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::EngineFacts;
@@ -75,6 +75,7 @@ impl ServerConnection {
             }
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
+            .on_thread_park(ReaderRest::take)
             .enable_all()
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;

@@ -13,9 +13,8 @@ use super::sending::{Connections, Sending, connection_warning};
 use super::together::Start;
 use super::{cache, clocks, connect, machine, pages, tokens};
 use crate::analysis::LoadForm;
-use crate::calibration::ClientCapacity;
 use crate::clock::RunClock;
-use crate::engine::{AnswerLimits, CaptureText, CounterReading, Engine, OpenAiEngine, Router, Targets};
+use crate::engine::{AnswerLimits, CaptureText, CounterReading, OpenAiEngine, Router, Targets};
 use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
@@ -23,7 +22,7 @@ use crate::record::{
     CachePreparation, Calibration, ClockOffset, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
     RunFooter, RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{AnswerJudge, FinishedCheck, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink};
+use crate::runner::{AnswerJudge, FinishedCheck, Progress, Readers, RecordWriter, RequestFeed, Run, RunOptions};
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::settings::RunSettings;
@@ -106,6 +105,7 @@ struct StartedRun {
     header: RunHeader,
     folder: PathBuf,
     writer: RecordWriter,
+    readers: Arc<Readers<Router<OpenAiEngine>>>,
 }
 
 impl RunContext {
@@ -127,7 +127,7 @@ impl RunContext {
     /// Whether this machine can send `spec`, by what is known of it, enforced or not.
     pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
         let calibration = self.conditions.calibration.as_ref();
-        calibration.is_none_or(|found| ClientCapacity(found).judge(machine::demand(&self.settings, spec)).is_ok())
+        calibration.is_none_or(|found| machine::judge(&self.settings, found, spec).is_ok())
     }
 
     /// Refuses a page that was named and is an engine's. It would count for `all`. The engine may be the server's own.
@@ -184,8 +184,8 @@ impl RunContext {
         let sending = Sending::new(&workload, shard);
         let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
         let kept = settings.requests.connections_per_host.unwrap_or_default() * limits.addresses;
-        let streams = self.engines().filter_map(|engine| engine.http2).map(|http2| http2.streams_per_connection).min();
-        let connections = Connections { limits, files_each, kept, streams_each: streams.unwrap_or(1) };
+        let shared = self.engines().filter_map(|engine| engine.http2).map(|http2| http2.streams_per_connection).min();
+        let connections = Connections { limits, files_each, kept, streams_each: shared.unwrap_or(1) };
         if let Some(warning) = connection_warning(connections, &options, &plan, sending) {
             self.printer.words(&warning);
         }
@@ -251,8 +251,8 @@ impl RunContext {
         let Start { at: start_at, offset } = Start::find(&self.settings, plan)?;
         clocks.extend(offset);
         connect::wait_for_start(start_at, self.settings.screen, self.printer);
-        let connections = sending.opened_ahead(options.caps.total);
-        self.server.runtime.block_on(engine.warm_up(connections));
+        let readers = machine::readers(&self.settings, &self.conditions.calibration, &prepared.workload, engine)?;
+        self.server.runtime.block_on(readers.warm_up(sending.opened_ahead(options.caps.total)));
         for missing in engine.targets().iter().filter_map(OpenAiEngine::missing_addresses) {
             self.printer.words(&format!("warning: {missing}"));
         }
@@ -268,7 +268,7 @@ impl RunContext {
         for check in std::mem::take(&mut prepared.checked) {
             writer.keep_check(check);
         }
-        Ok(StartedRun { clock, header, folder, writer })
+        Ok(StartedRun { clock, header, folder, writer, readers: Arc::new(readers) })
     }
 
     fn header(&self, prepared: &PreparedRun<'_>, clock: RunClock) -> RunHeader {
@@ -311,15 +311,15 @@ impl RunContext {
     /// Sends the plan, open loop, while pages of metrics are read and progress is shown.
     fn send(&self, prepared: PreparedRun<'_>, started: StartedRun) -> Result<(StartedRun, RunFooter), Stop> {
         let PreparedRun { plan, part, options, engine, feed, golden, counted, pages, .. } = prepared;
-        let StartedRun { clock, header, writer, .. } = &started;
-        let clock = *clock;
+        let StartedRun { clock, header, writer, readers, .. } = &started;
+        let (clock, readers) = (*clock, Arc::clone(readers));
         let Self { settings, interrupts, printer, .. } = self;
         let progress = Arc::new(Progress::from_form(LoadForm::from_workload(&header.workload)));
         let (every, PlanFacts { window_start, window_end, .. }) = (settings.telemetry.interval, &plan);
         let times = ScrapeTimes { every, window_start: *window_start, window_end: *window_end };
         let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), every);
         let scraping = Scraper::start(&pages, times, clock, latest);
-        let samples = Some(SampleSink::new(writer.client_keeper()));
+        let samples = Some(Box::new(writer.client_keeper()) as Box<_>);
         let watched =
             WatchedRun::new(header, (part, &settings.objectives), (Arc::clone(&progress), clock, options.drain));
         let live = LiveView::start(settings.screen, watched);
@@ -329,7 +329,7 @@ impl RunContext {
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
             let dispatches = Some(writer.dispatch_keeper());
-            let run = Run { engine, clock, plan, options, samples, dispatches, progress, interrupt: stop };
+            let run = Run { readers, clock, plan, options, samples, dispatches, progress, interrupt: stop };
             let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {
                 None => sent.await,

@@ -1,15 +1,19 @@
 //! What machine this is and what it can do: refuses a plan that asks for more before anything is sent.
 
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::kept_calibration;
 use crate::calibration::{ClientCapacity, ClientDemand, Fitness, Overload, QUICK, calibrate, fitter};
-use crate::engine::AnswerForm;
+use crate::engine::{AnswerForm, Engine};
 use crate::live::{Screen, StepLine};
 use crate::record::{Calibration, HostFacts, Shard};
+use crate::runner::Readers;
 use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{LoadOption, MachineCheck, RunSettings};
-use crate::units::{count, three_digits};
+use crate::units::{count, seconds, three_digits};
 use crate::workload::WorkloadSpec;
 
 /// Most command lines of shards that are written out.
@@ -31,9 +35,12 @@ pub(super) fn calibrated(
     check_fitness(settings.machine, &found)?;
     let fitness = Fitness::new(&found);
     if fitness != Fitness::Ready || settings.screen != Screen::Quiet {
-        let trusted = ClientCapacity(&found).trusted_requests_per_s(demand(settings, spec).events_per_request);
+        let capacity = capacity(settings, &found);
+        let trusted = capacity.trusted_requests_per_s(demand(settings, spec).events_per_request);
         let cure = if fitness.cure().is_empty() { String::new() } else { format!(": {}", fitness.cure()) };
-        printer.words(&format!("machine: {} ({}){cure}", fitness.word(), fitness.sentence(&found, trusted)));
+        let sentence = fitness.sentence(&found, trusted);
+        let age = found.age_s.map_or(String::new(), |age| format!("; measured {} ago", seconds(age as f64)));
+        printer.words(&format!("machine: {} ({sentence}{age}){cure}", fitness.word()));
     }
     Ok(Some(found))
 }
@@ -61,6 +68,9 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
     if settings.machine == MachineCheck::Skipped {
         return None;
     }
+    if let Some(kept) = kept_calibration::read(settings.pacing) {
+        return Some(kept);
+    }
     let mut best: Option<Calibration> = None;
     let mut failure = None;
     let line = StepLine::start(settings.screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
@@ -74,10 +84,34 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
         }
     }
     drop(line);
+    // A machine that was busy is asked again.
+    if let Some(ready) = best.filter(|best| Fitness::new(best) == Fitness::Ready) {
+        kept_calibration::keep(ready, settings.pacing);
+    }
     if let (None, Some(error)) = (best, failure) {
         printer.words(&format!("this machine is not calibrated: {error}"));
     }
     best
+}
+
+/// The client by this calibration, with all the readers that it may have.
+fn capacity<'a>(settings: &RunSettings, found: &'a Calibration) -> ClientCapacity<'a> {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    ClientCapacity { found, readers: settings.readers.unwrap_or(cores) }
+}
+
+/// Starts the readers for a plan. A machine that was not calibrated is taken for a usual one.
+pub(super) fn readers<E: Engine>(
+    settings: &RunSettings,
+    found: &Option<Calibration>,
+    spec: &WorkloadSpec,
+    engine: &Arc<E>,
+) -> Result<Readers<E>, Stop> {
+    let usual = Calibration { request_cpu_ns: 80_000, paced_event_cpu_ns: 8_000, ..Calibration::default() };
+    let capacity = capacity(settings, found.as_ref().unwrap_or(&usual));
+    let needed = || capacity.needed(demand(settings, spec), spec.arrival.users());
+    let count = settings.readers.unwrap_or_else(needed);
+    Readers::start(Arc::clone(engine), count, settings.pacing).map_err(Stop::impossible)
 }
 
 /// Returns the demand of a plan on this client.
@@ -92,6 +126,11 @@ pub(super) fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDeman
 /// More requests per second than one client is trusted with where it was not calibrated. It is chosen, not measured: it
 /// leaves a core 40 µs for a request.
 const MOST_PER_S: f64 = 25_000.0;
+
+/// Whether this client can be trusted with a plan, with all its readers.
+pub(super) fn judge(settings: &RunSettings, found: &Calibration, spec: &WorkloadSpec) -> Result<(), Overload> {
+    capacity(settings, found).judge(demand(settings, spec))
+}
 
 /// Refuses a plan that asks for more than this machine can be trusted with. Where it was not calibrated, it refuses one
 /// that asks for more than any machine can.
@@ -112,8 +151,7 @@ pub(super) fn check_load(
         )));
     }
     let Some(found) = calibration.filter(|_| enforced) else { return Ok(()) };
-    ClientCapacity(found)
-        .judge(demand(settings, spec))
+    judge(settings, found, spec)
         .map_err(|overload| refusal(&overload, settings.load_option, settings.share.shard, spec))
 }
 
@@ -198,6 +236,7 @@ mod tests {
             let pacer_delay = Delays { p99_ns: 1_000, ..stamp_delay };
             Calibration {
                 took_ns: 500_000_000,
+                age_s: None,
                 stamp_delay,
                 pacer_delay,
                 request_cpu_ns: 75_000,

@@ -8,6 +8,7 @@ mod context;
 mod context_fit;
 mod embedded;
 mod golden;
+mod kept_calibration;
 mod load;
 mod machine;
 mod pages;

@@ -50,6 +50,7 @@ fn settings(first: &str, second: &str) -> RunSettings {
         },
         machine: MachineCheck::Skipped,
         pacing: Pacing::Precise,
+        readers: None,
         share: Share::default(),
         objectives: Vec::new(),
         percentiles: Vec::new(),

@@ -86,6 +86,11 @@ impl Dialer {
         Ok(Self { addresses, socket, proxy: proxy.cloned(), tunnel, tls, connected: Notify::new() })
     }
 
+    /// Whether bytes go to a connection as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.tls.is_none()
+    }
+
     /// The addresses that each connection takes a local port to.
     pub(crate) fn peers(&self) -> Vec<SocketAddr> {
         let known = self.addresses.known();

@@ -242,6 +242,7 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
     host_stalls.sort_by_key(|stall| (stall.from, stall.shard));
     ClientFacts {
         cpu_ns: all.iter().map(|client| client.cpu_ns).sum(),
+        readers: None,
         loop_cpu_ns: all.iter().map(|client| client.loop_cpu_ns).max().unwrap_or_default(),
         loop_delay: worst(|client| client.loop_delay),
         read_delay: worst(|client| client.read_delay),

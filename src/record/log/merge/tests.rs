@@ -119,6 +119,7 @@ fn what_generators_went_through_is_joined() {
         let cost = 1_000;
         Some(Calibration {
             took_ns: 1,
+            age_s: None,
             stamp_delay: delay,
             pacer_delay: delay,
             request_cpu_ns: cost,
@@ -139,6 +140,7 @@ fn what_generators_went_through_is_joined() {
         footer.ended = Timestamp::from_nanos(cpu_ns);
         footer.client = Some(ClientFacts {
             cpu_ns,
+            readers: None,
             loop_cpu_ns: cpu_ns / 2,
             loop_delay: delays(p99_ns),
             read_delay: None,
@@ -160,6 +162,7 @@ fn what_generators_went_through_is_joined() {
     assert_eq!((footer.ended, footer.released_until), (Timestamp::from_nanos(300), header.plan.window_end));
     let expected = ClientFacts {
         cpu_ns: 500,
+        readers: None,
         loop_cpu_ns: 150,
         loop_delay: Some(Delays { n: 200, p50_ns: 10, p99_ns: 70, max_ns: 900 }),
         read_delay: None,

@@ -139,7 +139,10 @@ fn client(client: &ClientLoad) -> String {
         let share = percent(reads.shared as f64 / reads.reads as f64);
         format!("; {share} of the reads brought several streams' data, up to {}", count(reads.most_streams))
     });
-    format!("{} of a core{delay}; stamps taken {stamps}{late}{shared}{retransmits}", percent(client.loop_busy))
+    let readers = client.readers.filter(|readers| *readers > 1);
+    let readers = readers.map_or(String::new(), |readers| format!("busiest of {readers} readers: "));
+    let busy = percent(client.loop_busy);
+    format!("{readers}{busy} of a core{delay}; stamps taken {stamps}{late}{shared}{retransmits}")
 }
 
 /// Returns what the user says of the deployment that is no fact by name. This is the model, how steps are planned, and
