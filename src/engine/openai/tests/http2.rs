@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, Request, Response};
 use tokio::sync::Notify;
 
 use super::tls::acceptor;
@@ -113,7 +113,7 @@ async fn converse2(
             Step::Head(headers) => {
                 let mut response = Response::new(());
                 let fields = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-                response.headers_mut().extend(fields.collect::<Vec<(http::HeaderName, HeaderValue)>>().into_iter());
+                *response.headers_mut() = fields.collect::<HeaderMap>();
                 sending = respond.send_response(response, false).ok();
             }
             Step::Data(text) => sending.as_mut().unwrap().send_data(text.into(), false).unwrap_or_default(),
