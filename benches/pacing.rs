@@ -7,14 +7,15 @@
 
 mod distribution;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use skyline::clock::RunClock;
+use skyline::clock::{Pacing, RunClock};
 use skyline::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 use skyline::generator::{PromptBuilder, RequestSpec, Schedule};
-use skyline::runner::{FinishedRequest, Interrupt, Progress, RequestFeed, Run, RunOptions};
+use skyline::runner::{FinishedRequest, Interrupt, Progress, Readers, RequestFeed, Run, RunOptions};
 use skyline::workload::{Overrides, WorkloadSpec};
 use tokio::sync::watch;
 
@@ -77,8 +78,9 @@ fn main() {
     let (_wish, interrupt) = watch::channel(Interrupt::None);
     let mut lag = Distribution::default();
     runtime.block_on(async {
+        let readers = Readers::start(engine, NonZeroUsize::MIN, Pacing::Precise).unwrap();
         let run = Run {
-            engine,
+            readers: Arc::new(readers),
             clock: RunClock::starting_in(Duration::from_millis(20)),
             plan,
             options: RunOptions { drain: Duration::from_secs(1), ..RunOptions::default() },

@@ -15,13 +15,14 @@ mod distribution;
 mod support;
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use skyline::clock::{RunClock, Timestamp};
+use skyline::clock::{Pacing, RunClock, Timestamp};
 use skyline::record::{Phase, PlanFacts};
-use skyline::runner::{FinishedRequest, Interrupt, Progress, RequestFeed, Run, RunOptions};
+use skyline::runner::{FinishedRequest, Interrupt, Progress, Readers, RequestFeed, Run, RunOptions};
 use tokio::sync::watch;
 
 use bare::Load;
@@ -90,8 +91,9 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
         };
         let (_wish, interrupt) = watch::channel(Interrupt::None);
         let feed = RequestFeed::start(Arc::clone(&engine), schedule, None).unwrap();
+        let readers = Readers::start(engine, NonZeroUsize::MIN, Pacing::Precise).unwrap();
         let run = Run {
-            engine,
+            readers: Arc::new(readers),
             clock,
             plan,
             options: RunOptions { drain: Duration::from_secs(60), ..RunOptions::default() },

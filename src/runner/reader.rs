@@ -108,8 +108,8 @@ impl<E: Engine> Reader<E> {
             // Its end is that of the readers, whoever drops them.
             _ = runtime.block_on(ended);
         })?;
-        let _thread = Some(ReaderThread { end: Some(end), thread: Some(thread) });
-        Ok(Self { engine: own, runtime: handle, _thread })
+        let thread = ReaderThread { end: Some(end), thread: Some(thread) };
+        Ok(Self { engine: own, runtime: handle, _thread: Some(thread) })
     }
 }
 

@@ -150,9 +150,9 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let cancel = CancellationToken::new();
         let sender = Arc::new(Sender { readers, clock, timeouts, retries, progress, cancel, ended: ended_in });
         let of_pacer = Arc::clone(&sender);
-        let sends_now = pacing != Pacing::Timer && !slots.are_limited();
+        let is_free = pacing != Pacing::Timer && !slots.are_limited();
         let send_now = move |ready, dispatched, tell: &mut dyn FnMut(_)| of_pacer.send_now(ready, dispatched, tell);
-        let send_now = sends_now.then(|| Arc::new(send_now) as Arc<SendNow>);
+        let send_now = is_free.then(|| Arc::new(send_now) as Arc<SendNow>);
         let (stop, witness) = (Arc::clone(&stop_pacer), witness.clone());
         let outlet = Outlet { clock, stop, witness: witness.clone(), out, send_now, pacing };
         let next_turns = feed

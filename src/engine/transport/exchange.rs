@@ -136,18 +136,15 @@ impl<R: Receiver> Exchange<R> {
 
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
-        match self.pool.ready() {
-            Some(carrier) => {
-                let origin = Origin::Idle(carrier.opening());
-                self.spare = Spare::new(&request, origin);
-                self.start_exchange(carrier, origin, request);
+        if let Some(carrier) = self.pool.ready() {
+            let origin = Origin::Idle(carrier.opening());
+            self.spare = Spare::new(&request, origin);
+            self.start_exchange(carrier, origin, request);
+        } else {
+            if self.pool.misses_a_lost_one() {
+                self.receiver.lost_connection(LostConnection::Idle);
             }
-            None => {
-                if self.pool.misses_a_lost_one() {
-                    self.receiver.lost_connection(LostConnection::Idle);
-                }
-                self.open(request, Try::First);
-            }
+            self.open(request, Try::First);
         }
     }
 

@@ -113,9 +113,9 @@ impl RequestRun {
             // The body is shared, not copied; it is kept only where it may be sent again.
             let again = rules.retries.map(|_| prepared.clone());
             let hedge = rules.retries.and_then(RetryPolicy::hedge_after).map(|_| prepared.clone());
-            let live = answer.take();
-            let live = live.unwrap_or_else(|| LiveAnswer::begin(context.engine, prepared, context.clock));
-            life.begin(live, kind, begun);
+            let sent = answer.take();
+            let sent = sent.unwrap_or_else(|| LiveAnswer::begin(context.engine, prepared, context.clock));
+            life.begin(sent, kind, begun);
             let ended = self.attempt(&mut life, hedge, &context).await;
             let (Some(due), Some(again)) = (ended.again, again) else {
                 return self.finish(ended, life, progress);

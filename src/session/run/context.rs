@@ -126,8 +126,7 @@ impl RunContext {
 
     /// Whether this machine can send `spec`, by what is known of it, enforced or not.
     pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
-        let calibration = self.conditions.calibration.as_ref();
-        calibration.is_none_or(|found| machine::judge(&self.settings, found, spec).is_ok())
+        self.conditions.calibration.is_none_or(|found| machine::judge(&self.settings, &found, spec).is_ok())
     }
 
     /// Refuses a page that was named and is an engine's. It would count for `all`. The engine may be the server's own.
@@ -184,8 +183,8 @@ impl RunContext {
         let sending = Sending::new(&workload, shard);
         let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
         let kept = settings.requests.connections_per_host.unwrap_or_default() * limits.addresses;
-        let shared = self.engines().filter_map(|engine| engine.http2).map(|http2| http2.streams_per_connection).min();
-        let connections = Connections { limits, files_each, kept, streams_each: shared.unwrap_or(1) };
+        let streams = self.engines().filter_map(|engine| engine.http2).map(|http2| http2.streams_per_connection).min();
+        let connections = Connections { limits, files_each, kept, streams_each: streams.unwrap_or(1) };
         if let Some(warning) = connection_warning(connections, &options, &plan, sending) {
             self.printer.words(&warning);
         }
@@ -251,7 +250,8 @@ impl RunContext {
         let Start { at: start_at, offset } = Start::find(&self.settings, plan)?;
         clocks.extend(offset);
         connect::wait_for_start(start_at, self.settings.screen, self.printer);
-        let readers = machine::readers(&self.settings, &self.conditions.calibration, &prepared.workload, engine)?;
+        let found = self.conditions.calibration.as_ref();
+        let readers = machine::readers(&self.settings, found, &prepared.workload, engine)?;
         self.server.runtime.block_on(readers.warm_up(sending.opened_ahead(options.caps.total)));
         for missing in engine.targets().iter().filter_map(OpenAiEngine::missing_addresses) {
             self.printer.words(&format!("warning: {missing}"));

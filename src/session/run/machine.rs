@@ -103,12 +103,12 @@ fn capacity<'a>(settings: &RunSettings, found: &'a Calibration) -> ClientCapacit
 /// Starts the readers for a plan. A machine that was not calibrated is taken for a usual one.
 pub(super) fn readers<E: Engine>(
     settings: &RunSettings,
-    found: &Option<Calibration>,
+    found: Option<&Calibration>,
     spec: &WorkloadSpec,
     engine: &Arc<E>,
 ) -> Result<Readers<E>, Stop> {
     let usual = Calibration { request_cpu_ns: 80_000, paced_event_cpu_ns: 8_000, ..Calibration::default() };
-    let capacity = capacity(settings, found.as_ref().unwrap_or(&usual));
+    let capacity = capacity(settings, found.unwrap_or(&usual));
     let needed = || capacity.needed(demand(settings, spec), spec.arrival.users());
     let count = settings.readers.unwrap_or_else(needed);
     Readers::start(Arc::clone(engine), count, settings.pacing).map_err(Stop::impossible)

@@ -34,10 +34,9 @@ impl JsonSchema {
     pub fn new(schema: Value) -> Result<Self, String> {
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.set_default_draft(Draft::V2020_12);
-        let resource = compiler.add_resource(NO_ADDRESS, schema.clone());
-        let index = resource
-            .and_then(|()| compiler.compile(NO_ADDRESS, &mut schemas))
-            .map_err(|error| mistake(&error, &schema))?;
+        let wrong = |error| mistake(&error, &schema);
+        compiler.add_resource(NO_ADDRESS, schema.clone()).map_err(wrong)?;
+        let index = compiler.compile(NO_ADDRESS, &mut schemas).map_err(wrong)?;
         Ok(Self { schema, compiled: Arc::new((schemas, index)) })
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Lanes {
     most: usize,
     /// Connections to each address, before any is shared.
     per_host: usize,
-    lanes: Mutex<Vec<Lane>>,
+    list: Mutex<Vec<Lane>>,
 }
 
 /// A connection that is open or is being opened.
@@ -96,12 +96,12 @@ impl Lanes {
     /// No connection yet. There will be so many to each address at least, one where nothing is said.
     pub(crate) fn new(dialer: Arc<Dialer>, http2: Http2Facts, per_host: Option<usize>) -> Self {
         let most = http2.streams_per_connection as usize;
-        Self { dialer, most, per_host: per_host.unwrap_or(1), lanes: Mutex::default() }
+        Self { dialer, most, per_host: per_host.unwrap_or(1), list: Mutex::default() }
     }
 
     /// Other connections of the same kind to the same server.
     pub(crate) fn another(&self) -> Self {
-        Self { dialer: Arc::clone(&self.dialer), most: self.most, per_host: self.per_host, lanes: Mutex::default() }
+        Self { dialer: Arc::clone(&self.dialer), most: self.most, per_host: self.per_host, list: Mutex::default() }
     }
 
     /// How many connections there are before any is shared.
@@ -174,6 +174,6 @@ impl Lanes {
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Lane>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -60,7 +60,7 @@ impl StreamNotes {
         self.last = Some(arrival);
         match part.kind {
             // Interim responses come before the head; a second block that ends the stream is the trailers.
-            HEADERS | CONTINUATION if !self.has_data && !(part.ends_stream() && self.head.is_some()) => {
+            HEADERS | CONTINUATION if !(self.has_data || part.ends_stream() && self.head.is_some()) => {
                 self.head = Some(arrival);
             }
             DATA if part.data > 0 => {
