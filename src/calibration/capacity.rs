@@ -51,6 +51,9 @@ pub struct ClientCapacity<'a> {
 
 /// The share of the readers' time that may be planned.
 const TRUSTED: f64 = 0.5;
+/// CPU time of the one thread that sends, for each request, nanoseconds. It is chosen, not measured: about twice what an
+/// idle machine needs.
+const SENDING_NS: f64 = 20_000.0;
 /// The share of a reader's time above which another helps.
 const BUSY: f64 = 0.25;
 
@@ -58,7 +61,7 @@ impl ClientCapacity<'_> {
     /// Returns the share of the readers' time that a plan demands. It is requests/s × (cost of a request + its further
     /// events × cost of a separate event). Above 1 it is impossible.
     pub fn share(self, demand: ClientDemand) -> f64 {
-        demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9 / self.readers.get() as f64
+        demand.requests_per_s * self.scarcest_ns(demand.events_per_request) / 1e9
     }
 
     /// The number of readers with which a plan leaves each much time. A closed loop of `users`, which
@@ -66,14 +69,14 @@ impl ClientCapacity<'_> {
     pub fn needed(self, demand: ClientDemand, users: Option<u64>) -> NonZeroUsize {
         let needed = match users {
             Some(users) => users as f64 / 50.0,
-            None => self.share(demand) * self.readers.get() as f64 / BUSY,
+            None => demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9 / BUSY,
         };
         NonZeroUsize::new(needed.ceil() as usize).unwrap_or(NonZeroUsize::MIN).min(self.readers)
     }
 
     /// Requests per second, with answers of so many events, that the client can execute reliably.
     pub fn trusted_requests_per_s(self, events_per_request: f64) -> f64 {
-        TRUSTED * 1e9 / self.request_ns(events_per_request) * self.readers.get() as f64
+        TRUSTED * 1e9 / self.scarcest_ns(events_per_request)
     }
 
     /// Whether the client can execute a plan reliably.
@@ -83,6 +86,11 @@ impl ClientCapacity<'_> {
             return Ok(());
         }
         Err(Overload { demand, share, factor: share / TRUSTED })
+    }
+
+    /// Time between two requests at which the scarcest thread has none left: a reader, or the one that sends.
+    fn scarcest_ns(self, events: f64) -> f64 {
+        (self.request_ns(events) / self.readers.get() as f64).max(SENDING_NS)
     }
 
     fn request_ns(self, events: f64) -> f64 {
@@ -145,6 +153,8 @@ mod tests {
     fn readers_share_a_plan_and_no_more_read_than_it_needs() {
         let four = ClientCapacity { readers: NonZeroUsize::new(4).unwrap(), ..one() };
         assert_eq!((four.share(demand(1_000.0, 91.0)), four.trusted_requests_per_s(91.0)), (0.25, 2_000.0));
+        let many = ClientCapacity { readers: NonZeroUsize::new(64).unwrap(), ..one() };
+        assert_eq!(many.trusted_requests_per_s(1.0), 25_000.0, "one thread sends");
         let needed = |per_s, users| four.needed(demand(per_s, 91.0), users).get();
         assert_eq!([needed(0.0, None), needed(250.0, None), needed(251.0, None), needed(9_000.0, None)], [1, 1, 2, 4]);
         assert_eq!([needed(0.0, Some(1)), needed(0.0, Some(101)), needed(0.0, Some(1_000))], [1, 3, 4]);

@@ -137,7 +137,9 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 /// Returns what was typed without what may be secret. Of `http://user:password@host/?key=value` there is
 /// `http://***@host/?key=***`.
 pub(crate) fn without_secrets(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("://") else { return text.to_owned() };
+    let Some((before, rest)) = text.split_once("://") else {
+        return if text.starts_with("unix:") { shown_path(text) } else { text.to_owned() };
+    };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("***@{host}"));
     format!("{before}://{host}{}", shown_path(path))

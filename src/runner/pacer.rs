@@ -72,7 +72,7 @@ pub(super) struct DispatchedRequest {
 }
 
 /// A way to send a request now. It hands the request on before anyone can know its end.
-pub(super) type SendNow = dyn Fn(ReadyRequest, Timestamp, &mut dyn FnMut(ReadyRequest)) + Send + Sync;
+pub(super) type SendNow = dyn Fn(ReadyRequest, Timestamp, &mut dyn FnMut(ReadyRequest) -> bool) + Send + Sync;
 
 /// Requests with their prompts and bodies built ahead of time.
 pub struct RequestFeed {
@@ -183,6 +183,7 @@ impl Outlet {
         let mut is_taken = true;
         send_now(ready, dispatched, &mut |ready| {
             is_taken = self.out.send(DispatchedRequest { ready, dispatched, is_sent: true }).is_ok();
+            is_taken
         });
         is_taken
     }

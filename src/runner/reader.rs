@@ -88,9 +88,17 @@ impl<E: Engine> Readers<E> {
         self.each.iter().map(|reader| &reader.runtime)
     }
 
-    /// The reader of a request: they take turns.
+    /// The reader of a request. Indices of a shard or of sessions have a stride, which a plain turn would keep.
     fn of_request(&self, request: &PlannedRequest) -> &Reader<E> {
-        &self.each[(request.index % self.each.len() as u64) as usize]
+        let mixed = request.index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        &self.each[(mixed % self.each.len() as u64) as usize]
+    }
+
+    /// Says whether readers may rest, which they may where nothing is decided by what they read.
+    pub(super) fn may_rest(&self, may: bool) {
+        for reader in &self.each {
+            reader.runtime.spawn(async move { ReaderRest::allow(may) });
+        }
     }
 }
 
@@ -117,8 +125,10 @@ impl Drop for ReaderThread {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It panics where a task does that catches no panic, and each does.
-            _ = thread.join();
+            // It panics where a task does that catches no panic, and each does. One of its tasks may be what dropped it.
+            if thread.thread().id() != std::thread::current().id() {
+                _ = thread.join();
+            }
         }
     }
 }
@@ -151,13 +161,15 @@ impl<E: Engine> Sender<E> {
         self: &Arc<Self>,
         ready: ReadyRequest,
         dispatched: Timestamp,
-        tell: &mut dyn FnMut(ReadyRequest),
+        tell: &mut dyn FnMut(ReadyRequest) -> bool,
     ) {
         let (request, prepared) = (ready.request, ready.prepared.clone());
         let mut answer = LiveAnswer::begin(&*self.readers.of_request(&request).engine, prepared.clone(), self.clock);
         answer.answer.send_now();
-        tell(ready);
-        self.hand_over(request, prepared, (dispatched, None), Some(answer));
+        // Nobody counts it where the run has ended meanwhile: it is dropped, and its connection closed.
+        if tell(ready) {
+            self.hand_over(request, prepared, (dispatched, None), Some(answer));
+        }
     }
 
     fn hand_over(

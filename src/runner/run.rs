@@ -79,7 +79,9 @@ impl<E: Engine> Run<E> {
         // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
         // hurry.
         let raised = pacing.raise();
-        ReaderRest::lull(!decides && pacing != Pacing::Timer);
+        let is_free = !decides && pacing != Pacing::Timer;
+        ReaderRest::lull(is_free);
+        readers.may_rest(is_free);
         while run.awaited > 0 {
             if let Some(end) = run.take_window_end() {
                 drained.as_mut().reset(clock.instant(end.after(run.drain)));
@@ -104,6 +106,7 @@ impl<E: Engine> Run<E> {
         run.take_window_end();
         drop(raised);
         ReaderRest::lull(false);
+        readers.may_rest(false);
         let witness = run.witness.clone();
         let mut footer = run.close().await;
         // A run that was stopped says so itself.
@@ -151,7 +154,8 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let sender = Arc::new(Sender { readers, clock, timeouts, retries, progress, cancel, ended: ended_in });
         let of_pacer = Arc::clone(&sender);
         let is_free = pacing != Pacing::Timer && !slots.are_limited();
-        let send_now = move |ready, dispatched, tell: &mut dyn FnMut(_)| of_pacer.send_now(ready, dispatched, tell);
+        let send_now =
+            move |ready, dispatched, tell: &mut dyn FnMut(_) -> bool| of_pacer.send_now(ready, dispatched, tell);
         let send_now = is_free.then(|| Arc::new(send_now) as Arc<SendNow>);
         let (stop, witness) = (Arc::clone(&stop_pacer), witness.clone());
         let outlet = Outlet { clock, stop, witness: witness.clone(), out, send_now, pacing };
@@ -190,9 +194,14 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     }
 
     fn take_ended(&mut self, ended: EndedRequest) -> ControlFlow<()> {
-        // What was sent is counted before it ends.
+        // What was sent is counted before it ends. After a stop nothing more is sent.
         while let Ok(request) = self.pacer.try_recv() {
-            self.in_flight.admit(request);
+            if self.dispatching || request.is_sent {
+                self.in_flight.admit(request);
+            } else {
+                self.in_flight.left_over(request);
+                self.in_flight.give_up_waiting().for_each(&mut self.keep);
+            }
         }
         self.in_flight.take_ended(&ended);
         let (request, mut finished, _) = ended;

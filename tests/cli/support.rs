@@ -97,6 +97,7 @@ impl Desk {
         }
         command.args(arguments.iter().skip(1));
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
+        command.env("XDG_CACHE_HOME", self.folder.path().join("cache"));
         for name in ["OPENAI_API_KEY", "HF_TOKEN", "NO_COLOR", "COLUMNS"] {
             command.env_remove(name);
         }

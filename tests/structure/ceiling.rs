@@ -6,10 +6,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
     ("analysis", 14_022),
     ("arrivals", 356),
-    ("calibration", 625),
+    ("calibration", 629),
     ("cli", 6_056),
     ("clock", 469),
-    ("engine", 10_744),
+    ("engine", 10_770),
     ("experiment", 13_159),
     ("foreign", 1_821),
     ("generator", 5_241),
@@ -19,9 +19,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 3_008),
     ("random", 190),
     ("record", 3_777),
-    ("report", 11_367),
-    ("runner", 2_847),
-    ("session", 7_411),
+    ("report", 11_368),
+    ("runner", 2_866),
+    ("session", 7_414),
     ("simulator", 2_392),
     ("telemetry", 943),
     ("units", 153),
@@ -66,7 +66,7 @@ pub(crate) const LONG_VERBS: [(&str, usize); 3] =
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 13;
+pub(crate) const WIDE_LINES: usize = 15;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 18;
 /// Folders with nothing but a `tests.rs`.

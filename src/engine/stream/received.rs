@@ -258,7 +258,7 @@ mod tests {
                     assert_eq!((tail.skip(&rest), good), (Rest::None, end > 0));
                 }
                 Afterwards::Request => assert_eq!(end, 0),
-                Afterwards::Nothing | Afterwards::AnotherTry => panic!("{end}"),
+                Afterwards::Nothing | Afterwards::AnotherTry | Afterwards::Unseen => panic!("{end}"),
             }
         }
         let unasked = all.clone() + "HTTP/1.1 200 OK";

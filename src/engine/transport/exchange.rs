@@ -25,6 +25,9 @@ use crate::record::{Failure, FailureKind, LostConnection};
 /// keep the thread from everything else, limits and the end of the run included.
 const STEPS_A_POLL: u32 = 16;
 
+/// Largest body that the thread which sends copies itself, bytes. A larger one would delay the next request.
+const MOST_NOW: usize = 64 << 10;
+
 /// One request under way, and who takes what comes of it.
 pub(crate) struct Exchange<R> {
     pool: Arc<Pool>,
@@ -61,7 +64,8 @@ impl<R: Receiver> Exchange<R> {
     /// Writes the request to an idle connection now, on whatever thread. What the socket does not take, or all of it
     /// where no connection is idle, is left to the first poll.
     pub(crate) fn send_now(&mut self) {
-        if !self.pool.has_plain_connections() {
+        let is_small = matches!(&self.state, State::Unsent(request) if request.body.len() <= MOST_NOW);
+        if !is_small || !self.pool.has_plain_connections() {
             return;
         }
         self.begin();
@@ -161,6 +165,7 @@ impl<R: Receiver> Exchange<R> {
             Ok(carrier) => {
                 match (try_, &carrier) {
                     (Try::Second, _) => self.receiver.lost_connection(LostConnection::AsSent),
+                    (Try::Unseen, _) => self.receiver.lost_connection(LostConnection::Idle),
                     // A server may refuse a stream of a connection that is new.
                     (Try::First, Carrier::Shared(_)) => {
                         self.spare = Spare::new(&request, Origin::Idle(carrier.opening()));
@@ -175,6 +180,7 @@ impl<R: Receiver> Exchange<R> {
                     Try::Second => {
                         format!("the server closed the connection before it answered; then {message}")
                     }
+                    Try::Unseen => format!("the server did not take the request; then {message}"),
                 };
                 self.fail(self.clock.now(), Failure { reason, message }, cause);
             }
@@ -193,8 +199,13 @@ impl<R: Receiver> Exchange<R> {
 
     fn end(&mut self, outcome: ResponseOutcome) {
         let ResponseOutcome { received, afterwards, lost } = outcome;
-        if let (Afterwards::AnotherTry, Some(Spare { request, .. })) = (&afterwards, self.spare.take()) {
-            return self.open(request, Try::Second);
+        let again = match afterwards {
+            Afterwards::AnotherTry => Some(Try::Second),
+            Afterwards::Unseen => Some(Try::Unseen),
+            _ => None,
+        };
+        if let (Some(again), Some(Spare { request, .. })) = (again, self.spare.take()) {
+            return self.open(request, again);
         }
         if let Some((at, failure)) = lost {
             self.fail(at, failure, Cause::Unknown);

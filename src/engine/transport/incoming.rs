@@ -73,6 +73,8 @@ pub(crate) enum Afterwards {
     /// The request goes out once more over a new connection. This one was idle, and closed as the request was sent. No
     /// byte of an answer came.
     AnotherTry,
+    /// The request goes out once more. The server says that it did not look at it.
+    Unseen,
 }
 
 impl IncomingResponse {
@@ -185,7 +187,7 @@ impl IncomingResponse {
             return self.over(receiver.broken_off(arrival, *kind, |place| format!("{place} ({how})")));
         }
         let outcome = self.lost(arrival.at, *kind, format!("{how} before it answered"))?;
-        let afterwards = if *is_unseen { Afterwards::AnotherTry } else { outcome.afterwards };
+        let afterwards = if *is_unseen { Afterwards::Unseen } else { outcome.afterwards };
         Some(ResponseOutcome { afterwards, ..outcome })
     }
 

@@ -53,7 +53,7 @@ impl OpenExchange {
     pub(super) fn over(self, afterwards: Afterwards) -> Option<Box<PooledConnection>> {
         let Self { mut connection, request, .. } = self;
         connection.tail = match afterwards {
-            Afterwards::Nothing | Afterwards::AnotherTry => return None,
+            Afterwards::Nothing | Afterwards::AnotherTry | Afterwards::Unseen => return None,
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };

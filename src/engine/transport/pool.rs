@@ -1,6 +1,6 @@
 //! Keeps connections open between requests.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub(crate) struct Pool {
     /// Connections kept open to each address, where that was said.
     per_host: Option<usize>,
     history: Arc<ReuseHistory>,
+    /// Whether others keep the connections to the server.
+    is_retired: AtomicBool,
 }
 
 /// Takes the newest rested connection to an address first. Else it takes the newest of those opened ahead.
@@ -74,6 +76,9 @@ impl Pool {
 
     /// An empty pool of the current runtime, of connections to the same server.
     pub(super) fn of_this_runtime(&self) -> Self {
+        // Those of this pool would count among the connections that are kept to each address.
+        self.is_retired.store(self.per_host.is_some(), Ordering::Relaxed);
+        *self.idle() = IdleQueue::default();
         let (dialer, history) = (Arc::clone(&self.dialer), Arc::clone(&self.history));
         Self::empty(dialer, self.lanes.as_ref().map(Lanes::another), self.cost, self.per_host, history)
     }
@@ -86,7 +91,8 @@ impl Pool {
         history: Arc<ReuseHistory>,
     ) -> Self {
         let (runtime, idle, opening) = (Handle::current(), Mutex::default(), AtomicUsize::new(0));
-        Self { dialer, runtime, lanes, idle, opening, cost, per_host, history }
+        let is_retired = AtomicBool::new(false);
+        Self { dialer, runtime, lanes, idle, opening, cost, per_host, history, is_retired }
     }
 
     /// Whether any thread may write a request to a connection.
@@ -108,7 +114,7 @@ impl Pool {
         match (&self.lanes, try_) {
             (None, _) => self.open(self.dialer.addresses.next()).await.map(Carrier::Own),
             (Some(lanes), Try::First) => lanes.slot().await.map(Carrier::Shared),
-            (Some(lanes), Try::Second) => lanes.fresh_slot().await.map(Carrier::Shared),
+            (Some(lanes), Try::Second | Try::Unseen) => lanes.fresh_slot().await.map(Carrier::Shared),
         }
     }
 
@@ -158,6 +164,9 @@ impl Pool {
     }
 
     fn keep(&self, connection: Box<PooledConnection>) {
+        if self.is_retired.load(Ordering::Relaxed) {
+            return;
+        }
         let idle = Idle { connection, since: Instant::now() };
         let mut lanes = self.idle();
         if idle.connection.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
@@ -199,7 +208,7 @@ impl Pool {
     }
 
     fn fill_reserve(self: &Arc<Self>, peer: &Arc<Peer>, usable: usize) {
-        if self.cost == IdleConnections::HoldThreads {
+        if self.cost == IdleConnections::HoldThreads || self.is_retired.load(Ordering::Relaxed) {
             return;
         }
         let expected = usable + self.opening.load(Ordering::Relaxed);

@@ -44,8 +44,10 @@ impl Spare {
 #[derive(Clone, Copy)]
 pub(super) enum Try {
     First,
-    /// The server closed an idle connection, or did not look at the request.
+    /// The server closed an idle connection.
     Second,
+    /// The server says that it did not look at the request.
+    Unseen,
 }
 
 /// How far a request has come.

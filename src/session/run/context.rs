@@ -183,7 +183,7 @@ impl RunContext {
         let sending = Sending::new(&workload, shard);
         let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
         let kept = settings.requests.connections_per_host.unwrap_or_default() * limits.addresses;
-        let streams = self.engines().filter_map(|engine| engine.http2).map(|http2| http2.streams_per_connection).min();
+        let streams = self.engines().map(|engine| engine.http2.map_or(1, |http2| http2.streams_per_connection)).min();
         let connections = Connections { limits, files_each, kept, streams_each: streams.unwrap_or(1) };
         if let Some(warning) = connection_warning(connections, &options, &plan, sending) {
             self.printer.words(&warning);

@@ -96,8 +96,10 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
 
 /// The client by this calibration, with all the readers that it may have.
 fn capacity<'a>(settings: &RunSettings, found: &'a Calibration) -> ClientCapacity<'a> {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    ClientCapacity { found, readers: settings.readers.unwrap_or(cores) }
+    // One core is left to whatever sends and counts, and connections that are kept belong to one reader.
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1));
+    let most = if settings.requests.connections_per_host.is_some() { 1 } else { cores };
+    ClientCapacity { found, readers: settings.readers.or(NonZeroUsize::new(most)).unwrap_or(NonZeroUsize::MIN) }
 }
 
 /// Starts the readers for a plan. A machine that was not calibrated is taken for a usual one.
@@ -109,7 +111,9 @@ pub(super) fn readers<E: Engine>(
 ) -> Result<Readers<E>, Stop> {
     let usual = Calibration { request_cpu_ns: 80_000, paced_event_cpu_ns: 8_000, ..Calibration::default() };
     let capacity = capacity(settings, found.unwrap_or(&usual));
-    let needed = || capacity.needed(demand(settings, spec), spec.arrival.users());
+    let shard = settings.share.shard;
+    let users = spec.arrival.users().map(|users| shard.map_or(users, |shard| shard.among_first(users)));
+    let needed = || capacity.needed(demand(settings, spec), users);
     let count = settings.readers.unwrap_or_else(needed);
     Readers::start(Arc::clone(engine), count, settings.pacing).map_err(Stop::impossible)
 }
@@ -169,8 +173,8 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
     let together = if load_option == LoadOption::OfOneRun {
         let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
         format!(
-            "hint: or let {} generators run the plan together, each with a core of its own, on this machine or \
-             others:\n{}\n  skyline merge FOLDER_OF_EACH\n",
+            "hint: or let {} generators run the plan together, each on a machine of its own:\n{}\n  skyline merge \
+             FOLDER_OF_EACH\n",
             count(generators),
             commands(generators).join("\n")
         )
@@ -179,7 +183,7 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
     };
     Stop::impossible(format!(
         "this plan is too much for this machine: {} requests/s at its peak, with answers of {} events on average, need \
-         {} of the one core that a client has; the limit is half of it\nhint: lower the rate: {option} {} at \
+         {} of the time of its readers; the limit is half of it\nhint: lower the rate: {option} {} at \
          most\n{together}hint: or run it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),

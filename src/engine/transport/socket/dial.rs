@@ -102,8 +102,11 @@ impl Dialer {
         let known = self.addresses.known();
         let tried = known.iter().filter(|_| known.len() > 1).map(|peer| async {
             let tried = tokio::time::timeout(TRY, self.tcp_to(Arc::clone(peer))).await;
-            if !matches!(tried, Ok((_, Ok(_)))) {
-                peer.failed();
+            match tried {
+                Ok((_, Ok(_))) => {}
+                // It is no fault of the address that this machine has no file or port left.
+                Ok((_, Err(fault))) if fault.failure.reason == FailureKind::ClientLimit => {}
+                _ => peer.failed(),
             }
         });
         futures::future::join_all(tried).await;
@@ -146,7 +149,7 @@ impl Dialer {
                     return Ok((socket, self.addresses.connected(peer)));
                 }
                 Ok(Some((peer, Err(fault)))) => {
-                    if fault.cause != Cause::OutOfFiles {
+                    if fault.failure.reason != FailureKind::ClientLimit {
                         peer.failed();
                     }
                     // A cause says more than that there is no way to an address, as to all of IPv6.
@@ -196,7 +199,7 @@ fn no_socket(path: &Path, error: &io::Error) -> DiagnosedFailure {
     match error.kind() {
         io::ErrorKind::NotFound => unconnected(format!("there is no socket {shown}"), Cause::Refused),
         io::ErrorKind::ConnectionRefused => unconnected(format!("nobody listens at {shown}"), Cause::Refused),
-        _ if error.raw_os_error() == Some(24) => out_of_files(),
+        _ if matches!(error.raw_os_error(), Some(24 | 23)) => out_of_files(),
         _ => unconnected(format!("no connection to {shown}: {error}"), Cause::Unknown),
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct ReaderRest {
     rest: Option<Duration>,
     /// Connections that are being opened: nobody stamps when they are there.
     opening: u32,
+    /// Whether this thread may rest.
+    allowed: bool,
     /// Whether nothing waits for this thread, which reads no answers.
     lull: bool,
 }
@@ -72,6 +74,11 @@ impl ReaderRest {
     /// Notes the gap between two chunks of a stream. It is zero between two that came in one read.
     pub(crate) fn gap(gap: Duration) {
         REST.with_borrow_mut(|rest| rest.note(gap));
+    }
+
+    /// Says whether this thread may rest, since nobody waits for what it reads.
+    pub(crate) fn allow(may: bool) {
+        REST.with_borrow_mut(|rest| rest.allowed = may);
     }
 
     /// Says whether this thread always rests, since nothing waits for it.
@@ -107,7 +114,7 @@ impl ReaderRest {
             self.rest = self.longest(f64::from(reads) / since.as_secs_f64());
             self.chosen = Some(now);
         }
-        self.rest.filter(|_| self.opening == 0)
+        self.rest.filter(|_| self.allowed && self.opening == 0)
     }
 
     /// The longest rest that gathers enough reads, and hardly ever two of one stream.
@@ -130,7 +137,7 @@ mod tests {
 
     /// The rest after so many reads in 50 ms. Their gaps are these in turn, µs.
     fn after(reads: u32, gaps_us: &[u64]) -> Option<u128> {
-        let mut rest = ReaderRest::default();
+        let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
         let begin = Instant::now();
         assert_eq!(rest.now(begin), None);
         for gap in gaps_us.iter().cycle().take(reads as usize) {
@@ -154,7 +161,7 @@ mod tests {
 
     #[test]
     fn whoever_opens_a_connection_does_not_rest_and_what_merged_ends_it() {
-        let mut rest = ReaderRest::default();
+        let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
         let begin = Instant::now();
         rest.now(begin);
         for _ in 0..1_000 {
@@ -162,6 +169,9 @@ mod tests {
             rest.note(MS);
         }
         assert!(rest.now(begin + 50 * MS).is_some());
+        rest.allowed = false;
+        assert_eq!(rest.now(begin + 50 * MS), None, "somebody waits for what it reads");
+        rest.allowed = true;
         rest.opening = 1;
         assert_eq!(rest.now(begin + 51 * MS), None);
         rest.opening = 0;
