@@ -88,7 +88,7 @@ impl ClientCapacity<'_> {
         Err(Overload { demand, share, factor: share / TRUSTED })
     }
 
-    /// Time between two requests at which the scarcest thread has none left: a reader, or the one that sends.
+    /// Cost of a request to the scarcest thread: a reader, or the sender.
     fn scarcest_ns(self, events: f64) -> f64 {
         (self.request_ns(events) / self.readers.get() as f64).max(SENDING_NS)
     }

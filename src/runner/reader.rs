@@ -94,8 +94,9 @@ impl<E: Engine> Readers<E> {
         &self.each[(mixed % self.each.len() as u64) as usize]
     }
 
-    /// Says whether readers may rest, which they may where nothing is decided by what they read.
+    /// Lets readers rest, and the calling thread, while nothing is decided by what they read.
     pub(super) fn may_rest(&self, may: bool) {
+        ReaderRest::lull(may);
         for reader in &self.each {
             reader.runtime.spawn(async move { ReaderRest::allow(may) });
         }

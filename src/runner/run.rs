@@ -22,7 +22,7 @@ use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::ClientWatch;
 use crate::clock::{Pacing, RunClock, Timestamp};
-use crate::engine::{Engine, ReaderRest};
+use crate::engine::Engine;
 use crate::generator::Slots;
 use crate::record::{ClientFacts, ClientSample, Phase, PlanFacts, RunEnding, RunFooter, UnendedRequest};
 
@@ -62,14 +62,12 @@ impl<E: Engine> Run<E> {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         // Where nothing waits for a decision, readers and pacers do what must be in time, and this loop only counts.
         let decides = self.options.caps.is_capped() || feed.has_later();
-        let watch = match self.options.pacing {
-            Pacing::Precise | Pacing::RealTime => {
-                let loops = decides.then(Handle::current).into_iter().chain(self.readers.runtimes().cloned());
-                ClientWatch::start(clock, self.options.pacing, loops.collect(), self.samples.take()).await
-            }
-            // In virtual time this machine is not worth monitoring.
-            Pacing::Timer => None,
-        };
+        // In virtual time this machine is not worth monitoring.
+        let mut watch = None;
+        if self.options.pacing != Pacing::Timer {
+            let loops = decides.then(Handle::current).into_iter().chain(self.readers.runtimes().cloned());
+            watch = ClientWatch::start(clock, self.options.pacing, loops.collect(), self.samples.take()).await;
+        }
         let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
         let mut look = pin!(sleep_until(clock.instant(BreakerWatch::next_look(clock.now()))));
@@ -80,7 +78,6 @@ impl<E: Engine> Run<E> {
         // hurry.
         let raised = pacing.raise();
         let is_free = !decides && pacing != Pacing::Timer;
-        ReaderRest::lull(is_free);
         readers.may_rest(is_free);
         while run.awaited > 0 {
             if let Some(end) = run.take_window_end() {
@@ -105,7 +102,6 @@ impl<E: Engine> Run<E> {
         }
         run.take_window_end();
         drop(raised);
-        ReaderRest::lull(false);
         readers.may_rest(false);
         let witness = run.witness.clone();
         let mut footer = run.close().await;

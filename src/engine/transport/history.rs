@@ -51,6 +51,11 @@ impl Losses {
 }
 
 impl ReuseHistory {
+    /// Whether no connection has shown yet how the server treats them.
+    pub(super) fn is_unknown(&self) -> bool {
+        !self.keeps.load(Ordering::Relaxed) && !self.closes.load(Ordering::Relaxed)
+    }
+
     /// Returns whether connections may be used again. A server that has kept one does not close them all; one may be
     /// lost.
     pub(super) fn allows_reuse(&self) -> bool {

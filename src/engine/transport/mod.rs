@@ -16,6 +16,7 @@ mod exchange;
 mod history;
 mod http;
 mod http2;
+mod idle;
 mod incoming;
 mod limits;
 mod own_exchange;

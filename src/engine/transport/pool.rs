@@ -2,29 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use futures::StreamExt;
 use tokio::runtime::Handle;
-use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::connection::{Carrier, PooledConnection, Readiness};
+use super::connection::{Carrier, PooledConnection};
 use super::history::{IDLE_LIMIT, Losses, ReuseHistory};
 use super::http2::Lanes;
+use super::idle::{Idle, IdleQueue, RESERVE};
 use super::socket::{Dialer, Opening, Peer};
 use super::spare::Try;
 use crate::engine::answer::DiagnosedFailure;
 use crate::engine::dialect_traits::IdleConnections;
 use crate::record::Http2Facts;
 
-/// Rest of a connection after an answer before it is used again. A server that closes after each answer without
-/// announcing it needs a moment, and a request sent into the close is lost.
-const REST: Duration = Duration::from_millis(50);
-/// Time after an answer within which a closed connection was closed because of it. Its age is not the reason.
-const AT_ONCE: Duration = Duration::from_secs(1);
-/// Ready connections kept over all addresses while requests come. With them a request rarely waits for one to open.
-const RESERVE: usize = 4;
 /// Connections opened concurrently by a warm-up.
 const OPENED_TOGETHER: usize = 64;
 
@@ -44,20 +36,8 @@ pub(crate) struct Pool {
     history: Arc<ReuseHistory>,
     /// Whether others keep the connections to the server.
     is_retired: AtomicBool,
-}
-
-/// Takes the newest rested connection to an address first. Else it takes the newest of those opened ahead.
-#[derive(Default)]
-struct IdleQueue {
-    /// Connections that have answered, oldest first.
-    answered: Vec<Idle>,
-    /// Connections opened ahead, oldest first: they need no rest.
-    opened_ahead: Vec<Idle>,
-}
-
-struct Idle {
-    connection: Box<PooledConnection>,
-    since: Instant,
+    /// The pool of the requests before the run. Its connections show first how the server treats them.
+    before: Option<Arc<Self>>,
 }
 
 impl Pool {
@@ -75,12 +55,15 @@ impl Pool {
     }
 
     /// An empty pool of the current runtime, of connections to the same server.
-    pub(super) fn of_this_runtime(&self) -> Self {
+    pub(super) fn of_this_runtime(self: &Arc<Self>) -> Self {
         // Those of this pool would count among the connections that are kept to each address.
-        self.is_retired.store(self.per_host.is_some(), Ordering::Relaxed);
-        *self.idle() = IdleQueue::default();
+        if self.per_host.is_some() {
+            self.is_retired.store(true, Ordering::Relaxed);
+            *self.idle() = IdleQueue::default();
+        }
         let (dialer, history) = (Arc::clone(&self.dialer), Arc::clone(&self.history));
-        Self::empty(dialer, self.lanes.as_ref().map(Lanes::another), self.cost, self.per_host, history)
+        let lanes = self.lanes.as_ref().map(Lanes::another);
+        Self { before: Some(Arc::clone(self)), ..Self::empty(dialer, lanes, self.cost, self.per_host, history) }
     }
 
     fn empty(
@@ -92,7 +75,7 @@ impl Pool {
     ) -> Self {
         let (runtime, idle, opening) = (Handle::current(), Mutex::default(), AtomicUsize::new(0));
         let is_retired = AtomicBool::new(false);
-        Self { dialer, runtime, lanes, idle, opening, cost, per_host, history, is_retired }
+        Self { dialer, runtime, lanes, idle, opening, cost, per_host, history, is_retired, before: None }
     }
 
     /// Whether any thread may write a request to a connection.
@@ -129,6 +112,9 @@ impl Pool {
     fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
         let peer = self.dialer.addresses.current()?;
+        if let Some(before) = self.before.as_ref().filter(|_| self.history.is_unknown()) {
+            before.idle().look(now, &self.history);
+        }
         let mut idle = self.idle();
         idle.close_older_than(IDLE_LIMIT, now);
         let taken = idle.take(&peer, now, &self.history);
@@ -229,66 +215,4 @@ impl Pool {
     fn idle(&self) -> MutexGuard<'_, IdleQueue> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl IdleQueue {
-    fn len(&self) -> usize {
-        self.answered.len() + self.opened_ahead.len()
-    }
-
-    fn take(&mut self, to: &Arc<Peer>, now: Instant, history: &ReuseHistory) -> Option<Box<PooledConnection>> {
-        let rested = self.rested(now);
-        newest(&mut self.answered, rested, to, now, history)
-            .or_else(|| newest(&mut self.opened_ahead, usize::MAX, to, now, history))
-    }
-
-    /// Number of connections to this address that a request can take, up to the reserve.
-    fn usable(&self, to: &Arc<Peer>, now: Instant) -> usize {
-        let all = self.answered[..self.rested(now)].iter().chain(&self.opened_ahead);
-        all.filter(|idle| idle.connection.goes_to(to)).take(RESERVE).count()
-    }
-
-    /// Number of rested connections: the oldest ones.
-    fn rested(&self, now: Instant) -> usize {
-        self.answered.partition_point(|idle| now.duration_since(idle.since) >= REST)
-    }
-
-    fn close_older_than(&mut self, limit: Duration, now: Instant) {
-        for idle in [&mut self.answered, &mut self.opened_ahead] {
-            let stale = idle.partition_point(|idle| now.duration_since(idle.since) >= limit);
-            idle.drain(..stale);
-        }
-    }
-}
-
-/// The newest ready one among the first `oldest` that goes to this address. One whose last answer is still closing is
-/// skipped, not closed: its server is only slow.
-fn newest(
-    idle: &mut Vec<Idle>,
-    oldest: usize,
-    to: &Arc<Peer>,
-    now: Instant,
-    history: &ReuseHistory,
-) -> Option<Box<PooledConnection>> {
-    for index in (0..idle.len().min(oldest)).rev() {
-        if !idle[index].connection.goes_to(to) {
-            continue;
-        }
-        // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
-        if !has_budget_remaining() {
-            return None;
-        }
-        match idle[index].connection.readiness() {
-            Readiness::Ready => return Some(idle.remove(index).connection),
-            Readiness::Closing => {}
-            Readiness::Dead => {
-                let dead = idle.remove(index);
-                history.lost().add(Instant::now());
-                if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
-                    history.closes.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-    }
-    None
 }
