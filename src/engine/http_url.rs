@@ -68,7 +68,7 @@ impl Way {
     ///
     /// # Errors
     ///
-    /// What is wrong with the way.
+    /// A mistake in the way, in words.
     pub(super) fn split(text: &str) -> Result<(String, Option<Self>), String> {
         if let Some(written) = text.strip_prefix("unix:") {
             let whole = written.strip_prefix("//").unwrap_or(written);

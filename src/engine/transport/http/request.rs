@@ -71,7 +71,7 @@ impl RequestHead {
         }
     }
 
-    fn of(&self, request: &PreparedRequest) -> Vec<u8> {
+    fn bytes_for(&self, request: &PreparedRequest) -> Vec<u8> {
         let mut own = String::new();
         self.own(request, |name, value| {
             // Nothing can be wrong with writing to a string.
@@ -107,7 +107,7 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// A request of which nothing is written yet.
     pub(crate) fn new(head: &RequestHead, request: PreparedRequest) -> Self {
-        Self { head: head.of(&request), body: request.body, written: 0 }
+        Self { head: head.bytes_for(&request), body: request.body, written: 0 }
     }
 
     /// Writes on until all is written. That is one call, where the socket has room for it.
@@ -140,7 +140,7 @@ mod tests {
         let written = |head: &RequestHead| {
             let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
             let request = PreparedRequest { session: 7, ..request };
-            String::from_utf8(head.of(&request)).unwrap()
+            String::from_utf8(head.bytes_for(&request)).unwrap()
         };
         let text = |headers: &HeaderMap| written(&head(headers));
         let common = "POST /gate/v1/completions HTTP/1.1\r\nhost: h:8000\r\nx-tag: one\r\nx-tag: two\r\n";
