@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All figures of `skyline guide machine`, "Accuracy, as measured", in one go, as the rows of its tables; about half an hour on a machine that
+# All figures of `skyline guide machine`, "Accuracy, as measured", in one go, as the rows of its tables; about an hour on a machine that
 # does nothing else.
 #
 #     benches/figures.sh [VLLM_RS TOKENIZER_FOLDER] > figures.md
@@ -19,6 +19,8 @@ echo "$("$skyline" --version), $(rustc --version), $(date -u +%F), $(uname -sr),
     "$(sed -n 's/^model name\s*: //p;T;q' /proc/cpuinfo)"
 echo && echo "## Costs beside peers" && echo
 python3 benches/peers/compare.py --skyline "$skyline" ${1:+--peer "$1"} ${2:+--tokenizer "$2"}
+echo && echo "## Arrivals" && echo
+python3 benches/peers/compare.py --skyline "$skyline" ${1:+--peer "$1"} ${2:+--tokenizer "$2"} --arrivals --rounds 10
 echo && echo "## Limits" && echo
 python3 benches/peers/limits.py --skyline "$skyline"
 echo && echo "## Truth" && echo

@@ -26,7 +26,7 @@ use support::{engine_at, request, runtime};
 struct Blind;
 
 impl Watch for Blind {
-    fn asked(&self, _tokens: u32) {}
+    fn asked(&self, _arrived: Option<Duration>) {}
 
     fn answered(&self, _name: &str, _writes: Vec<skyline::clock::Timestamp>) {}
 }

@@ -41,7 +41,7 @@ const BETWEEN: Duration = Duration::from_millis(1);
 struct Written(Mutex<HashMap<u64, Vec<Timestamp>>>);
 
 impl Watch for Written {
-    fn asked(&self, _tokens: u32) {}
+    fn asked(&self, _arrived: Option<Duration>) {}
 
     fn answered(&self, name: &str, writes: Vec<Timestamp>) {
         // The bare loop sends a number, Skyline a UUID whose last part is one; both are hexadecimal.

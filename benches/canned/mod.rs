@@ -2,8 +2,11 @@
 
 mod answer;
 mod pacing;
+mod receive;
 mod request;
 mod server;
+
+use std::time::Duration;
 
 use skyline::clock::Timestamp;
 
@@ -11,8 +14,14 @@ pub(crate) use server::start;
 
 /// Looks on while answers are written.
 pub(crate) trait Watch: Send + Sync + 'static {
-    /// A request for `tokens` tokens has come.
-    fn asked(&self, tokens: u32);
+    /// Whether it matters when requests arrive. To know that costs a control message a read.
+    fn wants_arrivals(&self) -> bool {
+        false
+    }
+
+    /// A request for an answer is whole. The kernel received the last packet of it so long after 1970; absent where that
+    /// does not matter, or the kernel does not tell.
+    fn asked(&self, arrived: Option<Duration>);
 
     /// An answer is written whole. `writes` has a moment for each of its tokens: the system was about to be asked to
     /// take it. The name is the one in the request's `X-Request-Id`.

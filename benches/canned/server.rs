@@ -13,6 +13,7 @@ use skyline::clock::{RunClock, Timestamp};
 use super::Watch;
 use super::answer::{Answer, BLOCK, MODELS, NOT_FOUND, READY, STREAM_HEAD};
 use super::pacing::{self, Paced};
+use super::receive::Stamps;
 use super::request::{Wanted, read};
 
 const LISTENER: Token = Token(0);
@@ -31,6 +32,7 @@ pub(crate) fn start(gap: Duration, clock: RunClock, watch: Arc<impl Watch>) -> S
     let address = listener.local_addr().unwrap();
     let poll = Poll::new().unwrap();
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE).unwrap();
+    let stamps = watch.wants_arrivals().then(|| Stamps::ask_for(&listener));
     let paced = (!gap.is_zero()).then(|| {
         let (paced, coming) = mpsc::channel();
         let watch = Arc::clone(&watch);
@@ -40,6 +42,7 @@ pub(crate) fn start(gap: Duration, clock: RunClock, watch: Arc<impl Watch>) -> S
     let server = Server {
         poll,
         listener,
+        stamps,
         connections: HashMap::new(),
         opened: 0,
         writing: VecDeque::new(),
@@ -54,6 +57,8 @@ pub(crate) fn start(gap: Duration, clock: RunClock, watch: Arc<impl Watch>) -> S
 struct Server<W> {
     poll: Poll,
     listener: TcpListener,
+    /// What comes with every read; none where it does not matter when requests arrive.
+    stamps: Option<Stamps>,
     connections: HashMap<Token, Connection>,
     opened: usize,
     /// Connections whose sockets may take more of an answer that goes flat out.
@@ -130,10 +135,18 @@ impl<W: Watch> Server<W> {
     fn read(&mut self, token: Token) -> Socket {
         let Some(connection) = self.connections.get_mut(&token) else { return Socket::Open };
         let mut buffer = [0; 16 * 1_024];
+        let mut arrived = None;
         loop {
-            match (&*connection.socket).read(&mut buffer) {
-                Ok(0) => return Socket::Gone,
-                Ok(count) => connection.received.extend_from_slice(&buffer[..count]),
+            let received = match &mut self.stamps {
+                Some(stamps) => stamps.receive(&connection.socket, &mut buffer),
+                None => (&*connection.socket).read(&mut buffer).map(|count| (count, None)),
+            };
+            match received {
+                Ok((0, _)) => return Socket::Gone,
+                Ok((count, stamp)) => {
+                    connection.received.extend_from_slice(&buffer[..count]);
+                    arrived = stamp;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Socket::Gone,
@@ -152,7 +165,7 @@ impl<W: Watch> Server<W> {
                 return Socket::Gone;
             }
             let Some(order) = order else { continue };
-            self.watch.asked(order.tokens);
+            self.watch.asked(arrived);
             let answer = Answer::new(order);
             if let Some(paced) = &self.paced {
                 paced.send(Paced::new(answer, Arc::clone(&connection.socket))).unwrap();

@@ -9,6 +9,9 @@ from pathlib import Path
 
 RELEASE = Path(__file__).resolve().parents[2] / "target" / "dist"
 
+# Requests that `skyline bench` tries a server with before the load, by its engine.
+TESTS = {"openai": 2, "vllm": 1}
+
 WORKLOAD = """
 name = "load"
 {length}
@@ -48,11 +51,13 @@ def unread(port):
 
 
 class Canned:
-    """A canned server whose load is from one request to another, both counted from 1."""
+    """A canned server of a load of so many requests, after so many that only test it."""
 
-    def __init__(self, release, first, last, gap_us):
+    def __init__(self, release, tests, requests, gap_us, arrivals):
+        first_and_last = [str(tests + 1), str(tests + requests)]
         gap = [] if gap_us is None else [str(gap_us)]
-        command = [str(release / "examples" / "canned_server"), str(first), str(last), *gap]
+        flags = ["--arrivals"] if arrivals else []
+        command = [str(release / "examples" / "canned_server"), *first_and_last, *gap, *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().strip()
         self.port = int(self.address.rsplit(":", 1)[1])
@@ -83,12 +88,15 @@ class ClientRun:
     """A client from start to end: `begin` and `end` of its load, `usage` in total.
 
     Memory in MB: `idle_mb` when the load began, `held_mb` and `load_peak_mb` when the server had written the last of
-    it, `peak_mb` in total.
+    it, `peak_mb` in total. With `arrivals` the moments at which the server's kernel received the requests,
+    nanoseconds since 1970. What the client leaves in `folder` is there as long as this is.
     """
 
-    def __init__(self, command_at, release, first, last, gap_us):
-        with Canned(release, first, last, gap_us) as server, tempfile.TemporaryDirectory() as folder:
-            self.command = command_at(f"http://{server.address}", Path(folder))
+    def __init__(self, command_at, release, tests, requests, gap_us, arrivals=False):
+        self.kept = tempfile.TemporaryDirectory()
+        self.folder = Path(self.kept.name)
+        with Canned(release, tests, requests, gap_us, arrivals) as server:
+            self.command = command_at(f"http://{server.address}", self.folder)
             self.started = time.monotonic()
             pipe = subprocess.PIPE
             process = subprocess.Popen(self.command, stdout=pipe, stderr=pipe, text=True)
@@ -109,6 +117,7 @@ class ClientRun:
             self.requests, self.tokens = server.wait_for("end")
             self.held_mb = memory_mb(process.pid, "VmRSS")
             self.load_peak_mb = memory_mb(process.pid, "VmHWM")
+            self.arrivals = server.wait_for("arrivals") if arrivals else []
             while unread(server.port):
                 pass
             self.end = Moment(process.pid, server.process.pid)

@@ -2,7 +2,7 @@
 
     cargo build --profile dist && cargo build --profile dist --examples
     pip download vllm==0.33.0 --no-deps && unzip -j vllm-0.33.0-*.whl vllm/vllm-rs
-    python3 benches/peers/compare.py --peer ./vllm-rs --tokenizer FOLDER [--rounds 5] [--load NAME]
+    python3 benches/peers/compare.py --peer ./vllm-rs --tokenizer FOLDER [--rounds 5] [--load NAME | --arrivals]
 
 Each round runs every client once against a fresh server; rounds alternate, so that other work of the machine affects
 all clients alike. Two costs of each run are measured, user and system time together, all threads:
@@ -11,6 +11,10 @@ all clients alike. Two costs of each run are measured, user and system time toge
     in all       of the whole process, start-up and report included
 
 The tables are medians over the rounds, and ratios of those medians.
+
+With `--arrivals` the table is of how requests arrive, at several rates: A² of the gaps between the moments at which the
+server's kernel received them, and how long after the moments of the plan these are where the client stores its plan.
+Each round has a seed of its own.
 """
 
 import argparse
@@ -22,7 +26,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from client_run import RELEASE, WORKLOAD, ClientRun
+from arrivals import arrival_figures, arrival_head, arrival_rows
+from client_run import RELEASE, TESTS, WORKLOAD, ClientRun
 
 MODEL = "tiny-llama"
 # The client that the others are compared with.
@@ -36,6 +41,23 @@ STEADY = """[arrival]
 kind = "poisson"
 rate_per_s = {rate}"""
 
+
+def steady(rate, requests, tokens, gap_us, **more):
+    """A Poisson process of so many requests a second, so many in all."""
+    return dict(
+        rate=rate, requests=requests, tokens=tokens, gap_us=gap_us, cap=None,
+        seed=1, burst_s=None, length=f"requests = {requests}", **more,
+    )
+
+
+def short(gap_us, target):
+    ms = gap_us / 1_000
+    return steady(
+        title=f"Short requests: 1,000 a second, Poisson, 8 tokens {ms:g} ms apart, each event a packet of its own",
+        rate=1_000, requests=10_000, tokens=8, gap_us=gap_us, target=target,
+    )
+
+
 # Gap between two tokens of a stream in microseconds; none where they leave flat out.
 LOADS = {
     "flat": dict(
@@ -46,14 +68,14 @@ LOADS = {
     "paced": dict(
         title="Paced: 100 streams of 2,000 tokens at 200 a second, each event a packet of its own",
         requests=100, tokens=2_000, gap_us=5_000, cap=None, rate=None,
-        seed=27, burst_s=0.01, length="horizon_s = 1", target=3 / 4,
+        seed=27, burst_s=0.01, length="horizon_s = 1", target=1 / 2,
     ),
-    "short": dict(
-        title="Short requests: 1,000 a second, Poisson, 8 tokens 5 ms apart, each event a packet of its own",
-        requests=10_000, tokens=8, gap_us=5_000, cap=None, rate=1_000,
-        seed=1, burst_s=None, length="requests = 10000", target=2 / 3,
-    ),
+    "short": short(gap_us=5_000, target=2 / 3),
+    "brief": short(gap_us=1_000, target=0.6),
 }
+
+# Requests a second whose arrivals are looked at, and the requests of a run.
+ARRIVALS = {20: 500, 200: 2_000, 1_000: 10_000, 4_000: 40_000}
 
 
 def skyline(engine, options):
@@ -68,7 +90,7 @@ def skyline(engine, options):
             "--json", "--quiet", "--no-calibration", "--allow-invalid", *cap, *options.skyline_option,
         ]
 
-    return command, 1, lambda out: json.loads(out)["requests"]["completed"]
+    return command, TESTS[engine], lambda out: json.loads(out)["requests"]["completed"]
 
 
 def vllm_rs(options):
@@ -79,7 +101,7 @@ def vllm_rs(options):
             str(options.peer), "bench", "serve", "--backend", "openai-chat", "--endpoint", "/v1/chat/completions",
             "--base-url", url, "--model", MODEL, "--tokenizer", str(options.tokenizer), "--dataset-name", "random",
             "--random-input-len", "16", "--random-output-len", str(load["tokens"]), "--num-prompts",
-            str(load["requests"]), "--ignore-eos", "--disable-tqdm", *rate, *cap,
+            str(load["requests"]), "--seed", str(load["seed"]), "--ignore-eos", "--disable-tqdm", *rate, *cap,
         ]
 
     def completed(out):
@@ -96,16 +118,23 @@ def bare(options):
     return command, 0, lambda out: int(out.split()[0])
 
 
-def measure(load, client, options):
-    """The figures of one run."""
+def completed_run(load, client, options, arrivals=False):
+    """One run, all of whose requests completed."""
     command, tests, completed = client
-    first, last = tests + 1, tests + load["requests"]
-    run = ClientRun(lambda url, folder: command(load, url, folder), options.release, first, last, load["gap_us"])
+    run = ClientRun(
+        lambda url, folder: command(load, url, folder), options.release, tests, load["requests"], load["gap_us"],
+        arrivals,
+    )
     try:
         done = completed(run.said)
     except Exception:
         sys.exit(f"{' '.join(run.command)}\nfailed:\n{run.said}\n{run.words}")
     assert done == load["requests"], f"{done} of {load['requests']} completed: {' '.join(run.command)}"
+    return run
+
+
+def cost_figures(run):
+    """The figures of one run's cost."""
     begin, end, usage = run.begin, run.end, run.usage
     seconds = end.at - begin.at
     under_load, in_all = end.client_cpu - begin.client_cpu, usage.ru_utime + usage.ru_stime
@@ -120,6 +149,37 @@ def measure(load, client, options):
         "cores of the client": under_load / seconds,
         "cores of the server": (end.server_cpu - begin.server_cpu) / seconds,
     }
+
+
+def rounds(name, clients, options, figures_of):
+    """The figures of every run of each client; the clients take turns."""
+    runs = {client: [] for client in clients}
+    for number in range(options.rounds):
+        for client, how in clients.items():
+            figures = figures_of(how, number)
+            runs[client].append(figures)
+            if options.raw:
+                with options.raw.open("a") as raw:
+                    raw.write(json.dumps({"load": name, "client": client, **figures}) + "\n")
+    return runs
+
+
+def cost_tables(clients, options):
+    for name in options.load or LOADS:
+        load = LOADS[name]
+        table(load, rounds(name, clients, options, lambda how, _: cost_figures(completed_run(load, how, options))))
+
+
+def arrival_table(clients, options):
+    poisson = {name: clients[name] for name in ["skyline", PEER] if name in clients}
+    arrival_head()
+    for rate, requests in ARRIVALS.items():
+        load = steady(rate, requests, tokens=1, gap_us=None)
+
+        def figures(how, number):
+            return arrival_figures(completed_run({**load, "seed": 1 + number}, how, options, arrivals=True))
+
+        arrival_rows(load, rounds(f"arrivals at {rate}/s", poisson, options, figures))
 
 
 def table(load, runs):
@@ -154,7 +214,9 @@ def main():
     parser.add_argument("--peer", type=Path, help="vLLM's `vllm-rs`")
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer for the peer's prompts")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--load", choices=LOADS, action="append", help="[default: all]")
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument("--load", choices=LOADS, action="append", help="[default: all]")
+    tables.add_argument("--arrivals", action="store_true", help="how requests arrive, and not what they cost")
     parser.add_argument("--raw", type=Path, help="append every run to this file, one JSON object a line")
     options = parser.parse_args()
     options.skyline = options.skyline or options.release / "skyline"
@@ -169,17 +231,7 @@ def main():
         print(version.stdout.strip(), end="; ")
     print(f"{platform.platform()}, {os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.1f}, "
           f"{options.rounds} rounds")
-    for name in options.load or LOADS:
-        load = LOADS[name]
-        runs = {client: [] for client in clients}
-        for _ in range(options.rounds):
-            for client, how in clients.items():
-                run = measure(load, how, options)
-                runs[client].append(run)
-                if options.raw:
-                    with options.raw.open("a") as raw:
-                        raw.write(json.dumps({"load": name, "client": client, **run}) + "\n")
-        table(load, runs)
+    (arrival_table if options.arrivals else cost_tables)(clients, options)
 
 
 if __name__ == "__main__":

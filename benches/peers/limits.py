@@ -18,12 +18,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from client_run import RELEASE, WORKLOAD, ClientRun
+from client_run import RELEASE, TESTS, WORKLOAD, ClientRun
 
 BURST = """[arrival]
 kind = "stages"
 stages = [{{ duration_s = {seconds}, from_rate_per_s = {rate} }}, {{ duration_s = 1, from_rate_per_s = 0 }}]"""
 
+ENGINE = "openai"
 # Files that a process needs in addition to its streams.
 SPARE_FILES = 100
 
@@ -33,7 +34,7 @@ def bench(options, *flags, **load):
     def command(url, folder):
         (folder / "load.toml").write_text(WORKLOAD.format(**load))
         return [
-            str(options.skyline), "bench", str(folder / "load.toml"), "--engine", "openai", "--url", url, "--out",
+            str(options.skyline), "bench", str(folder / "load.toml"), "--engine", ENGINE, "--url", url, "--out",
             str(folder), "--json", "--quiet", "--no-calibration", "--allow-invalid", *flags, *options.skyline_option,
         ]
 
@@ -55,7 +56,7 @@ def start_up(options):
     load = bench(options, length="requests = 20", seed=1, arrival=arrival, tokens=4)
     times = []
     for _ in range(20):
-        run = ClientRun(load, options.release, 2, 21, 1_000)
+        run = ClientRun(load, options.release, TESTS[ENGINE], 20, 1_000)
         times.append((run.begin.at - run.started) * 1e3)
     figure = f"{statistics.median(times):.0f} ({min(times):.0f}) ms"
     row("start to the first request of a `bench`, median (fastest) of 20", figure, "≤ 150 ms")
@@ -71,7 +72,7 @@ def streams(options):
         options, length=f"requests = {count}", seed=1, tokens=tokens,
         arrival=f'[arrival]\nkind = "constant"\nrate_per_s = {count / ramp_s}',
     )
-    run = ClientRun(load, options.release, 2, count + 1, gap_s * 1_000_000)
+    run = ClientRun(load, options.release, TESTS[ENGINE], count, gap_s * 1_000_000)
     summary = json.loads(run.said)
     counts, peak = summary["requests"], summary["in_flight"]["peak"]
     row(f"{count:,} streams at once: peak in flight", f"{peak:,}", "nearly all")
@@ -88,7 +89,7 @@ def memory(options):
         arrival = BURST.format(seconds=seconds, rate=10_000)
         load = bench(options, "--max-concurrency", "8", length="horizon_s = 1", seed=45, arrival=arrival, tokens=tokens)
         requests = planned(options, load)
-        run = ClientRun(load, options.release, 2, requests + 1, None)
+        run = ClientRun(load, options.release, TESTS[ENGINE], requests, None)
         held.append((run.tokens, run.held_mb, run.peak_mb))
     (few, low, low_peak), (many, high, high_peak) = held
     for what, small, large in [("before the analysis", low, high), ("at the peak, analysis included", low_peak, high_peak)]:

@@ -1,0 +1,66 @@
+"""How requests arrive at the server's kernel: whether their gaps are those of a Poisson process, and how late they are."""
+
+import json
+import math
+import statistics
+from datetime import datetime
+from itertools import pairwise
+
+# Critical value of A² at 1 % for an exponential law whose mean is estimated; D'Agostino and Stephens (1986), table 4.14.
+LIMIT = 1.959
+# Distance from 0 or 1 that a probability has at least, as in `skyline bench`.
+NEAREST = 1e-12
+
+
+def anderson_darling(values):
+    """A² (1 + 0.6/n) against an exponential law with the mean of the values."""
+    n, mean = len(values), statistics.fmean(values)
+    below = [min(max(-math.expm1(-value / mean), NEAREST), 1 - NEAREST) for value in sorted(values)]
+    terms = (math.log(low) + math.log1p(-high) for low, high in zip(below, reversed(below)))
+    return (-n - math.fsum((2 * i + 1) * term for i, term in enumerate(terms)) / n) * (1 + 0.6 / n)
+
+
+def lateness_us(log, arrivals):
+    """What lies between a moment of the plan in this log and the arrival that is as many-th."""
+    header, *lines = map(json.loads, log.open())
+    seconds, _, fraction = header["header"]["started_at"].rstrip("Z").partition(".")
+    started_ns = int(datetime.fromisoformat(f"{seconds}+00:00").timestamp()) * 10**9 + int(fraction.ljust(9, "0"))
+    planned = sorted(started_ns + line["request"]["scheduled_ns"] for line in lines if "request" in line)
+    return [(arrival - plan) / 1e3 for plan, arrival in zip(planned, arrivals, strict=True)]
+
+
+def arrival_figures(run):
+    """A² of the gaps, and where the client left a log of its plan how late requests arrived."""
+    arrivals = sorted(run.arrivals)
+    assert len(arrivals) == run.requests, f"{len(arrivals)} of {run.requests} arrivals have a stamp of the kernel"
+    figures = {"A²": anderson_darling([later - earlier for earlier, later in pairwise(arrivals)])}
+    for log in run.folder.glob("*/run.jsonl"):
+        late = lateness_us(log, arrivals)
+        figures |= {"late, mean, µs": statistics.fmean(late), "late, p99, µs": statistics.quantiles(late, n=100)[98]}
+    return figures
+
+
+def arrival_head():
+    cells = ["requests/s", "requests", "client", "A²", "least–most", f"within {LIMIT}", "late, mean, µs", "late, p99, µs"]
+    print("\n| " + " | ".join(cells) + " |\n" + "|---" * len(cells) + "|")
+
+
+def short(figure):
+    return f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:.3g}"
+
+
+def arrival_rows(load, runs):
+    """A row for each client: medians over its runs."""
+    for client, measured in runs.items():
+        def median(name):
+            every = [run[name] for run in measured if name in run]
+            return short(statistics.median(every)) if every else "–"
+
+        every = [run["A²"] for run in measured]
+        within = sum(a_squared <= LIMIT for a_squared in every)
+        cells = [
+            f"{load['rate']:,}", f"{load['requests']:,}", client, median("A²"),
+            f"{short(min(every))}–{short(max(every))}", f"{within} of {len(every)}", median("late, mean, µs"),
+            median("late, p99, µs"),
+        ]
+        print("| " + " | ".join(cells) + " |", flush=True)
