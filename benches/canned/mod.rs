@@ -19,7 +19,7 @@ pub(crate) trait Watch: Send + Sync + 'static {
         false
     }
 
-    /// A request for an answer is whole. The kernel received the last packet of it so long after 1970; absent where that
+    /// A request for an answer is whole. The kernel received its last packet so long after 1970; absent where that
     /// does not matter, or the kernel does not tell.
     fn asked(&self, arrived: Option<Duration>);
 

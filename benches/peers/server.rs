@@ -1,9 +1,9 @@
 //! The canned server as a process: says on standard output where it is and when the load begins and ends.
 //!
 //! `canned_server FIRST LAST [GAP_US] [--arrivals]`: the load begins with the request number FIRST, from 1, and ends
-//! when the answer number LAST is written. Without a gap tokens leave flat out. With `--arrivals` it says at the end when
-//! the kernel received the last packet of each request of the load, nanoseconds since 1970. A request after the last
-//! ends it: whoever counted them was wrong.
+//! when the answer number LAST is written. Without a gap tokens leave flat out. With `--arrivals` it says at the end
+//! when the kernel received the last packet of each request of the load, nanoseconds since 1970. A request after the
+//! last ends it: whoever counted them was wrong.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should panic")]
 #![allow(clippy::print_stdout, reason = "its words are its result")]
