@@ -9,6 +9,7 @@ use futures::task::noop_waker_ref;
 
 use super::http::{Body, Rest};
 use super::http2::StreamSlot;
+use super::receiver::Origin;
 use super::socket::{Peer, PeerInUse, Socket};
 
 /// Reads tried before the rest of an answer is left for later.
@@ -41,6 +42,14 @@ impl Carrier {
         match self {
             Self::Own(connection) => connection.opening,
             Self::Shared(slot) => slot.opening(),
+        }
+    }
+
+    /// The origin of its connection, for a request that found none ready.
+    pub(super) fn origin(&self) -> Origin {
+        match self {
+            Self::Shared(slot) if !slot.is_new => Origin::Idle(slot.opening()),
+            Self::Own(_) | Self::Shared(_) => Origin::Opened,
         }
     }
 

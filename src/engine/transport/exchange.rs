@@ -15,7 +15,7 @@ use super::incoming::{Afterwards, ResponseOutcome};
 use super::own_exchange::OpenExchange;
 use super::pool::Pool;
 use super::receiver::{ExchangeEnd, Origin, Receiver};
-use super::socket::ReadDelays;
+use super::socket::{Peer, ReadDelays};
 use super::spare::{RequestProgress, Spare, Try};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::answer::{Cause, DiagnosedFailure, PreparedRequest};
@@ -140,21 +140,29 @@ impl<R: Receiver> Exchange<R> {
 
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
-        if let Some(carrier) = self.pool.ready() {
-            let origin = Origin::Idle(carrier.opening());
-            self.spare = Spare::new(&request, origin);
-            self.start_exchange(carrier, origin, request);
-        } else {
-            if self.pool.misses_a_lost_one() {
-                self.receiver.lost_connection(LostConnection::Idle);
+        match self.pool.ready() {
+            Ok(carrier) => {
+                let origin = Origin::Idle(carrier.opening());
+                self.spare = Spare::new(&request, origin);
+                self.start_exchange(carrier, origin, request);
             }
-            self.open(request, Try::First);
+            Err(peer) => {
+                if self.pool.misses_a_lost_one() {
+                    self.receiver.lost_connection(LostConnection::Idle);
+                }
+                self.open(request, Try::First, peer);
+            }
         }
     }
 
-    fn open(&mut self, request: PreparedRequest, try_: Try) {
-        let pool = Arc::clone(&self.pool);
-        self.state = State::Opening(Box::pin(async move { pool.carrier(try_).await }), request, try_);
+    fn open(&mut self, request: PreparedRequest, try_: Try, peer: Option<Arc<Peer>>) {
+        let (pool, before) = (Arc::clone(&self.pool), std::mem::replace(&mut self.state, State::Over));
+        let opening = async move {
+            // Until there is another, its place counts: a refused stream goes to another connection, if any has room.
+            let _held = before;
+            pool.carrier(try_, peer).await
+        };
+        self.state = State::Opening(Box::pin(opening), request, try_);
     }
 
     fn opened(&mut self, opened: Result<Carrier, DiagnosedFailure>) {
@@ -163,16 +171,18 @@ impl<R: Receiver> Exchange<R> {
         };
         match opened {
             Ok(carrier) => {
+                let origin = carrier.origin();
                 match (try_, &carrier) {
                     (Try::Second, _) => self.receiver.lost_connection(LostConnection::AsSent),
-                    (Try::Unseen, _) => self.receiver.lost_connection(LostConnection::Idle),
+                    (Try::Unseen, _) if origin == Origin::Opened => self.receiver.lost_connection(LostConnection::Idle),
+                    (Try::Unseen, _) => {}
                     // A server may refuse a stream of a connection that is new.
                     (Try::First, Carrier::Shared(_)) => {
                         self.spare = Spare::new(&request, Origin::Idle(carrier.opening()));
                     }
                     (Try::First, Carrier::Own(_)) => {}
                 }
-                self.start_exchange(carrier, Origin::Opened, request);
+                self.start_exchange(carrier, origin, request);
             }
             Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
                 let message = match try_ {
@@ -205,7 +215,7 @@ impl<R: Receiver> Exchange<R> {
             _ => None,
         };
         if let (Some(again), Some(Spare { request, .. })) = (again, self.spare.take()) {
-            return self.open(request, again);
+            return self.open(request, again, self.pool.turn());
         }
         if let Some((at, failure)) = lost {
             self.fail(at, failure, Cause::Unknown);

@@ -83,21 +83,31 @@ impl Pool {
         self.lanes.is_none() && self.dialer.is_plain()
     }
 
-    /// The carrier of a request that waits for no connection, if there is one.
-    pub(super) fn ready(self: &Arc<Self>) -> Option<Carrier> {
-        let Some(lanes) = &self.lanes else { return self.take().map(Carrier::Own) };
-        let (slot, lost) = lanes.ready();
-        (0..lost).for_each(|_| self.lost_one());
-        slot.map(Carrier::Shared)
+    /// The carrier of a request that waits for no connection. Where there is none, the address whose turn it is.
+    pub(super) fn ready(self: &Arc<Self>) -> Result<Carrier, Option<Arc<Peer>>> {
+        let Some(peer) = self.turn() else { return Err(None) };
+        let carrier = match &self.lanes {
+            None => self.take(&peer).map(Carrier::Own),
+            Some(lanes) => {
+                let (slot, lost) = lanes.ready(&peer);
+                (0..lost).for_each(|_| self.lost_one());
+                slot.map(Carrier::Shared)
+            }
+        };
+        carrier.ok_or(Some(peer))
     }
 
-    /// Opens a connection for one request, or waits for one that others wait for too. It is a new one for another
-    /// `try_`.
-    pub(super) async fn carrier(&self, try_: Try) -> Result<Carrier, DiagnosedFailure> {
-        match (&self.lanes, try_) {
-            (None, _) => self.open(self.dialer.addresses.next()).await.map(Carrier::Own),
-            (Some(lanes), Try::First) => lanes.slot().await.map(Carrier::Shared),
-            (Some(lanes), Try::Second | Try::Unseen) => lanes.fresh_slot().await.map(Carrier::Shared),
+    /// The address whose turn it is. Each request takes one turn, whoever reads its answer.
+    pub(super) fn turn(&self) -> Option<Arc<Peer>> {
+        self.dialer.addresses.next()
+    }
+
+    /// Opens a connection for one request, or waits for one that others wait for too. It is a new one for a second
+    /// `try_`; a request that was refused may take any that is shared.
+    pub(super) async fn carrier(&self, try_: Try, peer: Option<Arc<Peer>>) -> Result<Carrier, DiagnosedFailure> {
+        match (&self.lanes, peer) {
+            (Some(lanes), Some(peer)) => lanes.slot(&peer, matches!(try_, Try::Second)).await.map(Carrier::Shared),
+            (_, peer) => self.open(peer).await.map(Carrier::Own),
         }
     }
 
@@ -108,22 +118,18 @@ impl Pool {
         Ok(Box::new(PooledConnection { socket, peer, opening: begun.elapsed(), answers: 0, tail: None }))
     }
 
-    /// A ready connection to the address whose turn it is; keeps a few in reserve.
-    fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
+    /// A ready connection to this address; keeps a few in reserve.
+    fn take(self: &Arc<Self>, peer: &Arc<Peer>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
-        let peer = self.dialer.addresses.current()?;
         if let Some(before) = self.before.as_ref().filter(|_| self.history.is_unknown()) {
             before.idle().look(now, &self.history);
         }
         let mut idle = self.idle();
         idle.close_older_than(IDLE_LIMIT, now);
-        let taken = idle.take(&peer, now, &self.history);
-        let usable = idle.usable(&peer, now);
+        let taken = idle.take(peer, now, &self.history);
+        let usable = idle.usable(peer, now);
         drop(idle);
-        self.fill_reserve(&peer, usable);
-        if taken.is_some() {
-            self.dialer.addresses.next();
-        }
+        self.fill_reserve(peer, usable);
         taken
     }
 

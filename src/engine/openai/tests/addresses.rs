@@ -17,7 +17,7 @@ async fn replicas() -> ([Server; 2], u16) {
 }
 
 /// Says that a host has these addresses, 127.0.0.`last`.
-fn name(host: &str, last: &[u8]) {
+pub(super) fn name(host: &str, last: &[u8]) {
     let addresses = last.iter().map(|last| IpAddr::from([127, 0, 0, *last])).collect();
     HOSTS.lock().unwrap().insert(host.to_owned(), addresses);
 }
@@ -40,6 +40,18 @@ fn way(events: &[AnswerEvent]) -> (u16, bool) {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// The places of the addresses that requests go to, one after the other. None of them opens a connection.
+pub(super) async fn asked_in_turn(engine: &OpenAiEngine, count: usize) -> Vec<u16> {
+    let mut places = Vec::new();
+    for _ in 0..count {
+        let (events, end) = ask(engine).await;
+        let (place, opened) = way(&events);
+        assert!(end.result.is_ok() && !opened, "{events:?}");
+        places.push(place);
+    }
+    places
 }
 
 #[tokio::test]

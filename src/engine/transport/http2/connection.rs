@@ -2,18 +2,21 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
+use h2::{Ping, PingPong};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::watched::{SharedLedger, Watched};
 use crate::clock::RunClock;
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::http_url::Http2;
-use crate::engine::transport::socket::{Dialer, NOT_OFFERED, PeerInUse, Socket};
+use crate::engine::transport::socket::{Dialer, NOT_OFFERED, Peer, PeerInUse, Socket};
 use crate::record::{Failure, FailureKind};
 
 /// The largest flow-control window: no server waits for room in it.
@@ -38,10 +41,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection. It is open when the server has said how many streams it takes.
-    pub(super) async fn open(dialer: &Dialer) -> Result<Self, DiagnosedFailure> {
+    /// Opens a connection to `peer`, or to another address where that one fails. It is open when the server has said
+    /// how many streams it takes.
+    pub(super) async fn open(dialer: &Dialer, peer: Option<Arc<Peer>>) -> Result<Self, DiagnosedFailure> {
         let begun = Instant::now();
-        let (mut socket, peer) = dialer.open(dialer.addresses.next()).await?;
+        let (mut socket, peer) = dialer.open(peer).await?;
         if matches!(socket, Socket::Tls(_)) && !socket.has_agreed_on_http2() {
             return Err(no_http2(NOT_OFFERED));
         }
@@ -56,16 +60,20 @@ impl Connection {
             });
             Ok::<_, h2::Error>(settled.await?.then_some((requests, connection)))
         };
-        let (requests, connection) = match tokio::time::timeout(SETTLED_WITHIN, opened).await {
+        let (requests, mut connection) = match tokio::time::timeout(SETTLED_WITHIN, opened).await {
             Ok(Ok(Some(opened))) => opened,
             Ok(Ok(None)) => return Err(no_http2("it closed the connection")),
             Ok(Err(error)) => return Err(no_http2(&error.to_string())),
             Err(_) => return Err(no_http2("it says nothing")),
         };
+        let doubted = asked_when_doubted(connection.ping_pong(), Arc::clone(&ledger.open().doubts));
         let task = ledger.clone();
         tokio::spawn(async move {
-            // Every request that it carried hears of the error itself.
-            let _ = connection.await;
+            tokio::select! {
+                // Every request that it carried hears of the error itself.
+                _ = connection => {}
+                () = doubted => {}
+            }
             task.open().is_closing = true;
         });
         Ok(Self { requests, ledger, clock, peer, opening: begun.elapsed() })
@@ -74,6 +82,17 @@ impl Connection {
     /// Whether it takes no more requests.
     pub(super) fn is_closing(&self) -> bool {
         self.ledger.open().is_closing
+    }
+}
+
+/// Asks the server at each doubt whether it is still there. The read of its answer ends the doubt. It never returns.
+async fn asked_when_doubted(mut pings: Option<PingPong>, doubts: Arc<Notify>) {
+    loop {
+        doubts.notified().await;
+        if let Some(pings) = &mut pings {
+            // Where the connection is over, its end is read.
+            let _ = pings.ping(Ping::opaque()).await;
+        }
     }
 }
 
@@ -94,7 +113,7 @@ fn builder() -> Builder {
 /// Opens a connection as requests would. Returns whether HTTP/2 is spoken over it.
 pub(crate) async fn speaks(dialer: &Dialer, http2: Http2) -> Result<bool, DiagnosedFailure> {
     match http2 {
-        Http2::Always(_) => Connection::open(dialer).await.map(|_| true),
+        Http2::Always(_) => Connection::open(dialer, dialer.addresses.next()).await.map(|_| true),
         Http2::IfOffered(_) | Http2::Never => {
             dialer.open(dialer.addresses.next()).await.map(|(socket, _)| socket.has_agreed_on_http2())
         }

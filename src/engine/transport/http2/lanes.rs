@@ -1,4 +1,4 @@
-//! Shares connections among requests: so many streams to each, spread over the server's addresses.
+//! Shares connections among requests: so many streams to each, to every address of the server.
 
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, FutureExt as _, Shared, join_all};
 
 use super::connection::Connection;
 use crate::engine::answer::DiagnosedFailure;
-use crate::engine::transport::socket::Dialer;
+use crate::engine::transport::socket::{Dialer, Peer};
 use crate::record::Http2Facts;
 
 /// The connections to one server, oldest first.
@@ -25,6 +25,8 @@ pub(crate) struct Lanes {
 /// A connection that is open or is being opened.
 #[derive(Clone)]
 struct Lane {
+    /// The address that it is opened to.
+    to: Arc<Peer>,
     /// Streams for which there is a request.
     taken: Arc<AtomicUsize>,
     opened: Shared<BoxFuture<'static, Result<Arc<Connection>, DiagnosedFailure>>>,
@@ -52,6 +54,8 @@ impl Drop for Place {
 /// An open connection with a place for one request.
 pub(crate) struct StreamSlot {
     pub(super) connection: Arc<Connection>,
+    /// Whether the request waited until it was open.
+    pub(crate) is_new: bool,
     _place: Place,
 }
 
@@ -68,27 +72,38 @@ impl StreamSlot {
 }
 
 impl Lane {
-    fn open(dialer: &Arc<Dialer>) -> Self {
-        let dialer = Arc::clone(dialer);
-        let opened = async move { Connection::open(&dialer).await.map(Arc::new) };
-        Self { taken: Arc::default(), opened: opened.boxed().shared() }
+    fn open(dialer: &Arc<Dialer>, to: &Arc<Peer>) -> Self {
+        let (dialer, peer) = (Arc::clone(dialer), Arc::clone(to));
+        let opened = async move { Connection::open(&dialer, Some(peer)).await.map(Arc::new) };
+        let opened = opened.boxed().shared();
+        // It goes on where the requests that wait for it are given up.
+        tokio::spawn(opened.clone());
+        Self { to: Arc::clone(to), taken: Arc::default(), opened }
     }
 
-    /// How many streams it takes: at most as many as the server says.
+    fn connection(&self) -> Option<&Arc<Connection>> {
+        self.opened.peek().and_then(|opened| opened.as_ref().ok())
+    }
+
+    fn peer(&self) -> &Arc<Peer> {
+        self.connection().map_or(&self.to, |connection| &connection.peer.peer)
+    }
+
+    fn goes_to(&self, peer: &Arc<Peer>) -> bool {
+        Arc::ptr_eq(self.peer(), peer)
+    }
+
+    /// How many streams it takes. It is at most as many as the server says, and none while the server may be gone.
     fn room(&self, most: usize) -> usize {
-        match self.opened.peek() {
-            Some(Ok(connection)) => most.min(connection.requests.current_max_send_streams()).max(1),
-            _ => most,
+        match self.connection() {
+            Some(connection) if connection.ledger.open().is_doubted => 0,
+            Some(connection) => most.min(connection.requests.current_max_send_streams()).max(1),
+            None => most,
         }
     }
 
     fn is_full(&self, most: usize) -> bool {
         self.taken.load(Relaxed) >= self.room(most)
-    }
-
-    async fn slot(self, place: Place) -> Result<StreamSlot, DiagnosedFailure> {
-        let connection = self.opened.await?;
-        Ok(StreamSlot { connection, _place: place })
     }
 }
 
@@ -104,76 +119,78 @@ impl Lanes {
         Self { dialer: Arc::clone(&self.dialer), most: self.most, per_host: self.per_host, list: Mutex::default() }
     }
 
-    /// How many connections there are before any is shared.
-    fn least(&self) -> usize {
-        self.per_host * self.dialer.addresses.known().len()
+    /// A place on an open connection to `peer`; and how many connections were closed.
+    pub(crate) fn ready(&self, peer: &Arc<Peer>) -> (Option<StreamSlot>, usize) {
+        let (mut lanes, lost) = self.usable();
+        let slot = self.take(&mut lanes, peer, |lane| lane.connection().is_some()).and_then(|(lane, place)| {
+            Some(StreamSlot { connection: Arc::clone(lane.connection()?), is_new: false, _place: place })
+        });
+        (slot, lost)
     }
 
-    /// A place on an open connection, and how many connections the server has closed meanwhile.
-    pub(crate) fn ready(&self) -> (Option<StreamSlot>, usize) {
-        let (lane, place, lost) = self.take();
-        let open = lane.opened.peek().and_then(|opened| opened.as_ref().ok());
-        (open.map(|connection| StreamSlot { connection: Arc::clone(connection), _place: place }), lost)
-    }
-
-    /// A place on a connection, opened where there is none.
-    pub(crate) async fn slot(&self) -> Result<StreamSlot, DiagnosedFailure> {
+    /// A place on a connection to `peer`, opened where there is none. A `fresh` one was not open before.
+    pub(crate) async fn slot(&self, peer: &Arc<Peer>, fresh: bool) -> Result<StreamSlot, DiagnosedFailure> {
         loop {
-            let (lane, place, _) = self.take();
-            let number = place.number;
-            let slot = lane.clone().slot(place).await?;
+            let (lane, place) = {
+                let (mut lanes, _) = self.usable();
+                let suits = |lane: &Lane| !fresh || lane.connection().is_none();
+                self.take(&mut lanes, peer, suits).unwrap_or_else(|| {
+                    let lane = Lane::open(&self.dialer, peer);
+                    lanes.push(lane.clone());
+                    let place = Place::take(&lane.taken);
+                    (lane, place)
+                })
+            };
+            let is_new = lane.connection().is_none();
+            let connection = lane.opened.clone().await?;
             // The server may take fewer than were waiting.
-            if number < lane.room(self.most) {
-                return Ok(slot);
+            if place.number < lane.room(self.most) {
+                return Ok(StreamSlot { connection, is_new, _place: place });
             }
         }
-    }
-
-    /// A place on a connection that no request has used.
-    pub(crate) async fn fresh_slot(&self) -> Result<StreamSlot, DiagnosedFailure> {
-        let lane = Lane::open(&self.dialer);
-        let place = Place::take(&lane.taken);
-        self.list().push(lane.clone());
-        lane.slot(place).await
     }
 
     /// Opens connections for so many requests. A failure is left to the request that will need the connection.
     pub(crate) async fn warm_up(&self, count: usize) {
         let opening: Vec<_> = {
-            let mut lanes = self.list();
-            let missing = count.div_ceil(self.most).max(self.least()).saturating_sub(lanes.len());
-            lanes.extend((0..missing).map(|_| Lane::open(&self.dialer)));
+            let (mut lanes, _) = self.usable();
+            let known = self.dialer.addresses.known();
+            let each = count.div_ceil(self.most).div_ceil(known.len().max(1)).max(self.per_host);
+            known.iter().for_each(|peer| self.open_to(&mut lanes, peer, each));
             lanes.iter().map(|lane| lane.opened.clone()).collect()
         };
         join_all(opening).await;
     }
 
-    /// Takes a place of the connection with the fewest streams, or of a new one. When the last place is taken, one is
-    /// opened ahead.
-    fn take(&self) -> (Lane, Place, usize) {
-        let mut lanes = self.list();
-        let before = lanes.len();
-        lanes.retain(|lane| !matches!(lane.opened.peek(), Some(Ok(connection)) if connection.is_closing()));
-        let lost = before - lanes.len();
-        lanes.retain(|lane| !matches!(lane.opened.peek(), Some(Err(_))));
-        let shared = if lanes.len() < self.least() { &[][..] } else { &lanes };
-        let free = shared.iter().filter(|lane| !lane.is_full(self.most));
-        let free = free.min_by_key(|lane| lane.taken.load(Relaxed)).cloned();
-        let lane = free.unwrap_or_else(|| {
-            let lane = Lane::open(&self.dialer);
-            lanes.push(lane.clone());
-            lane
-        });
+    /// Takes a place of the connection to `peer` with the fewest streams in flight. Open ones with room come before
+    /// those that are being opened. One over which nothing comes any more thus fills up, and is passed over. Once a
+    /// request on it is given up, it gets no more until the server has said something. When the last place is taken,
+    /// another is opened ahead.
+    fn take(&self, lanes: &mut Vec<Lane>, peer: &Arc<Peer>, suits: impl Fn(&Lane) -> bool) -> Option<(Lane, Place)> {
+        let free = lanes.iter().filter(|lane| lane.goes_to(peer) && suits(lane) && !lane.is_full(self.most));
+        let lane = free.min_by_key(|lane| (lane.connection().is_none(), lane.taken.load(Relaxed))).cloned()?;
         let place = Place::take(&lane.taken);
-        if lanes.iter().all(|lane| lane.is_full(self.most)) {
-            let ahead = Lane::open(&self.dialer);
-            tokio::spawn(ahead.opened.clone());
-            lanes.push(ahead);
+        if lanes.iter().filter(|lane| lane.goes_to(peer)).all(|lane| lane.is_full(self.most)) {
+            lanes.push(Lane::open(&self.dialer, peer));
         }
-        (lane, place, lost)
+        self.open_to(lanes, peer, self.per_host);
+        Some((lane, place))
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Lane>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Opens connections to `peer` until there are so many.
+    fn open_to(&self, lanes: &mut Vec<Lane>, peer: &Arc<Peer>, count: usize) {
+        let there = lanes.iter().filter(|lane| lane.goes_to(peer)).count();
+        lanes.extend((there..count).map(|_| Lane::open(&self.dialer, peer)));
+    }
+
+    /// The connections that may get requests; and how many of the others were closed.
+    fn usable(&self) -> (MutexGuard<'_, Vec<Lane>>, usize) {
+        let (mut lanes, mut lost) = (self.list.lock().unwrap_or_else(PoisonError::into_inner), 0);
+        lanes.retain(|lane| {
+            let is_closing = lane.connection().is_some_and(|connection| connection.is_closing());
+            lost += usize::from(is_closing);
+            !is_closing && !matches!(lane.opened.peek(), Some(Err(_))) && !lane.peer().is_gone()
+        });
+        (lanes, lost)
     }
 }

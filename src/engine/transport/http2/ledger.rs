@@ -1,8 +1,11 @@
 //! Keeps, for every stream of a connection, which read brought which of its bytes, and which write took its request.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
+
+use tokio::sync::Notify;
 
 use super::frames::{ACK, CONTINUATION, DATA, FramePart, FrameWalk, GO_AWAY, HEADERS, SETTINGS};
 use crate::clock::Timestamp;
@@ -85,6 +88,12 @@ pub(super) struct Ledger {
     unflushed: Vec<u32>,
     /// Streams of which the read at hand has data.
     brought: Vec<u32>,
+    /// Arrival of the last bytes.
+    heard: Option<Timestamp>,
+    /// Whether the server may be gone. A request was given up, and nothing has come since it was sent.
+    pub(super) is_doubted: bool,
+    /// Tells the connection's task of a doubt.
+    pub(super) doubts: Arc<Notify>,
     /// Whether the server's settings have come.
     pub(super) is_settled: bool,
     /// Whether the server takes no more streams on it.
@@ -99,6 +108,9 @@ impl Default for Ledger {
             outgoing: FrameWalk::behind(PREFACE),
             unflushed: Vec::new(),
             brought: Vec::new(),
+            heard: None,
+            is_doubted: false,
+            doubts: Arc::default(),
             is_settled: false,
             is_closing: false,
         }
@@ -111,9 +123,13 @@ impl Ledger {
         self.streams.insert(stream, StreamNotes::default());
     }
 
-    /// Forgets a stream.
+    /// Forgets a stream, which may leave a doubt.
     pub(super) fn forget(&mut self, stream: u32) {
-        self.streams.remove(&stream);
+        let sent = self.streams.remove(&stream).and_then(|notes| notes.sent);
+        if sent.is_some_and(|sent| self.heard.is_none_or(|heard| heard < sent)) {
+            self.is_doubted = true;
+            self.doubts.notify_one();
+        }
     }
 
     /// The notes on a stream.
@@ -123,6 +139,9 @@ impl Ledger {
 
     /// Notes a read; none of its bytes are kept.
     pub(super) fn read(&mut self, mut bytes: &[u8], arrival: ArrivalStamp, delay: Option<Duration>) {
+        if !bytes.is_empty() {
+            (self.heard, self.is_doubted) = (Some(arrival.at), false);
+        }
         let mut first = None;
         self.brought.clear();
         while let Some(part) = self.incoming.next(&mut bytes) {
@@ -225,6 +244,24 @@ mod tests {
         ledger.wrote(last);
         ledger.flushed(Timestamp::from_nanos(7));
         assert_eq!((ledger.of_stream(1).sent, ledger.of_stream(3).sent), (Some(Timestamp::from_nanos(7)), None));
+    }
+
+    #[test]
+    fn a_request_that_is_given_up_leaves_a_doubt_until_something_comes() {
+        let mut ledger = ledger(&[]);
+        ledger.forget(3);
+        assert!(!ledger.is_doubted, "it was not sent");
+        ledger.of_stream(1).sent = Some(Timestamp::from_nanos(1_500));
+        ledger.read(&frame(4, 0, 0, b""), arrival(1), None);
+        ledger.forget(1);
+        assert!(ledger.is_doubted);
+        ledger.read(b"", arrival(2), None);
+        assert!(ledger.is_doubted, "the end is no sign of life");
+        ledger.read(&frame(6, 1, 0, &[0; 8]), arrival(3), None);
+        assert!(!ledger.is_doubted);
+        ledger.of_stream(5).sent = Some(Timestamp::from_nanos(2_500));
+        ledger.forget(5);
+        assert!(!ledger.is_doubted, "something has come since");
     }
 
     #[test]

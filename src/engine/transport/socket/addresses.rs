@@ -49,12 +49,14 @@ pub(crate) struct Peer {
     failures: AtomicU32,
     /// Whether requests leave it out until a look finds it there again.
     rests: AtomicBool,
+    /// Whether the name does not have it any more.
+    is_gone: AtomicBool,
 }
 
 impl Peer {
     fn new(address: SocketAddr) -> Arc<Self> {
-        let (open, failures, rests) = (AtomicUsize::new(0), AtomicU32::new(0), AtomicBool::new(false));
-        Arc::new(Self { address, open, failures, rests })
+        let (open, failures) = (AtomicUsize::new(0), AtomicU32::new(0));
+        Arc::new(Self { address, open, failures, rests: AtomicBool::default(), is_gone: AtomicBool::default() })
     }
 
     /// How many connections to it are open.
@@ -71,6 +73,11 @@ impl Peer {
     /// Whether requests go to it.
     pub(crate) fn works(&self) -> bool {
         !self.rests.load(Relaxed)
+    }
+
+    /// Whether the name does not have it any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Relaxed)
     }
 
     /// Whether the look of this number tries it again. Each does after one failure, each second one after two, and so
@@ -157,12 +164,7 @@ impl Addresses {
         lock(&self.used).iter().map(ToString::to_string).collect()
     }
 
-    /// The address whose turn it is, among those that work.
-    pub(crate) fn current(&self) -> Option<Arc<Peer>> {
-        self.at(self.turn.load(Relaxed))
-    }
-
-    /// Ends a turn, and returns the address whose turn it was.
+    /// Takes a turn, and returns the address whose turn it is. It is one that works, if any does.
     pub(crate) fn next(&self) -> Option<Arc<Peer>> {
         self.at(self.turn.fetch_add(1, Relaxed))
     }
@@ -207,9 +209,11 @@ impl Addresses {
     fn look(&self, number: u32, found: &[SocketAddr]) {
         if !found.is_empty() {
             let known = self.known();
-            let kept = known.iter().filter(|peer| found.contains(&peer.address)).cloned();
+            let (kept, gone): (Vec<_>, Vec<_>) = known.iter().cloned().partition(|peer| found.contains(&peer.address));
+            gone.iter().for_each(|peer| peer.is_gone.store(true, Relaxed));
             let is_new = |address: &&SocketAddr| known.iter().all(|peer| peer.address != **address);
-            let now: Vec<_> = kept.chain(found.iter().filter(is_new).map(|address| Peer::new(*address))).collect();
+            let now: Vec<_> =
+                kept.into_iter().chain(found.iter().filter(is_new).map(|address| Peer::new(*address))).collect();
             *lock(&self.known) = now.into();
         }
         for peer in self.known().iter().filter(|peer| peer.is_due(number)) {
