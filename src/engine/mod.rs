@@ -31,7 +31,7 @@ pub(crate) use dialect_traits::{IdleConnections, MetricNames};
 pub use http_url::{Http2, Scheme};
 pub(crate) use http_url::{http_url, shown_path, without_secrets};
 pub(crate) use intake::{ServerText, listing};
-pub(crate) use metrics::exposition::{MetricSample, metric_samples};
+pub(crate) use metrics::exposition::{MetricSample, PROCESS_START, metric_samples};
 pub(crate) use metrics::series::MetricSeries;
 pub use metrics::url::MetricsUrl;
 pub use openai::{

@@ -5,11 +5,9 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use futures::FutureExt;
 use futures::future::join_all;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +22,7 @@ use super::request_run::{FinishedRequest, RequestContext, RequestRun};
 use crate::clock::{Pacing, RunClock, Timestamp, start_thread};
 use crate::engine::{Answer as _, Engine, PreparedRequest, ReaderRest};
 use crate::generator::PlannedRequest;
+use crate::record::WorkKind;
 use crate::workload::RetryPolicy;
 
 /// The readers of one run, and their connections.
@@ -126,7 +125,7 @@ impl Drop for ReaderThread {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It panics where a task does that catches no panic, and each does. One of its tasks may be what dropped it.
+            // What panics on it ends the requests that it has. One of its tasks may be what dropped it.
             if thread.thread().id() != std::thread::current().id() {
                 _ = thread.join();
             }
@@ -180,20 +179,41 @@ impl<E: Engine> Sender<E> {
         (dispatched, admitted): (Timestamp, Option<Timestamp>),
         answer: Option<LiveAnswer<E::Answer>>,
     ) {
-        let this = Arc::clone(self);
+        let (sender, work) = (Arc::clone(self), prepared.work);
+        let held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
         self.readers.of_request(&request).runtime.spawn(async move {
-            let Self { readers, clock, timeouts, retries, progress, cancel, .. } = &*this;
+            let mut held = held;
+            let Self { readers, clock, timeouts, retries, progress, cancel, .. } = &*held.sender;
             let rules = ClientRules { timeouts: *timeouts, retries: retries.as_deref() };
             let engine = &*readers.of_request(&request).engine;
             let context = RequestContext { engine, clock: *clock, rules, progress, cancel };
-            let work = prepared.work;
-            let begun = || RequestRun::new(&request, work, dispatched).admitted(admitted);
-            let run = begun().execute(prepared, answer, context);
-            // A panic is a fault of this program; the request it hit still gets a record.
-            let finished = AssertUnwindSafe(run).catch_unwind().await;
-            let finished = finished.unwrap_or_else(|_| begun().lost(clock.now()).into());
-            // Nobody takes it where the run loop itself has panicked.
-            _ = this.ended.send((request, finished, clock.now()));
+            held.finished = Some(held.begun().execute(prepared, answer, context).await);
         });
+    }
+}
+
+/// A request that its reader has. Dropping it tells the run that it has ended.
+struct HeldRequest<E> {
+    sender: Arc<Sender<E>>,
+    request: PlannedRequest,
+    work: WorkKind,
+    dispatched: Timestamp,
+    admitted: Option<Timestamp>,
+    /// Absent where a panic ended it, or its reader, which are faults of this program. It still gets a record.
+    finished: Option<FinishedRequest>,
+}
+
+impl<E> HeldRequest<E> {
+    fn begun(&self) -> RequestRun {
+        RequestRun::new(&self.request, self.work, self.dispatched).admitted(self.admitted)
+    }
+}
+
+impl<E> Drop for HeldRequest<E> {
+    fn drop(&mut self) {
+        let now = self.sender.clock.now();
+        let finished = self.finished.take().unwrap_or_else(|| self.begun().lost(now).into());
+        // Nobody takes it where the run loop itself has panicked.
+        _ = self.sender.ended.send((self.request, finished, now));
     }
 }

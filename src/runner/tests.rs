@@ -3,6 +3,7 @@
 mod attempts;
 mod checks;
 mod engines;
+mod faults;
 mod feed;
 mod protocols;
 mod sessions;
@@ -78,8 +79,19 @@ async fn try_schedule<E: Engine>(
     options: RunOptions,
     wishes: &[(u64, Interrupt)],
 ) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
-    let engine = Arc::new(engine);
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule, None).unwrap();
+    let readers = Readers::in_loop(Arc::new(engine));
+    try_readers(readers, schedule, measured_requests, window_end, options, wishes).await
+}
+
+async fn try_readers<E: Engine>(
+    readers: Readers<E>,
+    schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
+    measured_requests: u64,
+    window_end: u64,
+    options: RunOptions,
+    wishes: &[(u64, Interrupt)],
+) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
+    let feed = RequestFeed::start(Arc::clone(&readers.engine), schedule, None).unwrap();
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -99,7 +111,7 @@ async fn try_schedule<E: Engine>(
     let options = RunOptions { pacing: Pacing::Timer, ..options };
     let progress = Arc::new(Progress::default());
     let run = Run {
-        readers: Arc::new(Readers::in_loop(engine)),
+        readers: Arc::new(readers),
         clock,
         plan,
         options,

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use super::local::LocalDevices;
 use super::prometheus::Prometheus;
 use super::taken::{hardware_of, kind_of};
-use crate::engine::{MetricNames, MetricSample, MetricsPage, metric_samples};
+use crate::engine::{MetricNames, MetricSample, MetricsPage, PROCESS_START, metric_samples};
 use crate::record::{PageKind, TelemetrySource};
 use crate::units::cut;
 
@@ -46,8 +46,6 @@ pub(super) struct PageIdentity {
     counts: bool,
 }
 
-/// Series of when a page's process began, as Prometheus' client libraries export it.
-const PROCESS_START: &str = "process_start_time_seconds";
 /// Ending of the name that says when a series began.
 const SERIES_START: &str = "_created";
 /// Endings of the names of totals.

@@ -9,7 +9,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("calibration", 629),
     ("cli", 6_056),
     ("clock", 469),
-    ("engine", 10_866),
+    ("engine", 10_877),
     ("experiment", 13_159),
     ("foreign", 1_821),
     ("generator", 5_241),
@@ -20,10 +20,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("random", 190),
     ("record", 3_777),
     ("report", 11_368),
-    ("runner", 2_863),
-    ("session", 7_414),
+    ("runner", 2_879),
+    ("session", 7_417),
     ("simulator", 2_392),
-    ("telemetry", 943),
+    ("telemetry", 942),
     ("units", 153),
     ("workload", 4_533),
 ];
@@ -66,7 +66,7 @@ pub(crate) const LONG_VERBS: [(&str, usize); 3] =
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 15;
+pub(crate) const WIDE_LINES: usize = 14;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 17;
 /// Folders with nothing but a `tests.rs`.

@@ -149,8 +149,8 @@ impl StreamDelivery {
     }
 }
 
-/// Results of the measuring machine against a server of known streams. Rates are those at which the one thread that
-/// reads answers would have no time left.
+/// Results of the measuring machine against a server of known streams. Rates are those at which one reader would
+/// have no time left.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationSummary {

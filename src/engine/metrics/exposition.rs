@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Series of when a page's process began, as Prometheus' client libraries export it.
+pub(crate) const PROCESS_START: &str = "process_start_time_seconds";
+
 /// One value of one series.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetricSample<'a> {

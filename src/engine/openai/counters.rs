@@ -1,5 +1,6 @@
 //! Reads the server's own counters from its metrics page.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
@@ -7,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::control::Control;
 use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::DialectTraits;
-use crate::engine::metrics::exposition::metric_samples;
+use crate::engine::metrics::exposition::{PROCESS_START, metric_samples};
 use crate::engine::metrics::series::RAY;
 use crate::engine::router::{Router, Targets};
 use crate::record::{Counter, Gauge, ServerCounters};
@@ -93,8 +94,8 @@ impl OpenAiEngine {
     pub async fn in_flight_requests(&self) -> Option<u64> {
         let traits = self.target.dialect.traits();
         let read = self.metrics_pages().into_iter().map(|page| async move { page.open().ok()?.read().await.ok() });
-        let pages = futures::future::join_all(read).await.into_iter().flatten();
-        pages.filter_map(|page| in_flight_on(&page, &traits)).reduce(u64::saturating_add)
+        let pages: Vec<_> = futures::future::join_all(read).await.into_iter().flatten().collect();
+        in_flight_in(&pages, &traits)
     }
 }
 
@@ -127,6 +128,16 @@ impl Router<OpenAiEngine> {
         let all = futures::future::join_all(self.targets().iter().map(OpenAiEngine::in_flight_requests)).await;
         all.into_iter().flatten().reduce(u64::saturating_add)
     }
+}
+
+/// Requests at the servers of these pages. One server may have several, by IPv4 and IPv6 say: those of processes that
+/// began in the same moment count once.
+fn in_flight_in(pages: &[String], traits: &DialectTraits) -> Option<u64> {
+    let began = |page| metric_samples(page).find(|sample| sample.name == PROCESS_START);
+    let counted = pages.iter().enumerate().filter_map(|(number, page)| {
+        Some((began(page).map(|began| began.value.to_bits()).ok_or(number), in_flight_on(page, traits)?))
+    });
+    BTreeMap::from_iter(counted).into_values().reduce(u64::saturating_add)
 }
 
 fn in_flight_on(page: &str, traits: &DialectTraits) -> Option<u64> {
@@ -178,6 +189,9 @@ mod tests {
         assert_eq!(in_flight_on(page, names), Some(0));
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
         assert_eq!(in_flight_on(busy, names), Some(5));
+        let page = |began: &str| format!("process_start_time_seconds {began}\n{busy}");
+        let twice = [page("1.7e9"), page("1.7e9"), page("1.8e9"), busy.to_owned(), busy.to_owned()];
+        assert_eq!((in_flight_in(&twice, names), in_flight_in(&[], names)), (Some(20), None), "one has two addresses");
         // SGLang with priorities: ten in all, six and four of the two priorities.
         let names = &EngineKind::Sglang.traits();
         let prioritised = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\

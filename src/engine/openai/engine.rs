@@ -271,7 +271,9 @@ impl Router<OpenAiEngine> {
     /// Limits of this machine on connections to all servers together.
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         let peers: Vec<_> = self.targets().iter().flat_map(|engine| engine.transport.dialer().peers()).collect();
-        let kept = self.targets().first().target.dialect.traits().idle_connections == IdleConnections::Free;
+        let OpenAiEngine { target, facts, .. } = self.targets().first();
+        let is_free = target.dialect.traits().idle_connections == IdleConnections::Free;
+        let kept = facts.http2.is_some() || is_free && target.connections.per_host.is_none();
         ConnectionLimits::raised(&peers, kept)
     }
 

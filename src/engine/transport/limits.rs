@@ -22,12 +22,12 @@ pub(crate) struct ConnectionLimits {
     pub addresses: u64,
     /// Ports that are held before the run. Open connections to the server hold them, and those closed within a minute.
     pub held: u64,
-    /// Time for which each request holds a port after its answer. It is none where connections are kept.
+    /// Time for which a request may hold a port after its answer. It is none where all connections are kept.
     pub held_on: Duration,
 }
 
 impl ConnectionLimits {
-    /// Returns the limits of this process for connections to these addresses. They are `kept` between requests or not.
+    /// Returns the limits of this process for connections to these addresses. All are `kept` between requests or not.
     /// The limit on files is raised as far as the system allows.
     pub(crate) fn raised(peers: &[SocketAddr], kept: bool) -> Self {
         let reuses = closed_are_reused(peers);

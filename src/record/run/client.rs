@@ -192,17 +192,17 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Requests per second with one-event answers that saturate the thread.
+    /// Requests per second with one-event answers that saturate a reader.
     pub fn requests_per_s(&self) -> f64 {
         per_second(self.request_cpu_ns)
     }
 
-    /// Events per second, each in its own packet, that saturate the thread.
+    /// Events per second, each in its own packet, that saturate a reader.
     pub fn paced_events_per_s(&self) -> f64 {
         per_second(self.paced_event_cpu_ns)
     }
 
-    /// Events per second, coalesced, that saturate the thread.
+    /// Events per second, coalesced, that saturate a reader.
     pub fn coalesced_events_per_s(&self) -> f64 {
         per_second(self.coalesced_event_cpu_ns)
     }

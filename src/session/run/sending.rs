@@ -70,9 +70,13 @@ pub(super) fn connection_warning(
         Sending::Users(users) => (users, false),
     };
     let cap = options.caps.total.filter(|&cap| cap <= most);
-    let per_s = if let Sending::Rate { mean_per_s, .. } = sending { mean_per_s } else { 0.0 };
-    let needed = cap.unwrap_or(most).div_ceil(streams_each.into()).max(kept);
-    let shortage = limits.shortage(needed, per_s, files_each)?;
+    let needed = cap.unwrap_or(most).div_ceil(streams_each.into());
+    // Those beyond the kept ones are closed after their answers.
+    let closed_per_s = match sending {
+        Sending::Rate { mean_per_s, .. } if needed > kept => mean_per_s,
+        Sending::Rate { .. } | Sending::Users(_) => 0.0,
+    };
+    let shortage = limits.shortage(needed.max(kept), closed_per_s, files_each)?;
     Some(if is_stalled && cap.is_none() {
         format!(
             "warning: should the server stall, {shortage}; a request without a connection fails, and the run is INVALID"
@@ -180,7 +184,10 @@ mod tests {
         };
         assert_eq!(said(Duration::ZERO, 3_000), None);
         assert!(said(Duration::ZERO, 3_001).unwrap().starts_with("warning: 3,001 connections at a time need"));
-        let closed = said(Duration::from_mins(1), 0).unwrap();
-        assert!(closed.contains("10 connections at a time and those closed within a minute need 3,010"), "{closed}");
+        for (kept, closed) in [(0, true), (9, true), (10, false)] {
+            let said = said(Duration::from_mins(1), kept);
+            let words = "10 connections at a time and those closed within a minute need 3,010";
+            assert_eq!(said.as_ref().is_some_and(|said| said.contains(words)), closed, "{kept} kept: {said:?}");
+        }
     }
 }
