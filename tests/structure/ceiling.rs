@@ -9,7 +9,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("calibration", 629),
     ("cli", 6_056),
     ("clock", 469),
-    ("engine", 10_877),
+    ("engine", 10_879),
     ("experiment", 13_159),
     ("foreign", 1_821),
     ("generator", 5_241),

@@ -137,7 +137,7 @@ fn in_flight_in(pages: &[String], traits: &DialectTraits) -> Option<u64> {
     let counted = pages.iter().enumerate().filter_map(|(number, page)| {
         Some((began(page).map(|began| began.value.to_bits()).ok_or(number), in_flight_on(page, traits)?))
     });
-    BTreeMap::from_iter(counted).into_values().reduce(u64::saturating_add)
+    counted.collect::<BTreeMap<_, _>>().into_values().reduce(u64::saturating_add)
 }
 
 fn in_flight_on(page: &str, traits: &DialectTraits) -> Option<u64> {

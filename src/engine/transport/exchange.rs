@@ -175,12 +175,11 @@ impl<R: Receiver> Exchange<R> {
                 match (try_, &carrier) {
                     (Try::Second, _) => self.receiver.lost_connection(LostConnection::AsSent),
                     (Try::Unseen, _) if origin == Origin::Opened => self.receiver.lost_connection(LostConnection::Idle),
-                    (Try::Unseen, _) => {}
                     // A server may refuse a stream of a connection that is new.
                     (Try::First, Carrier::Shared(_)) => {
                         self.spare = Spare::new(&request, Origin::Idle(carrier.opening()));
                     }
-                    (Try::First, Carrier::Own(_)) => {}
+                    (Try::Unseen, _) | (Try::First, Carrier::Own(_)) => {}
                 }
                 self.start_exchange(carrier, origin, request);
             }

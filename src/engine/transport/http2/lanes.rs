@@ -103,7 +103,8 @@ impl Lane {
     }
 
     fn is_full(&self, most: usize) -> bool {
-        self.taken.load(Relaxed) >= self.room(most)
+        let taken = self.taken.load(Relaxed);
+        taken >= most || taken >= self.room(most)
     }
 }
 

@@ -210,7 +210,9 @@ impl Addresses {
         if !found.is_empty() {
             let known = self.known();
             let (kept, gone): (Vec<_>, Vec<_>) = known.iter().cloned().partition(|peer| found.contains(&peer.address));
-            gone.iter().for_each(|peer| peer.is_gone.store(true, Relaxed));
+            for peer in gone {
+                peer.is_gone.store(true, Relaxed);
+            }
             let is_new = |address: &&SocketAddr| known.iter().all(|peer| peer.address != **address);
             let now: Vec<_> =
                 kept.into_iter().chain(found.iter().filter(is_new).map(|address| Peer::new(*address))).collect();

@@ -65,13 +65,13 @@ pub(super) fn serve2_at(listener: TcpListener, streams: u32, scripts: Vec<Vec<St
                     return;
                 };
                 let ends = Arc::new(Notify::new());
-                let last = Arc::new(Mutex::new(Step::GoAway));
+                let ending = Arc::new(Mutex::new(Step::GoAway));
                 loop {
                     let accepted = tokio::select! {
                         accepted = connection.accept() => accepted,
                         () = ends.notified() => {
-                            let last = last.lock().unwrap().clone();
-                            match last {
+                            let ending = ending.lock().unwrap().clone();
+                            match ending {
                                 Step::Freeze => std::future::pending().await,
                                 Step::Abort(reason) => connection.abrupt_shutdown(reason),
                                 _ => connection.graceful_shutdown(),
@@ -88,10 +88,10 @@ pub(super) fn serve2_at(listener: TcpListener, streams: u32, scripts: Vec<Vec<St
                         seen.lock().unwrap().push((number, Request::from_parts(head, ())));
                         scripts[turns.fetch_add(1, Relaxed).min(scripts.len() - 1)].clone()
                     };
-                    let (cancelled, ends, last) = (Arc::clone(&cancelled), Arc::clone(&ends), Arc::clone(&last));
+                    let (cancelled, ends, ending) = (Arc::clone(&cancelled), Arc::clone(&ends), Arc::clone(&ending));
                     tokio::spawn(async move {
                         converse2(body, respond, script, &cancelled, |step| {
-                            *last.lock().unwrap() = step;
+                            *ending.lock().unwrap() = step;
                             ends.notify_one();
                         })
                         .await;
