@@ -98,8 +98,11 @@ impl fmt::Debug for PreparedRequest {
 
 /// One answer under way.
 pub trait Answer: Send {
-    /// Writes the request now, on the calling thread, where it can. Else the first [`Answer::next`] sends it.
-    fn send_now(&mut self) {}
+    /// Writes the request now, on the calling thread, where it can. Else the first [`Answer::next`] sends it. Returns
+    /// whether all of it is written.
+    fn send_now(&mut self) -> bool {
+        false
+    }
 
     /// Waits for the next event. Must not be called again after [`AnswerEvent::Ended`].
     ///

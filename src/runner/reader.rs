@@ -5,12 +5,15 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use futures::future::join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::life::ClientRules;
@@ -38,14 +41,65 @@ struct Reader<E> {
     engine: Arc<E>,
     runtime: Handle,
     /// Its thread; `None` where it reads on that of the run loop.
-    _thread: Option<ReaderThread>,
+    thread: Option<ReaderThread>,
 }
 
 /// A thread that reads; dropping it ends the thread.
 struct ReaderThread {
+    /// The tasks that begin when it next looks for bytes.
+    later: LaterTasks,
     /// Tells the thread to end.
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Time after which a reader begins what it was given, though it has not looked for bytes: it is busy, or none came.
+const BEGINS_WITHIN: Duration = Duration::from_millis(10);
+
+/// Tasks that nobody is woken for.
+///
+/// The answer to a request that is on the wire already wakes its reader. To wake it for the request too would double
+/// the task switches of a short one.
+#[derive(Clone, Default)]
+struct LaterTasks(Arc<Mutex<TaskQueue>>);
+
+#[derive(Default)]
+struct TaskQueue {
+    tasks: Vec<BoxFuture<'static, ()>>,
+    /// Whether nobody begins them any more.
+    is_closed: bool,
+}
+
+impl LaterTasks {
+    /// Adds a task, or drops it where its reader is gone.
+    fn add(&self, task: BoxFuture<'static, ()>) {
+        let mut queue = self.queue();
+        if !queue.is_closed {
+            queue.tasks.push(task);
+        }
+    }
+
+    /// Begins them in the runtime of the calling thread.
+    fn begin(&self) {
+        let tasks = std::mem::take(&mut self.queue().tasks);
+        for task in tasks {
+            _ = tokio::spawn(task);
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, TaskQueue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of a reader's thread. It drops what has not begun, for a task holds on to its reader.
+struct EndOfTasks(LaterTasks);
+
+impl Drop for EndOfTasks {
+    fn drop(&mut self) {
+        let left = std::mem::replace(&mut *self.0.queue(), TaskQueue { is_closed: true, ..TaskQueue::default() });
+        drop(left);
+    }
 }
 
 impl<E: Engine> Readers<E> {
@@ -53,7 +107,7 @@ impl<E: Engine> Readers<E> {
     ///
     /// Must be called in the runtime of that loop.
     pub fn in_loop(engine: Arc<E>) -> Self {
-        let only = Reader { engine: Arc::clone(&engine), runtime: Handle::current(), _thread: None };
+        let only = Reader { engine: Arc::clone(&engine), runtime: Handle::current(), thread: None };
         Self { engine, each: vec![only] }
     }
 
@@ -104,20 +158,37 @@ impl<E: Engine> Readers<E> {
 
 impl<E: Engine> Reader<E> {
     fn start(engine: &Arc<E>, pacing: Pacing) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().on_thread_park(ReaderRest::take).build()?;
+        let later = LaterTasks::default();
+        let begun = later.clone();
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all().on_thread_park(ReaderRest::take).on_thread_unpark(move || begun.begin());
+        let runtime = builder.build()?;
         let (handle, engine) = (runtime.handle().clone(), Arc::clone(engine));
         let own = {
             let _inside = handle.enter();
             engine.with_own_connections().map_or_else(|| Arc::clone(&engine), Arc::new)
         };
-        let (end, ended) = oneshot::channel();
+        let (end, mut ended) = oneshot::channel();
+        let of_thread = EndOfTasks(later.clone());
         let thread = start_thread("reader", move || {
-            let _raised = pacing.raise();
+            let (_raised, EndOfTasks(begun)) = (pacing.raise(), &of_thread);
             // Its end is that of the readers, whoever drops them.
-            _ = runtime.block_on(ended);
+            runtime.block_on(async {
+                while timeout(BEGINS_WITHIN, &mut ended).await.is_err() {
+                    begun.begin();
+                }
+            });
         })?;
-        let thread = ReaderThread { end: Some(end), thread: Some(thread) };
-        Ok(Self { engine: own, runtime: handle, _thread: Some(thread) })
+        let thread = ReaderThread { later, end: Some(end), thread: Some(thread) };
+        Ok(Self { engine: own, runtime: handle, thread: Some(thread) })
+    }
+
+    /// Runs a task. Where that `can_wait`, it begins as this reader next looks for bytes.
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static, can_wait: bool) {
+        match &self.thread {
+            Some(thread) if can_wait => thread.later.add(task.boxed()),
+            _ => _ = self.runtime.spawn(task),
+        }
     }
 }
 
@@ -152,7 +223,7 @@ impl<E: Engine> Sender<E> {
     /// Gives a request to its reader, which sends it now. It got a slot when it was `admitted`.
     pub(super) fn send(self: &Arc<Self>, released: DispatchedRequest, admitted: Option<Timestamp>) {
         let DispatchedRequest { ready: ReadyRequest { request, prepared, .. }, dispatched, .. } = released;
-        self.hand_over(request, prepared, (dispatched, admitted), None);
+        self.hand_over(request, prepared, (dispatched, admitted), None, false);
     }
 
     /// Writes a request now, on the calling thread, where a plain connection is idle. Tells of it before its reader
@@ -165,10 +236,10 @@ impl<E: Engine> Sender<E> {
     ) {
         let (request, prepared) = (ready.request, ready.prepared.clone());
         let mut answer = LiveAnswer::begin(&*self.readers.of_request(&request).engine, prepared.clone(), self.clock);
-        answer.answer.send_now();
+        let is_written = answer.answer.send_now();
         // Nobody counts it where the run has ended meanwhile: it is dropped, and its connection closed.
         if tell(ready) {
-            self.hand_over(request, prepared, (dispatched, None), Some(answer));
+            self.hand_over(request, prepared, (dispatched, None), Some(answer), is_written);
         }
     }
 
@@ -178,17 +249,18 @@ impl<E: Engine> Sender<E> {
         prepared: PreparedRequest,
         (dispatched, admitted): (Timestamp, Option<Timestamp>),
         answer: Option<LiveAnswer<E::Answer>>,
+        is_written: bool,
     ) {
         let (sender, work) = (Arc::clone(self), prepared.work);
-        let held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
-        self.readers.of_request(&request).runtime.spawn(async move {
-            let mut held = held;
+        let mut held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
+        let task = async move {
             let Self { readers, clock, timeouts, retries, progress, cancel, .. } = &*held.sender;
             let rules = ClientRules { timeouts: *timeouts, retries: retries.as_deref() };
             let engine = &*readers.of_request(&request).engine;
             let context = RequestContext { engine, clock: *clock, rules, progress, cancel };
             held.finished = Some(held.begun().execute(prepared, answer, context).await);
-        });
+        };
+        self.readers.of_request(&request).run(task, is_written);
     }
 }
 

@@ -18,8 +18,8 @@ impl ServerAnswer {
 }
 
 impl Answer for ServerAnswer {
-    fn send_now(&mut self) {
-        self.0.send_now();
+    fn send_now(&mut self) -> bool {
+        self.0.send_now()
     }
 
     async fn next(&mut self) -> AnswerEvent {

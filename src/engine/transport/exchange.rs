@@ -62,16 +62,15 @@ impl<R: Receiver> Exchange<R> {
     }
 
     /// Writes the request to an idle connection now, on whatever thread. What the socket does not take, or all of it
-    /// where no connection is idle, is left to the first poll.
-    pub(crate) fn send_now(&mut self) {
+    /// where no connection is idle, is left to the first poll. Returns whether all of it is written.
+    pub(crate) fn send_now(&mut self) -> bool {
         let is_small = matches!(&self.state, State::Unsent(request) if request.body.len() <= MOST_NOW);
         if !is_small || !self.pool.has_plain_connections() {
-            return;
+            return false;
         }
         self.begin();
-        if let State::Sending(exchange) = &mut self.state {
-            _ = exchange.poll_write(&mut Context::from_waker(noop_waker_ref()), &mut self.receiver);
-        }
+        let State::Sending(exchange) = &mut self.state else { return false };
+        exchange.poll_write(&mut Context::from_waker(noop_waker_ref()), &mut self.receiver).is_ready()
     }
 
     /// Moves on until there is something to `take` from the receiver, but not for ever. After some steps, or when the

@@ -56,7 +56,7 @@ impl RequestRun {
             None if record.chunks_counted => (record.chunks.tokens(), TokenSource::ChunkCounts),
             None => (record.chunks.len() as u64, TokenSource::Chunks),
         };
-        record.clone()
+        std::mem::take(record)
     }
 }
 

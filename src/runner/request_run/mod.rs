@@ -156,10 +156,10 @@ impl RequestRun {
                 alarm.set(ring_at(clock, armed));
             }
             tokio::select! {
-                // The run's end comes first, so that a server which never pauses cannot delay it.
+                // The run's end comes first, so that a server which never pauses cannot delay it. It is waited for only
+                // where there is no event.
                 biased;
-                () = &mut cancelled => return self.cut_off(life, clock.now(), Outcome::Censored),
-                (which, event) = next_event(life) => {
+                (which, event) = next_event(life), if !cancel.is_cancelled() => {
                     // Events of the same read have the same time and need no further poll.
                     let mut known = Some(event);
                     while let Some(event) = known {
@@ -170,6 +170,7 @@ impl RequestRun {
                     }
                     consume_budget().await;
                 }
+                () = &mut cancelled => return self.cut_off(life, clock.now(), Outcome::Censored),
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = life.broken(now) {

@@ -1,7 +1,7 @@
 //! Writes requests.
 
-use std::fmt::{self, Write as _};
-use std::io::{self, IoSlice};
+use std::fmt;
+use std::io::{self, IoSlice, Write as _};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -11,6 +11,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 use crate::engine::answer::PreparedRequest;
 use crate::engine::transport::socket::Socket;
 
+/// Bytes that the headers of one request mostly take.
+const OWN_BYTES: usize = 256;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The beginning of all requests of a run. It may hold credentials, so it has no `Debug`.
@@ -72,12 +74,15 @@ impl RequestHead {
     }
 
     fn bytes_for(&self, request: &PreparedRequest) -> Vec<u8> {
-        let mut own = String::new();
+        let mut head = Vec::with_capacity(self.common.len() + OWN_BYTES);
+        head.extend_from_slice(&self.common);
         self.own(request, |name, value| {
-            // Nothing can be wrong with writing to a string.
-            let _ = write!(own, "{name}: {value}\r\n");
+            head.extend_from_slice(name.as_str().as_bytes());
+            // Nothing can be wrong with writing to memory.
+            let _ = write!(head, ": {value}\r\n");
         });
-        [&self.common[..], own.as_bytes(), b"\r\n"].concat()
+        head.extend_from_slice(b"\r\n");
+        head
     }
 
     /// Returns the head of a request as a stream of HTTP/2.

@@ -10,33 +10,48 @@ thread_local! {
 }
 
 /// Rests that are tried, shortest first.
-const RESTS: [Duration; 4] =
-    [Duration::from_micros(100), Duration::from_micros(200), Duration::from_micros(350), Duration::from_micros(500)];
+const RESTS: [Duration; 6] = [
+    Duration::from_micros(100),
+    Duration::from_micros(200),
+    Duration::from_micros(350),
+    Duration::from_micros(500),
+    Duration::from_micros(700),
+    Duration::from_micros(1_000),
+];
 /// Time after which the rest is chosen anew.
 const EVERY: Duration = Duration::from_millis(50);
-/// Gaps between reads of one stream that must be known before a reader rests.
-const KNOWN: u32 = 200;
-/// Gaps of which one may be shorter than the rest. A rest may merge the two chunks around it.
-const ONE_IN: u32 = 200;
+/// Gaps between chunks of one stream that must be known before a reader rests, at first.
+const KNOWN: u64 = 200;
+/// Gaps that must be known at most, after rests that have merged more than was expected.
+const KNOWN_AT_MOST: u64 = 1 << 16;
+/// Share of the chunks that a rest may merge with the chunk before.
+const MERGED: f64 = 0.01;
+/// Gaps that are merged by a reader that does not rest as well.
+const TOGETHER: Duration = Duration::from_micros(20);
+/// Time by which a rest ends late, with the reads that follow.
+const LATE: Duration = Duration::from_micros(100);
 /// Reads that a rest must gather at least: fewer do not pay for it.
 const GATHERED: f64 = 2.0;
 /// Rest of a thread that only counts what readers have done.
-const LULL: Duration = Duration::from_millis(5);
-/// Gaps above which older ones count half.
-const REMEMBERED: u32 = 16_384;
-
+const LULL: Duration = Duration::from_millis(10);
 /// The rest of a thread that reads.
 ///
 /// The kernel stamps every packet as it comes, so nobody need be awake then. A reader that rests between two looks
 /// finds the packets of several streams at the second, and wakes once for all of them: where each packet wakes it, task
 /// switches are the larger part of its cost. What a rest must not do is gather several packets of *one* stream, which
-/// then have one stamp. So it is shorter than nearly all gaps between the chunks of a stream, of which those within one
-/// read are none. Where few packets come there is no rest, nor where stamps come from this program.
-#[derive(Debug, Default)]
+/// then have one stamp. A gap that is shorter than the rest lies within one as often as the rest is longer, which tells
+/// what each rest would merge of the gaps that were seen without. What it does merge is watched: where that is more,
+/// the gaps have changed, and are learned anew, each time for longer. Where few packets come there is no rest, nor where
+/// stamps come from this program.
+#[derive(Debug)]
 pub(crate) struct ReaderRest {
-    /// Gaps below each rest.
-    below: [u32; RESTS.len()],
-    gaps: u32,
+    /// Gaps while it did not rest, of which each rest is expected to merge so many.
+    awake: SeenGaps,
+    merged: [f64; RESTS.len()],
+    /// Gaps while it rested.
+    rested: SeenGaps,
+    /// Gaps that must be known before it rests.
+    known: u64,
     /// Reads since it was last chosen.
     reads: u32,
     chosen: Option<Instant>,
@@ -47,6 +62,28 @@ pub(crate) struct ReaderRest {
     allowed: bool,
     /// Whether nothing waits for this thread, which reads no answers.
     lull: bool,
+}
+
+/// The gaps between the chunks of a stream, and those without any time.
+#[derive(Clone, Copy, Debug, Default)]
+struct SeenGaps {
+    all: u64,
+    together: u64,
+}
+
+impl SeenGaps {
+    fn share(self) -> f64 {
+        self.together as f64 / self.all.max(1) as f64
+    }
+}
+
+impl Default for ReaderRest {
+    fn default() -> Self {
+        let (awake, rested) = (SeenGaps::default(), SeenGaps::default());
+        let (merged, known) = (Default::default(), KNOWN);
+        let (reads, chosen, rest, opening, allowed, lull) = (0, None, None, 0, false, false);
+        Self { awake, merged, rested, known, reads, chosen, rest, opening, allowed, lull }
+    }
 }
 
 /// A connection that is being opened; its reader does not rest.
@@ -94,12 +131,14 @@ impl ReaderRest {
     }
 
     fn note(&mut self, gap: Duration) {
-        for (below, rest) in self.below.iter_mut().zip(RESTS) {
-            *below += u32::from(gap < rest);
-        }
-        self.gaps += 1;
-        if self.gaps >= REMEMBERED {
-            self.below.iter_mut().chain([&mut self.gaps]).for_each(|count| *count /= 2);
+        let (rests, is_together) = (self.rest.is_some() && self.allowed, gap < TOGETHER);
+        let seen = if rests { &mut self.rested } else { &mut self.awake };
+        seen.all += 1;
+        seen.together += u64::from(is_together);
+        if !rests && !is_together {
+            for (merged, rest) in self.merged.iter_mut().zip(RESTS) {
+                *merged += (1.0 - gap.div_duration_f64(rest + LATE)).max(0.0);
+            }
         }
     }
 
@@ -118,14 +157,18 @@ impl ReaderRest {
     }
 
     /// The longest rest that gathers enough reads, and hardly ever two of one stream.
-    fn longest(&self, reads_per_s: f64) -> Option<Duration> {
-        if self.gaps < KNOWN {
+    fn longest(&mut self, reads_per_s: f64) -> Option<Duration> {
+        if self.rested.all >= KNOWN && self.rested.share() - self.awake.share() > MERGED {
+            (self.awake, self.rested, self.merged) = Default::default();
+            self.known = (self.known * 2).min(KNOWN_AT_MOST);
+        }
+        if self.awake.all < self.known {
             return None;
         }
-        let allowed = |(below, rest): &(u32, Duration)| {
-            *below <= self.gaps / ONE_IN && reads_per_s * rest.as_secs_f64() >= GATHERED
+        let allowed = |(merged, rest): &(f64, Duration)| {
+            *merged <= MERGED * self.awake.all as f64 && reads_per_s * rest.as_secs_f64() >= GATHERED
         };
-        self.below.into_iter().zip(RESTS).filter(allowed).map(|(_, rest)| rest).next_back()
+        self.merged.into_iter().zip(RESTS).filter(allowed).map(|(_, rest)| rest).next_back()
     }
 }
 
@@ -149,39 +192,45 @@ mod tests {
 
     #[test]
     fn a_rest_is_shorter_than_the_gaps_of_a_stream_and_gathers_several_reads() {
-        assert_eq!(after(1_000, &[1_000]), Some(500));
+        assert_eq!([1_000, 2_000].map(|gap| after(1_000, &[gap])), [Some(700), Some(1_000)]);
         assert_eq!(after(1_000, &[1_000, 300]), Some(200));
         assert_eq!(after(1_000, &[40, 1_000]), None, "tokens in bursts");
-        // 20,000 reads a second are two in 100 µs, 4,000 are two in 500 µs, fewer are not enough.
-        assert_eq!([after(400, &[1_000]), after(199, &[1_000]), after(0, &[1])], [Some(500), None, None]);
-        let mut mostly = vec![1_000; 399];
-        mostly.push(10);
-        assert_eq!(after(2_000, &mostly), Some(500), "few may be short");
+        assert_eq!([after(200, &[1_000]), after(199, &[1_000]), after(0, &[1])], [Some(700), None, None], "too few");
+        // One in fifty is short. Of gaps of 350 µs four in ten are merged by 500 µs, of gaps of 30 µs nearly all by any
+        // rest; no gap at all is a packet that the server filled.
+        let mostly = |short| [vec![1_000; 49], vec![short]].concat();
+        assert_eq!([350, 30, 0].map(|short| after(2_000, &mostly(short))), [Some(500), None, Some(700)]);
     }
 
     #[test]
-    fn whoever_opens_a_connection_does_not_rest_and_what_merged_ends_it() {
+    fn whoever_opens_a_connection_does_not_rest() {
         let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
         let begin = Instant::now();
         rest.now(begin);
-        for _ in 0..1_000 {
-            rest.reads += 1;
-            rest.note(MS);
-        }
-        assert!(rest.now(begin + 50 * MS).is_some());
+        let mut at_ms = 0;
+        let mut after = |rest: &mut ReaderRest, gaps_us: &[u64]| {
+            for gap in gaps_us.iter().cycle().take(1_000) {
+                rest.reads += 1;
+                rest.note(Duration::from_micros(*gap));
+            }
+            at_ms += 50;
+            rest.now(begin + at_ms * MS).is_some()
+        };
+        assert!(after(&mut rest, &[1_000]));
         rest.allowed = false;
-        assert_eq!(rest.now(begin + 50 * MS), None, "somebody waits for what it reads");
-        rest.allowed = true;
-        rest.opening = 1;
-        assert_eq!(rest.now(begin + 51 * MS), None);
+        assert!(!after(&mut rest, &[1_000]), "somebody waits for what it reads");
+        (rest.allowed, rest.opening) = (true, 1);
+        assert!(!after(&mut rest, &[1_000]));
         rest.opening = 0;
-        assert!(rest.now(begin + 52 * MS).is_some());
-        for _ in 0..10 {
-            rest.note(Duration::ZERO);
-        }
-        rest.reads = 1_000;
-        assert_eq!(rest.now(begin + 100 * MS), None);
+        assert!(after(&mut rest, &[1_000]));
+        // What is merged ends it, and is learned anew.
+        let two_percent = [vec![1_000; 49], vec![0]].concat();
+        rest.rested = SeenGaps::default();
+        assert!(!after(&mut rest, &two_percent));
+        assert_eq!((rest.awake.all, rest.known), (0, 2 * KNOWN));
+        assert!(after(&mut rest, &two_percent), "so it is without a rest");
+        assert!(after(&mut rest, &two_percent));
         rest.reads = 0;
-        assert_eq!(rest.now(begin + 200 * MS), None, "nothing comes");
+        assert_eq!(rest.now(begin + 900 * MS), None, "nothing comes");
     }
 }
