@@ -7,6 +7,7 @@
 
 mod distribution;
 
+use std::convert::identity;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +74,7 @@ fn main() {
     let plan = schedule.facts();
     let engine = Arc::new(AtOnce);
     let prompts = Arc::new(PromptBuilder::with_word_list(&spec.classes, 1));
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule.generate_stream(prompts), None).unwrap();
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule.generate_stream(prompts), identity, None).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (_wish, interrupt) = watch::channel(Interrupt::None);
     let mut lag = Distribution::default();

@@ -15,6 +15,7 @@ mod distribution;
 mod support;
 
 use std::collections::HashMap;
+use std::convert::identity;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -90,7 +91,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             window_end: at(STREAMS),
         };
         let (_wish, interrupt) = watch::channel(Interrupt::None);
-        let feed = RequestFeed::start(Arc::clone(&engine), schedule, None).unwrap();
+        let feed = RequestFeed::start(Arc::clone(&engine), schedule, identity, None).unwrap();
         let readers = Readers::start(engine, NonZeroUsize::MIN, Pacing::Precise).unwrap();
         let run = Run {
             readers: Arc::new(readers),

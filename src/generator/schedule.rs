@@ -132,12 +132,12 @@ impl Schedule {
 
     /// Draws the whole schedule with prompts.
     pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
-        self.requests().map(|request| with_prompt(request, prompts)).collect()
+        self.requests().map(|request| prompts.request(request)).collect()
     }
 
     /// Draws the same requests lazily, building each prompt on demand. So a long run does not hold all of its prompts.
     pub fn generate_stream(&self, prompts: Arc<PromptBuilder>) -> impl Iterator<Item = RequestSpec> + Send + use<> {
-        self.requests().map(move |request| with_prompt(request, &prompts))
+        self.requests().map(move |request| prompts.request(request))
     }
 
     /// Returns the facts of the plan. Of a shard too, hash and window are those of the *whole*, by which shards of one
@@ -199,10 +199,6 @@ impl Schedule {
             window_end: window_end.max(window_start),
         }
     }
-}
-
-fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
-    request.into_spec(prompts.prompt_after(&blocks, &request))
 }
 
 /// The hash of a plan, request by request; see [`Schedule::facts`].

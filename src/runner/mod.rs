@@ -2,6 +2,7 @@
 
 mod breaker;
 mod checks;
+mod feed;
 mod in_flight;
 mod life;
 mod live_answer;
@@ -19,9 +20,9 @@ mod watch;
 
 pub use breaker::Breaker;
 pub use checks::{CheckTimes, Checks, FinishedCheck};
+pub use feed::RequestFeed;
 pub(crate) use life::{ClientRules, RequestLife, Which};
 pub use options::{Interrupt, RunOptions, Timeouts};
-pub use pacer::RequestFeed;
 pub use progress::{LiveLatency, LiveRates, LiveSpread, Progress, RECENT_S, SecondCounts, Snapshot, WindowCounts};
 pub use reader::Readers;
 pub use records::{AnswerJudge, CollectedRun, RecordWriter};

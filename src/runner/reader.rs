@@ -16,10 +16,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::feed::ReadyRequest;
 use super::life::ClientRules;
 use super::live_answer::LiveAnswer;
 use super::options::Timeouts;
-use super::pacer::{DispatchedRequest, ReadyRequest};
+use super::pacer::DispatchedRequest;
 use super::progress::Progress;
 use super::request_run::{FinishedRequest, RequestContext, RequestRun};
 use crate::clock::{Pacing, RunClock, Timestamp, start_thread};
@@ -252,8 +253,9 @@ impl<E: Engine> Sender<E> {
         is_written: bool,
     ) {
         let (sender, work) = (Arc::clone(self), prepared.work);
-        let mut held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
+        let held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
         let task = async move {
+            let mut held = held;
             let Self { readers, clock, timeouts, retries, progress, cancel, .. } = &*held.sender;
             let rules = ClientRules { timeouts: *timeouts, retries: retries.as_deref() };
             let engine = &*readers.of_request(&request).engine;

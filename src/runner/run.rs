@@ -13,9 +13,10 @@ use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::BreakerWatch;
+use super::feed::{FeedWitness, RequestFeed};
 use super::in_flight::InFlightSet;
 use super::options::{Interrupt, RunOptions};
-use super::pacer::{self, DispatchedRequest, FeedWitness, Outlet, RequestFeed, SendNow};
+use super::pacer::{self, DispatchedRequest, Outlet, SendNow};
 use super::progress::Progress;
 use super::reader::{EndedRequest, Readers, Sender};
 use super::request_run::FinishedRequest;

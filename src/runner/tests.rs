@@ -9,6 +9,7 @@ mod protocols;
 mod sessions;
 mod targets;
 
+use std::convert::identity;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ use tokio::time::sleep_until;
 
 use engines::{Endless, Script, SeenLate, at, ms};
 
+use super::feed::RequestFeed;
 use super::options::{Interrupt, RunOptions, Timeouts};
-use super::pacer::RequestFeed;
 use super::progress::Progress;
 use super::reader::Readers;
 use super::run::Run;
@@ -91,7 +92,7 @@ async fn try_readers<E: Engine>(
     options: RunOptions,
     wishes: &[(u64, Interrupt)],
 ) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
-    let feed = RequestFeed::start(Arc::clone(&readers.engine), schedule, None).unwrap();
+    let feed = RequestFeed::start(Arc::clone(&readers.engine), schedule, identity, None).unwrap();
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {

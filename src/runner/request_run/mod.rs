@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
+use super::feed::ReadyRequest;
 use super::life::{ClientRules, RequestLife, Which};
 use super::live_answer::{LiveAnswer, next_event};
-use super::pacer::{DispatchedRequest, ReadyRequest, ring_at};
+use super::pacer::{DispatchedRequest, ring_at};
 use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine, PreparedRequest, ReaderRest};

@@ -1,5 +1,6 @@
 //! How far ahead of the run requests are built.
 
+use std::convert::identity;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use super::engines::{Script, at, ms};
 use super::{PATIENT, order, try_schedule};
 use crate::record::Phase;
-use crate::runner::pacer::RequestFeed;
+use crate::runner::feed::RequestFeed;
 
 #[test]
 fn enough_is_ready_before_a_run_and_never_much_more() {
@@ -19,7 +20,7 @@ fn enough_is_ready_before_a_run_and_never_much_more() {
         order(index, at(index), Phase::Measured)
     });
     let engine = Script { ttft: ms(0), gap: ms(0), tokens: 1 };
-    let mut feed = RequestFeed::start(Arc::new(engine), schedule, None).unwrap();
+    let mut feed = RequestFeed::start(Arc::new(engine), schedule, identity, None).unwrap();
     assert!(built.load(Relaxed) >= RequestFeed::READY);
     for taken in 1..=1_000 {
         assert_eq!(feed.next().unwrap().request.index, taken - 1);
@@ -42,6 +43,6 @@ async fn a_run_whose_plan_breaks_off_is_no_run_that_finished() {
     let words = footer.unwrap_err().to_string();
     assert!(words.contains("has panicked, so a part of the plan was not sent"), "{words}");
     assert!((1_900..2_000).contains(&records.len()), "{}", records.len());
-    let words = RequestFeed::start(Arc::new(script), broken(4), None).err().unwrap().to_string();
+    let words = RequestFeed::start(Arc::new(script), broken(4), identity, None).err().unwrap().to_string();
     assert!(words.contains("has panicked"), "{words}");
 }

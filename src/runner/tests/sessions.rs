@@ -1,5 +1,6 @@
 //! Runs of sessions in exact, paused time; every time is worked out by hand.
 
+use std::convert::identity;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -10,8 +11,8 @@ use super::{Executed, PATIENT, failure};
 use crate::clock::{Pacing, RunClock};
 use crate::generator::{ConcurrencyCaps, Prompt, PromptBuilder, Schedule};
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, SessionCounts, Turn};
+use crate::runner::feed::RequestFeed;
 use crate::runner::options::{Interrupt, RunOptions};
-use crate::runner::pacer::RequestFeed;
 use crate::runner::progress::Progress;
 use crate::runner::reader::Readers;
 use crate::runner::run::Run;
@@ -56,7 +57,7 @@ async fn execute(
     let engine = Arc::new(engine.clone());
     let openers = schedule.generate_stream(Arc::clone(&prompts));
     let later = schedule.sessions(&plan).map(|sessions| (sessions, prompts));
-    let feed = RequestFeed::start(Arc::clone(&engine), openers, later).unwrap();
+    let feed = RequestFeed::start(Arc::clone(&engine), openers, identity, later).unwrap();
     let clock = RunClock::starting_in(ms(0));
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {

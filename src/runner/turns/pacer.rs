@@ -9,7 +9,8 @@ use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{Pacing, SharpWait, WaitStep, start_thread};
 use crate::engine::Engine;
 use crate::generator::DueQueue;
-use crate::runner::pacer::{NAP, Outlet, ReadyRequest, ring_at};
+use crate::runner::feed::ReadyRequest;
+use crate::runner::pacer::{NAP, Outlet, ring_at};
 
 /// Starts to write the turns that `events` announce and to dispatch them. It goes on until `events` end or soon after
 /// the outlet is stopped.

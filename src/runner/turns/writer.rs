@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::{CapturedText, Engine};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionPlanner};
-use crate::runner::pacer::{ReadyRequest, carried};
+use crate::runner::feed::{ReadyRequest, carried};
 
 /// An event of a turn.
 pub(super) enum TurnEvent {

@@ -199,11 +199,11 @@ impl RunContext {
         let prompts = Arc::new(prompts);
         let requests = plan.warmup_requests + plan.measured_requests;
         let line = StepLine::counting(settings.screen, "building prompts", requests.min(RequestFeed::READY));
-        let openers = line.count(schedule.generate_stream(Arc::clone(&prompts)));
+        let (openers, write) = (line.count(schedule.requests()), Arc::clone(&prompts));
         let later = schedule.sessions(&plan).map(|sessions| (sessions, Arc::clone(&prompts)));
-        let feed = RequestFeed::start(Arc::clone(&engine), openers, later).map_err(Stop::impossible)?;
+        let feed = RequestFeed::start(Arc::clone(&engine), openers, move |planned| write.request(planned), later);
+        let feed = feed.map_err(Stop::impossible)?;
         drop(line);
-
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts)?;
         let golden =
