@@ -19,7 +19,7 @@ use crate::record::{Calibration, Delays, EngineKind, PlanFacts, RequestRecord, T
 use crate::runner::{Interrupt, Progress, Readers, RequestFeed, Run, RunOptions};
 
 /// Length of the short calibration before a run.
-pub const QUICK: Duration = Duration::from_millis(150);
+pub const QUICK: Duration = Duration::from_millis(100);
 
 /// Requests per second with short answers.
 const SHORT_PER_S: f64 = 1_000.0;
@@ -260,9 +260,9 @@ mod tests {
             stages,
             [CalibrationStage::ShortAnswers, CalibrationStage::PacedStreams, CalibrationStage::WholeAnswers]
         );
-        // 53 requests; 14 tokens of each of 50 streams.
-        assert!((1..=53).contains(&found.pacer_delay.n), "{found:?}");
-        assert!((1..=700).contains(&found.stamp_delay.n), "{found:?}");
+        // 35 requests; 9 tokens of each of 50 streams.
+        assert!((1..=35).contains(&found.pacer_delay.n), "{found:?}");
+        assert!((1..=450).contains(&found.stamp_delay.n), "{found:?}");
         for delays in [found.stamp_delay, found.pacer_delay] {
             assert!(delays.p50_ns <= delays.p99_ns && delays.p99_ns <= delays.max_ns, "{found:?}");
         }

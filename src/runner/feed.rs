@@ -77,9 +77,9 @@ impl RequestFeed {
     /// Requests that are ready before a run begins, of a plan that has more.
     pub const READY: u64 = (BATCH * LOOK_AHEAD / 2) as u64;
 
-    /// Builds prompts and bodies on threads of its own, one a core, about 570 requests ahead. Returns when the first
-    /// ones are ready. `write` makes requests of what is planned. `later` plans and writes the later turns of sessions,
-    /// where the schedule has any.
+    /// Builds prompts and bodies on threads of its own, about 570 requests ahead. There is one a core, and no more than
+    /// half the batches that are ahead. Returns when the first ones are ready. `write` makes requests of what is
+    /// planned. `later` plans and writes the later turns of sessions, where the schedule has any.
     ///
     /// # Errors
     ///
@@ -97,7 +97,8 @@ impl RequestFeed {
         let (plan, built) = (Mutex::new((plan, batches_in)), AtomicUsize::new(0));
         let builders = Arc::new(Builders { plan, write, built, ready });
         let witness = FeedWitness::default();
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..cores.min(LOOK_AHEAD / 2) {
             let (builders, witness) = (Arc::clone(&builders), witness.clone());
             _ = start_thread("request feed", move || builders.build(&witness))?;
         }

@@ -161,7 +161,7 @@ impl TelemetryArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 struct MachineArgs {
-    /// Do not calibrate this machine first, which takes half a second; more than 25,000 requests/s are then refused
+    /// Do not calibrate this machine first, which takes 0.2 s; more than 25,000 requests/s are then refused
     #[arg(long)]
     no_calibration: bool,
 

@@ -33,7 +33,7 @@ use crate::units::counted;
 use crate::workload::WorkloadSpec;
 
 /// Time between the reading of the clock and the run's zero. In it the log is opened, on a slow disk too.
-const LEAD: Duration = Duration::from_millis(50);
+const LEAD: Duration = Duration::from_millis(30);
 
 /// A server, a machine and prompts that are ready for runs.
 pub(crate) struct RunContext {

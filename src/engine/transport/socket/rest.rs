@@ -16,10 +16,10 @@ const RESTS: [Duration; 6] = [
     Duration::from_micros(350),
     Duration::from_micros(500),
     Duration::from_micros(700),
-    Duration::from_micros(1_000),
+    Duration::from_millis(1),
 ];
 /// Time after which the rest is chosen anew.
-const EVERY: Duration = Duration::from_millis(50);
+const EVERY: Duration = Duration::from_millis(20);
 /// Gaps between chunks of one stream that must be known before a reader rests, at first.
 const KNOWN: u64 = 200;
 /// Gaps that must be known at most, after rests that have merged more than was expected.
