@@ -98,8 +98,7 @@ impl fmt::Debug for PreparedRequest {
 
 /// One answer under way.
 pub trait Answer: Send {
-    /// Writes the request now, on the calling thread, where it can. Else the first [`Answer::next`] sends it. Returns
-    /// whether all of it is written.
+    /// Writes what it can of the request now, on the calling thread. Returns whether that is all of it.
     fn send_now(&mut self) -> bool {
         false
     }
@@ -148,8 +147,7 @@ pub enum AnswerEvent {
     },
     /// The request has to open a connection. The server closed one that it could have used.
     Reconnects,
-    /// The request goes out once more over a new connection. The server closed an idle one as the request was sent,
-    /// before a byte of an answer.
+    /// The request goes out again over a new connection. The server closed an idle one before any answer.
     Resent,
     /// The response's status and headers came.
     Headers {
@@ -158,8 +156,7 @@ pub enum AnswerEvent {
     },
     /// A chunk with non-empty text came.
     Chunk {
-        /// Moment at which the bytes that completed it arrived. It is the kernel's where that reports it, else the
-        /// read's.
+        /// Arrival of the bytes that completed it. The kernel tells it, or else the read.
         at: Timestamp,
         /// Tokens it carries, where the server reports them; `None` counts as one.
         tokens: Option<u32>,

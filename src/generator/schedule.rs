@@ -132,12 +132,17 @@ impl Schedule {
 
     /// Draws the whole schedule with prompts.
     pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
-        self.requests().map(|request| prompts.request(request)).collect()
+        self.requests().map(|planned| Self::with_prompt(planned, prompts)).collect()
     }
 
     /// Draws the same requests lazily, building each prompt on demand. So a long run does not hold all of its prompts.
     pub fn generate_stream(&self, prompts: Arc<PromptBuilder>) -> impl Iterator<Item = RequestSpec> + Send + use<> {
-        self.requests().map(move |request| prompts.request(request))
+        self.requests().map(move |planned| Self::with_prompt(planned, &prompts))
+    }
+
+    /// Returns a planned request with its prompt, which begins with its trace blocks.
+    pub fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
+        request.into_spec(prompts.prompt_after(&blocks, &request))
     }
 
     /// Returns the facts of the plan. Of a shard too, hash and window are those of the *whole*, by which shards of one

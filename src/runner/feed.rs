@@ -69,7 +69,7 @@ struct Builders<I, W> {
     plan: Mutex<(I, blocking::SyncSender<PendingBatch>)>,
     write: W,
     built: AtomicUsize,
-    /// Told when enough is built for a run to begin.
+    /// Receives one word when enough is built for a run to begin.
     ready: blocking::SyncSender<()>,
 }
 
@@ -144,7 +144,7 @@ impl<P, I: Iterator<Item = P>, W: Fn(P) -> ReadyRequest> Builders<I, W> {
         }
     }
 
-    /// The next part of the plan, with its place in the queue; `None` at the end of either.
+    /// Draws the next part of the plan and its place in the queue. `None` at the end of either.
     fn draw(&self) -> Option<(Vec<P>, blocking::SyncSender<Vec<ReadyRequest>>)> {
         // Another builder has panicked as it drew, and says so.
         let mut plan = self.plan.lock().ok()?;

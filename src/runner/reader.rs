@@ -54,7 +54,7 @@ struct ReaderThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Time after which a reader begins what it was given, though it has not looked for bytes: it is busy, or none came.
+/// Time after which a reader begins what it was given. It is then busy, or no bytes have come.
 const BEGINS_WITHIN: Duration = Duration::from_millis(10);
 
 /// Tasks that nobody is woken for.

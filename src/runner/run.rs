@@ -75,8 +75,7 @@ impl<E: Engine> Run<E> {
         // Their threads are asked at the end what they used.
         let (pacing, readers) = (self.options.pacing, Arc::clone(&self.readers));
         let mut run = RunLoop::start(self, until, feed, keep)?;
-        // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
-        // hurry.
+        // Once all threads are started, which would inherit it, and until the last answer: then there is no hurry.
         let raised = pacing.raise();
         let is_free = !decides && pacing != Pacing::Timer;
         readers.may_rest(is_free);

@@ -10,7 +10,7 @@ use super::draft::{Draft, Leads};
 use super::vocabulary::PromptVocabulary;
 use crate::generator::datasets::messages::led_by;
 use crate::generator::datasets::sources::{Datasets, PromptOrigin};
-use crate::generator::request::{PlannedRequest, Prompt, RequestSpec};
+use crate::generator::request::{PlannedRequest, Prompt};
 use crate::generator::tokens::costs::{ANCHOR, TokenCosts};
 use crate::generator::tokens::tokenizer::{self, PromptError, TokenCounter};
 use crate::generator::traces::requests::Blocks;
@@ -133,11 +133,6 @@ impl PromptBuilder {
     /// and its own text.
     pub fn prompt(&self, request: &PlannedRequest) -> Prompt {
         self.prompt_after(&Blocks::default(), request)
-    }
-
-    /// Returns a request of the plan with its prompt, which may begin with blocks of a trace.
-    pub fn request(&self, (request, blocks): (PlannedRequest, Blocks)) -> RequestSpec {
-        request.into_spec(self.prompt_after(&blocks, &request))
     }
 
     /// Returns the prompt of a trace's request. It is as [`PromptBuilder::prompt`], but a written text begins with the

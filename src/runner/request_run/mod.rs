@@ -157,8 +157,7 @@ impl RequestRun {
                 alarm.set(ring_at(clock, armed));
             }
             tokio::select! {
-                // The run's end comes first, so that a server which never pauses cannot delay it. It is waited for only
-                // where there is no event.
+                // A server that never pauses cannot delay the run's end.
                 biased;
                 (which, event) = next_event(life), if !cancel.is_cancelled() => {
                     // Events of the same read have the same time and need no further poll.

@@ -16,7 +16,7 @@ use crate::analysis::LoadForm;
 use crate::clock::RunClock;
 use crate::engine::{AnswerLimits, CaptureText, CounterReading, OpenAiEngine, Router, Targets};
 use crate::experiment::seed_of_run;
-use crate::generator::{PromptBuilder, TokenCounter};
+use crate::generator::{PromptBuilder, Schedule, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
 use crate::record::{
     CachePreparation, Calibration, ClockOffset, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
@@ -199,10 +199,10 @@ impl RunContext {
         let prompts = Arc::new(prompts);
         let requests = plan.warmup_requests + plan.measured_requests;
         let line = StepLine::counting(settings.screen, "building prompts", requests.min(RequestFeed::READY));
-        let (openers, write) = (line.count(schedule.requests()), Arc::clone(&prompts));
+        let (openers, written_by) = (line.count(schedule.requests()), Arc::clone(&prompts));
+        let write = move |planned| Schedule::with_prompt(planned, &written_by);
         let later = schedule.sessions(&plan).map(|sessions| (sessions, Arc::clone(&prompts)));
-        let feed = RequestFeed::start(Arc::clone(&engine), openers, move |planned| write.request(planned), later);
-        let feed = feed.map_err(Stop::impossible)?;
+        let feed = RequestFeed::start(Arc::clone(&engine), openers, write, later).map_err(Stop::impossible)?;
         drop(line);
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts)?;

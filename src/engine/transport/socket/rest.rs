@@ -20,9 +20,9 @@ const RESTS: [Duration; 6] = [
 ];
 /// Time after which the rest is chosen anew.
 const EVERY: Duration = Duration::from_millis(20);
-/// Gaps between chunks of one stream that must be known before a reader rests, at first.
+/// Gaps of streams that must be known before a reader rests, at first.
 const KNOWN: u64 = 200;
-/// Gaps that must be known at most, after rests that have merged more than was expected.
+/// Most of them, after rests that have merged more than was expected.
 const KNOWN_AT_MOST: u64 = 1 << 16;
 /// Share of the chunks that a rest may merge with the chunk before.
 const MERGED: f64 = 0.01;
@@ -34,6 +34,7 @@ const LATE: Duration = Duration::from_micros(100);
 const GATHERED: f64 = 2.0;
 /// Rest of a thread that only counts what readers have done.
 const LULL: Duration = Duration::from_millis(10);
+
 /// The rest of a thread that reads.
 ///
 /// The kernel stamps every packet as it comes, so nobody need be awake then. A reader that rests between two looks
@@ -41,12 +42,13 @@ const LULL: Duration = Duration::from_millis(10);
 /// switches are the larger part of its cost. What a rest must not do is gather several packets of *one* stream, which
 /// then have one stamp. A gap that is shorter than the rest lies within one as often as the rest is longer, which tells
 /// what each rest would merge of the gaps that were seen without. What it does merge is watched: where that is more,
-/// the gaps have changed, and are learned anew, each time for longer. Where few packets come there is no rest, nor where
-/// stamps come from this program.
+/// the gaps have changed, and are learned anew, each time for longer. Where few packets come there is no rest, nor
+/// where stamps come from this program.
 #[derive(Debug)]
 pub(crate) struct ReaderRest {
-    /// Gaps while it did not rest, of which each rest is expected to merge so many.
+    /// Gaps while it did not rest.
     awake: SeenGaps,
+    /// Gaps of these that each rest is expected to merge.
     merged: [f64; RESTS.len()],
     /// Gaps while it rested.
     rested: SeenGaps,
