@@ -63,7 +63,7 @@ pub struct RequestFeed {
     pub(super) witness: FeedWitness,
 }
 
-/// What the threads that build requests have in common.
+/// The plan and the means of the threads that build requests.
 struct Builders<I, W> {
     /// The plan, and the queue of batches in its order.
     plan: Mutex<(I, blocking::SyncSender<PendingBatch>)>,
