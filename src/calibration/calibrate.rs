@@ -52,7 +52,7 @@ pub fn calibrate(
     let clock = RunClock::starting_in(Duration::ZERO);
     // A machine that is too slow for a load shows it within a fifth more; all three take less than twice the
     // length.
-    let mut bed = TestBed::build(length / 5, pacing)?;
+    let mut bed = TestBed::build((length / 5).max(PATIENCE), pacing)?;
     at(CalibrationStage::ShortAnswers);
     let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.35), 1))?;
     at(CalibrationStage::PacedStreams);
@@ -67,10 +67,11 @@ pub fn calibrate(
     let writes = bed.server.finish().map_err(CalibrationError::Sockets)?;
     let figures = || {
         let request_cpu_ns = short.cpu_ns.checked_div(short.events())?;
-        // Without the cost of the requests themselves.
+        // Without the requests themselves, whose cost is that of their first events too.
         let event = |result: &LoadResult| {
             let requests_ns = request_cpu_ns * result.records.len() as u64;
-            result.cpu_ns.saturating_sub(requests_ns).checked_div(result.events())
+            let others = result.events() - result.records.len() as u64;
+            result.cpu_ns.saturating_sub(requests_ns).checked_div(others)
         };
         let pacer_delays = short.records.iter().map(|record| record.dispatched.since(record.scheduled));
         Some(Calibration {
@@ -115,6 +116,8 @@ fn delays(all: Vec<Duration>) -> Option<Delays> {
 /// Time that the reference server may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
 
+/// Least time that is waited for what is late.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Time for the feed and the pacer to start before the first request. It is enough on a busy machine too.
 const LEAD: Duration = Duration::from_millis(10);
 

@@ -105,8 +105,10 @@ impl RequestFeed {
         drop(builders);
         // Half the look-ahead is built, or the whole plan is and the threads have ended.
         let _ = is_ready.recv();
+        // The first batch need not be among what is built.
+        let first = batches.recv().ok().and_then(|batch: PendingBatch| batch.recv().ok()).unwrap_or_default();
         witness.check()?;
-        Ok(Self { batches, batch: Vec::new().into_iter(), later, witness })
+        Ok(Self { batches, batch: first.into_iter(), later, witness })
     }
 
     /// Whether some requests belong to sessions.

@@ -4,6 +4,7 @@ mod breaker;
 mod checks;
 mod feed;
 mod in_flight;
+mod later_tasks;
 mod life;
 mod live_answer;
 mod options;

@@ -5,18 +5,19 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::ReadyRequest;
+use super::later_tasks::LaterTasks;
 use super::life::ClientRules;
 use super::live_answer::LiveAnswer;
 use super::options::Timeouts;
@@ -57,49 +58,12 @@ struct ReaderThread {
 /// Time after which a reader begins what it was given. It is then busy, or no bytes have come.
 const BEGINS_WITHIN: Duration = Duration::from_millis(10);
 
-/// Tasks that nobody is woken for.
-///
-/// The answer to a request that is on the wire already wakes its reader. To wake it for the request too would double
-/// the task switches of a short one.
-#[derive(Clone, Default)]
-struct LaterTasks(Arc<Mutex<TaskQueue>>);
+/// The end of the thread of these tasks.
+struct EndOfThread(LaterTasks);
 
-#[derive(Default)]
-struct TaskQueue {
-    tasks: Vec<BoxFuture<'static, ()>>,
-    /// Whether nobody begins them any more.
-    is_closed: bool,
-}
-
-impl LaterTasks {
-    /// Adds a task, or drops it where its reader is gone.
-    fn add(&self, task: BoxFuture<'static, ()>) {
-        let mut queue = self.queue();
-        if !queue.is_closed {
-            queue.tasks.push(task);
-        }
-    }
-
-    /// Begins them in the runtime of the calling thread.
-    fn begin(&self) {
-        let tasks = std::mem::take(&mut self.queue().tasks);
-        for task in tasks {
-            _ = tokio::spawn(task);
-        }
-    }
-
-    fn queue(&self) -> MutexGuard<'_, TaskQueue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The end of a reader's thread. It drops what has not begun, for a task holds on to its reader.
-struct EndOfTasks(LaterTasks);
-
-impl Drop for EndOfTasks {
+impl Drop for EndOfThread {
     fn drop(&mut self) {
-        let left = std::mem::replace(&mut *self.0.queue(), TaskQueue { is_closed: true, ..TaskQueue::default() });
-        drop(left);
+        self.0.close();
     }
 }
 
@@ -160,23 +124,29 @@ impl<E: Engine> Readers<E> {
 impl<E: Engine> Reader<E> {
     fn start(engine: &Arc<E>, pacing: Pacing) -> io::Result<Self> {
         let later = LaterTasks::default();
-        let begun = later.clone();
+        let [of_park, of_unpark] = [later.clone(), later.clone()];
         let mut builder = Builder::new_current_thread();
-        builder.enable_all().on_thread_park(ReaderRest::take).on_thread_unpark(move || begun.begin());
-        let runtime = builder.build()?;
+        // It may have looked for bytes since it last woke.
+        builder.on_thread_park(move || {
+            if !of_park.begin() {
+                ReaderRest::take();
+            }
+        });
+        builder.on_thread_unpark(move || _ = of_unpark.begin());
+        let runtime = builder.enable_all().build()?;
         let (handle, engine) = (runtime.handle().clone(), Arc::clone(engine));
         let own = {
             let _inside = handle.enter();
             engine.with_own_connections().map_or_else(|| Arc::clone(&engine), Arc::new)
         };
         let (end, mut ended) = oneshot::channel();
-        let of_thread = EndOfTasks(later.clone());
+        let of_thread = EndOfThread(later.clone());
         let thread = start_thread("reader", move || {
-            let (_raised, EndOfTasks(begun)) = (pacing.raise(), &of_thread);
+            let (_raised, EndOfThread(begun)) = (pacing.raise(), &of_thread);
             // Its end is that of the readers, whoever drops them.
             runtime.block_on(async {
                 while timeout(BEGINS_WITHIN, &mut ended).await.is_err() {
-                    begun.begin();
+                    _ = begun.begin();
                 }
             });
         })?;
@@ -184,11 +154,21 @@ impl<E: Engine> Reader<E> {
         Ok(Self { engine: own, runtime: handle, thread: Some(thread) })
     }
 
-    /// Runs a task. Where that `can_wait`, it begins as this reader next looks for bytes.
-    fn run(&self, task: impl Future<Output = ()> + Send + 'static, can_wait: bool) {
-        match &self.thread {
-            Some(thread) if can_wait => thread.later.add(task.boxed()),
-            _ => _ = self.runtime.spawn(task),
+    /// Its looks for bytes so far. `None` on the thread of the run loop.
+    fn looks(&self) -> Option<u64> {
+        self.thread.as_ref().map(|thread| thread.later.looks())
+    }
+
+    /// Runs a task now. One for which bytes will come begins with these, where none can have come `since` these looks.
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static, since: Option<u64>) {
+        let now = match (&self.thread, since) {
+            (Some(thread), Some(looks)) => thread.later.add(task.boxed(), looks),
+            _ => Some(task.boxed()),
+        };
+        if let Some(task) = now {
+            self.runtime.spawn(task);
+            // It may rest.
+            self.thread.iter().flat_map(|thread| &thread.thread).for_each(|thread| thread.thread().unpark());
         }
     }
 }
@@ -224,7 +204,7 @@ impl<E: Engine> Sender<E> {
     /// Gives a request to its reader, which sends it now. It got a slot when it was `admitted`.
     pub(super) fn send(self: &Arc<Self>, released: DispatchedRequest, admitted: Option<Timestamp>) {
         let DispatchedRequest { ready: ReadyRequest { request, prepared, .. }, dispatched, .. } = released;
-        self.hand_over(request, prepared, (dispatched, admitted), None, false);
+        self.hand_over(request, prepared, (dispatched, admitted), None, None);
     }
 
     /// Writes a request now, on the calling thread, where a plain connection is idle. Tells of it before its reader
@@ -236,11 +216,13 @@ impl<E: Engine> Sender<E> {
         tell: &mut dyn FnMut(ReadyRequest) -> bool,
     ) {
         let (request, prepared) = (ready.request, ready.prepared.clone());
-        let mut answer = LiveAnswer::begin(&*self.readers.of_request(&request).engine, prepared.clone(), self.clock);
+        let reader = self.readers.of_request(&request);
+        let mut answer = LiveAnswer::begin(&*reader.engine, prepared.clone(), self.clock);
+        let looks = reader.looks();
         let is_written = answer.answer.send_now();
         // Nobody counts it where the run has ended meanwhile: it is dropped, and its connection closed.
         if tell(ready) {
-            self.hand_over(request, prepared, (dispatched, None), Some(answer), is_written);
+            self.hand_over(request, prepared, (dispatched, None), Some(answer), looks.filter(|_| is_written));
         }
     }
 
@@ -250,7 +232,7 @@ impl<E: Engine> Sender<E> {
         prepared: PreparedRequest,
         (dispatched, admitted): (Timestamp, Option<Timestamp>),
         answer: Option<LiveAnswer<E::Answer>>,
-        is_written: bool,
+        since: Option<u64>,
     ) {
         let (sender, work) = (Arc::clone(self), prepared.work);
         let held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
@@ -262,7 +244,7 @@ impl<E: Engine> Sender<E> {
             let context = RequestContext { engine, clock: *clock, rules, progress, cancel };
             held.finished = Some(held.begun().execute(prepared, answer, context).await);
         };
-        self.readers.of_request(&request).run(task, is_written);
+        self.readers.of_request(&request).run(task, since);
     }
 }
 
@@ -289,5 +271,30 @@ impl<E> Drop for HeldRequest<E> {
         let finished = self.finished.take().unwrap_or_else(|| self.begun().lost(now).into());
         // Nobody takes it where the run loop itself has panicked.
         _ = self.sender.ended.send((self.request, finished, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::runner::tests::engines::Script;
+
+    #[test]
+    fn a_task_that_can_wait_begins_though_nobody_wakes_its_reader_and_is_dropped_where_that_is_gone() {
+        let script = Script { ttft: Duration::ZERO, gap: Duration::ZERO, tokens: 1 };
+        let readers = Readers::start(Arc::new(script), NonZeroUsize::MIN, Pacing::Timer).unwrap();
+        let reader = &readers.each[0];
+        let later = reader.thread.as_ref().unwrap().later.clone();
+        for since in [reader.looks(), reader.looks().map(|looks| looks + 1), None] {
+            let (done, is_done) = mpsc::channel();
+            reader.run(async move { done.send(()).unwrap() }, since);
+            is_done.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        drop(readers);
+        let (held, is_dropped) = mpsc::channel::<()>();
+        assert!(later.add(async move { drop(held) }.boxed(), later.looks()).is_none());
+        assert_eq!(is_dropped.recv_timeout(Duration::from_secs(60)), Err(mpsc::RecvTimeoutError::Disconnected));
     }
 }

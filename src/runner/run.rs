@@ -62,7 +62,7 @@ impl<E: Engine> Run<E> {
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> io::Result<RunFooter> {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         // Where nothing waits for a decision, readers and pacers do what must be in time, and this loop only counts.
-        let decides = self.options.caps.is_capped() || feed.has_later();
+        let decides = self.options.caps.is_capped() || self.options.retries.is_some() || feed.has_later();
         // In virtual time this machine is not worth monitoring.
         let mut watch = None;
         if self.options.pacing != Pacing::Timer {

@@ -2,7 +2,7 @@
 
 mod attempts;
 mod checks;
-mod engines;
+pub(super) mod engines;
 mod faults;
 mod feed;
 mod protocols;

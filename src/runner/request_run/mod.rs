@@ -239,14 +239,14 @@ impl RequestRun {
         None
     }
 
-    /// Takes the end of an answer. If that end came after a limit, it is a failure, however late this
-    /// program saw it. Where one of two attempts fails, the other goes on.
+    /// Takes the end of an answer. After a limit it is a failure. Where one of two attempts fails, the other goes on.
     fn end<A: Answer>(
         &mut self,
         end: AnswerEnd,
         which: Which,
         life: &mut RequestLife<'_, LiveAnswer<A>>,
     ) -> Option<AttemptOutcome> {
+        life.last_token().into_iter().for_each(|last| ReaderRest::gap(end.at.since(last)));
         if let Some(failure) = life.broken(end.at) {
             return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
         }

@@ -21,10 +21,10 @@ pub(super) const fn at(millis: u64) -> Timestamp {
 
 /// Answers every request with `tokens` tokens: the first after `ttft`, the others `gap` apart.
 #[derive(Clone, Copy)]
-pub(super) struct Script {
-    pub(super) ttft: Duration,
-    pub(super) gap: Duration,
-    pub(super) tokens: u32,
+pub(in crate::runner) struct Script {
+    pub(in crate::runner) ttft: Duration,
+    pub(in crate::runner) gap: Duration,
+    pub(in crate::runner) tokens: u32,
 }
 
 impl Engine for Script {
@@ -41,7 +41,7 @@ impl Engine for Script {
     async fn warm_up(&self, _count: usize) {}
 }
 
-pub(super) struct Scripted {
+pub(in crate::runner) struct Scripted {
     script: Script,
     clock: RunClock,
     sent: Option<Timestamp>,

@@ -21,7 +21,7 @@ const WRITTEN_OUT: u64 = 4;
 /// Time to start generators by hand.
 const TO_START: Duration = Duration::from_secs(2 * 60);
 
-/// Calibrations before a machine is called noisy or not fit. One stall does not make it so.
+/// Calibrations before a machine is called not fit. One stall does not make it so.
 const TRIES: usize = 3;
 
 /// Returns what this machine can measure, unless that is skipped or fails. A line on how fit it is for this load comes
@@ -73,13 +73,13 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
     }
     let mut best: Option<Calibration> = None;
     let mut failure = None;
-    let line = StepLine::start(settings.screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
+    let line = StepLine::start(settings.screen, "calibrating this machine".to_owned());
     for _ in 0..TRIES {
         match calibrate(QUICK, settings.pacing, |_| {}) {
             Ok(found) => best = Some(best.map_or(found, |best| fitter(best, found))),
             Err(error) => failure = Some(error),
         }
-        if best.is_some_and(|best| Fitness::new(&best) == Fitness::Ready) {
+        if best.is_some_and(|best| Fitness::new(&best) != Fitness::NotFit) {
             break;
         }
     }

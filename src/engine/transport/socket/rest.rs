@@ -21,10 +21,12 @@ const RESTS: [Duration; 6] = [
 /// Time after which the rest is chosen anew.
 const EVERY: Duration = Duration::from_millis(20);
 /// Gaps of streams that must be known before a reader rests, at first.
-const KNOWN: u64 = 200;
+const KNOWN: u64 = 1_000;
+/// Gaps by which a rest is judged.
+const JUDGED: u64 = 2_000;
 /// Most of them, after rests that have merged more than was expected.
 const KNOWN_AT_MOST: u64 = 1 << 16;
-/// Share of the chunks that a rest may merge with the chunk before.
+/// Share of the chunks that a rest may be expected to merge. By as much it may be wrong.
 const MERGED: f64 = 0.01;
 /// Gaps that are merged by a reader that does not rest as well.
 const TOGETHER: Duration = Duration::from_micros(20);
@@ -50,8 +52,10 @@ pub(crate) struct ReaderRest {
     awake: SeenGaps,
     /// Gaps of these that each rest is expected to merge.
     merged: [f64; RESTS.len()],
-    /// Gaps while it rested.
+    /// Gaps while it rested, since it was last judged.
     rested: SeenGaps,
+    /// Share of the chunks that it is expected to merge.
+    expected: f64,
     /// Gaps that must be known before it rests.
     known: u64,
     /// Reads since it was last chosen.
@@ -82,9 +86,9 @@ impl SeenGaps {
 impl Default for ReaderRest {
     fn default() -> Self {
         let (awake, rested) = (SeenGaps::default(), SeenGaps::default());
-        let (merged, known) = (Default::default(), KNOWN);
+        let (merged, known, expected) = (Default::default(), KNOWN, 0.0);
         let (reads, chosen, rest, opening, allowed, lull) = (0, None, None, 0, false, false);
-        Self { awake, merged, rested, known, reads, chosen, rest, opening, allowed, lull }
+        Self { awake, merged, rested, expected, known, reads, chosen, rest, opening, allowed, lull }
     }
 }
 
@@ -128,7 +132,8 @@ impl ReaderRest {
     /// Rests, where this thread may, before it asks for bytes.
     pub(crate) fn take() {
         if let Some(rest) = REST.with_borrow_mut(|rest| rest.now(Instant::now())) {
-            std::thread::sleep(rest);
+            // Whoever has something to send ends it.
+            std::thread::park_timeout(rest);
         }
     }
 
@@ -160,9 +165,14 @@ impl ReaderRest {
 
     /// The longest rest that gathers enough reads, and hardly ever two of one stream.
     fn longest(&mut self, reads_per_s: f64) -> Option<Duration> {
-        if self.rested.all >= KNOWN && self.rested.share() - self.awake.share() > MERGED {
-            (self.awake, self.rested, self.merged) = Default::default();
-            self.known = (self.known * 2).min(KNOWN_AT_MOST);
+        if self.rested.all >= JUDGED {
+            let seen = std::mem::take(&mut self.rested).share() - self.awake.share();
+            if seen > self.expected + MERGED {
+                (self.awake, self.merged) = Default::default();
+                self.known = (self.known * 2).min(KNOWN_AT_MOST);
+            } else {
+                self.known = (self.known / 2).max(KNOWN);
+            }
         }
         if self.awake.all < self.known {
             return None;
@@ -170,7 +180,9 @@ impl ReaderRest {
         let allowed = |(merged, rest): &(f64, Duration)| {
             *merged <= MERGED * self.awake.all as f64 && reads_per_s * rest.as_secs_f64() >= GATHERED
         };
-        self.merged.into_iter().zip(RESTS).filter(allowed).map(|(_, rest)| rest).next_back()
+        let (merged, rest) = self.merged.into_iter().zip(RESTS).rfind(allowed)?;
+        self.expected = merged / self.awake.all as f64;
+        Some(rest)
     }
 }
 
@@ -197,42 +209,55 @@ mod tests {
         assert_eq!([1_000, 2_000].map(|gap| after(1_000, &[gap])), [Some(700), Some(1_000)]);
         assert_eq!(after(1_000, &[1_000, 300]), Some(200));
         assert_eq!(after(1_000, &[40, 1_000]), None, "tokens in bursts");
-        assert_eq!([after(200, &[1_000]), after(199, &[1_000]), after(0, &[1])], [Some(700), None, None], "too few");
+        assert_eq!([1_000, 999, 0].map(|reads| after(reads, &[1_000])), [Some(700), None, None], "too few");
         // One in fifty is short. Of gaps of 350 µs four in ten are merged by 500 µs, of gaps of 30 µs nearly all by any
         // rest; no gap at all is a packet that the server filled.
-        let mostly = |short| [vec![1_000; 49], vec![short]].concat();
-        assert_eq!([350, 30, 0].map(|short| after(2_000, &mostly(short))), [Some(500), None, Some(700)]);
+        assert_eq!([350, 30, 0].map(|short| after(2_000, &mostly(short, 50))), [Some(500), None, Some(700)]);
+    }
+
+    /// Whether it rests after 2,000 gaps more, these in turn, µs.
+    fn goes_on(rest: &mut ReaderRest, gaps_us: &[u64]) -> bool {
+        for gap in gaps_us.iter().cycle().take(2_000) {
+            rest.reads += 1;
+            rest.note(Duration::from_micros(*gap));
+        }
+        let chosen = *rest.chosen.get_or_insert_with(Instant::now);
+        rest.now(chosen + 50 * MS).is_some()
+    }
+
+    /// Gaps of 1 ms, but for this one in so many.
+    fn mostly(short_us: u64, one_in: usize) -> Vec<u64> {
+        [vec![1_000; one_in - 1], vec![short_us]].concat()
     }
 
     #[test]
     fn whoever_opens_a_connection_does_not_rest() {
         let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
-        let begin = Instant::now();
-        rest.now(begin);
-        let mut at_ms = 0;
-        let mut after = |rest: &mut ReaderRest, gaps_us: &[u64]| {
-            for gap in gaps_us.iter().cycle().take(1_000) {
-                rest.reads += 1;
-                rest.note(Duration::from_micros(*gap));
-            }
-            at_ms += 50;
-            rest.now(begin + at_ms * MS).is_some()
-        };
-        assert!(after(&mut rest, &[1_000]));
+        assert!(goes_on(&mut rest, &[1_000]));
         rest.allowed = false;
-        assert!(!after(&mut rest, &[1_000]), "somebody waits for what it reads");
+        assert!(!goes_on(&mut rest, &[1_000]), "somebody waits for what it reads");
         (rest.allowed, rest.opening) = (true, 1);
-        assert!(!after(&mut rest, &[1_000]));
+        assert!(!goes_on(&mut rest, &[1_000]));
         rest.opening = 0;
-        assert!(after(&mut rest, &[1_000]));
-        // What is merged ends it, and is learned anew.
-        let two_percent = [vec![1_000; 49], vec![0]].concat();
-        rest.rested = SeenGaps::default();
-        assert!(!after(&mut rest, &two_percent));
-        assert_eq!((rest.awake.all, rest.known), (0, 2 * KNOWN));
-        assert!(after(&mut rest, &two_percent), "so it is without a rest");
-        assert!(after(&mut rest, &two_percent));
+        assert!(goes_on(&mut rest, &[1_000]));
         rest.reads = 0;
-        assert_eq!(rest.now(begin + 900 * MS), None, "nothing comes");
+        assert_eq!(rest.now(rest.chosen.unwrap() + 50 * MS), None, "nothing comes");
+    }
+
+    #[test]
+    fn a_rest_that_merges_more_than_was_expected_ends_and_gaps_are_learned_anew() {
+        let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
+        assert!(goes_on(&mut rest, &[1_000]));
+        assert!(!goes_on(&mut rest, &mostly(0, 50)));
+        assert_eq!((rest.awake.all, rest.known), (0, 2 * KNOWN));
+        assert!(goes_on(&mut rest, &mostly(0, 50)), "so it is without a rest");
+        assert!(goes_on(&mut rest, &mostly(0, 50)));
+        assert_eq!(rest.known, KNOWN);
+        // Of one gap in fifty a rest of 200 µs is expected to merge a half, and may be wrong by as much.
+        let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
+        assert!(goes_on(&mut rest, &mostly(150, 50)));
+        assert_eq!((rest.rest, rest.expected), (Some(MS / 5), 0.01));
+        assert!(goes_on(&mut rest, &mostly(0, 60)));
+        assert!(!goes_on(&mut rest, &mostly(0, 40)));
     }
 }
