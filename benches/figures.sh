@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All figures of `skyline guide machine`, "Accuracy, as measured", in one go, as the rows of its tables; about an hour on a machine that
-# does nothing else.
+# All figures of `skyline guide machine`, "Accuracy, as measured", in one go, as the rows of its tables. It takes about
+# an hour on a machine that does nothing else.
 #
 #     benches/figures.sh [VLLM_RS TOKENIZER_FOLDER] > figures.md
 #

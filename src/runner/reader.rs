@@ -165,9 +165,10 @@ impl<E: Engine> Reader<E> {
             (Some(thread), Some(looks)) => thread.later.add(task.boxed(), looks),
             _ => Some(task.boxed()),
         };
-        if let Some(task) = now {
-            self.runtime.spawn(task);
-            // It may rest.
+        let Some(task) = now else { return };
+        self.runtime.spawn(task);
+        // It may rest, which is no matter to one whose bytes the kernel stamps.
+        if since.is_none() {
             self.thread.iter().flat_map(|thread| &thread.thread).for_each(|thread| thread.thread().unpark());
         }
     }
