@@ -20,7 +20,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("random", 190),
     ("record", 3_777),
     ("report", 11_368),
-    ("runner", 3_003),
+    ("runner", 3_004),
     ("session", 7_418),
     ("simulator", 2_392),
     ("telemetry", 942),
