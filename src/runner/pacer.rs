@@ -82,7 +82,7 @@ pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) -> io::Re
 }
 
 fn dispatch_precisely(mut feed: RequestFeed, outlet: &Outlet) {
-    let _raised = outlet.pacing.raise();
+    let _raised = outlet.pacing.raise_pacer();
     let mut wait = SharpWait::new(outlet.clock);
     while let Some(ready) = feed.next() {
         loop {

@@ -8,7 +8,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("arrivals", 356),
     ("calibration", 632),
     ("cli", 6_056),
-    ("clock", 469),
+    ("clock", 472),
     ("engine", 10_927),
     ("experiment", 13_159),
     ("foreign", 1_821),

@@ -18,6 +18,11 @@ impl Pacing {
         self.raise_to(5)
     }
 
+    /// Raises the calling thread, which keeps the moments of requests, above those that read.
+    pub(crate) fn raise_pacer(self) -> RaisedPriority {
+        self.raise_to(6)
+    }
+
     /// Raises the calling thread, which watches whether the others can run, above them.
     pub(crate) fn raise_watcher(self) -> RaisedPriority {
         match self {

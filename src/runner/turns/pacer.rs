@@ -59,7 +59,7 @@ fn write_and_pass_on<E: Engine>(
 }
 
 fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
-    let _raised = outlet.pacing.raise();
+    let _raised = outlet.pacing.raise_pacer();
     let mut wait = SharpWait::new(outlet.clock);
     let mut due = DueQueue::default();
     while !outlet.is_stopped() {
