@@ -43,11 +43,11 @@ impl Drop for FeedWitness {
 
 /// A request with its body, ready to be dispatched.
 pub(super) struct ReadyRequest {
-    /// Its entry in the plan; its prompt is in the body.
+    /// The request's entry in the plan; its prompt is in the body.
     pub(super) request: PlannedRequest,
     /// The request as it is written to the socket.
     pub(super) prepared: PreparedRequest,
-    /// Its prompt, where it opens a session whose later turns repeat it.
+    /// The prompt, where the request opens a session whose later turns repeat it.
     pub(super) said: Option<Prompt>,
 }
 

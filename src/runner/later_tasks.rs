@@ -15,7 +15,7 @@ pub(super) struct LaterTasks(Arc<Mutex<TaskQueue>>);
 struct TaskQueue {
     tasks: Vec<BoxFuture<'static, ()>>,
     looks: u64,
-    /// Whether nobody begins them any more.
+    /// A mark that nobody begins tasks any more.
     is_closed: bool,
 }
 

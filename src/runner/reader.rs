@@ -154,7 +154,7 @@ impl<E: Engine> Reader<E> {
         Ok(Self { engine: own, runtime: handle, thread: Some(thread) })
     }
 
-    /// Its looks for bytes so far. `None` on the thread of the run loop.
+    /// The reader's looks for bytes so far. `None` on the thread of the run loop.
     fn looks(&self) -> Option<u64> {
         self.thread.as_ref().map(|thread| thread.later.looks())
     }

@@ -93,7 +93,7 @@ impl Lane {
         Arc::ptr_eq(self.peer(), peer)
     }
 
-    /// How many streams it takes. It is at most as many as the server says, and none while the server may be gone.
+    /// Returns how many streams the lane takes. It is as many as the server says, and none while that may be gone.
     fn room(&self, most: usize) -> usize {
         match self.connection() {
             Some(connection) if connection.ledger.open().is_doubted => 0,

@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(20);
 const KNOWN: u64 = 1_000;
 /// Gaps by which a rest is judged.
 const JUDGED: u64 = 2_000;
-/// Most of them, after rests that have merged more than was expected.
+/// Most gaps that must be known, after rests that have merged more than was expected.
 const KNOWN_AT_MOST: u64 = 1 << 16;
 /// Share of the chunks that a rest may be expected to merge. By as much it may be wrong.
 const MERGED: f64 = 0.01;
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!([350, 30, 0].map(|short| after(2_000, &mostly(short, 50))), [Some(500), None, Some(700)]);
     }
 
-    /// Whether it rests after 2,000 gaps more, these in turn, µs.
+    /// Returns whether the thread rests after 2,000 gaps more, these in turn, µs.
     fn goes_on(rest: &mut ReaderRest, gaps_us: &[u64]) -> bool {
         for gap in gaps_us.iter().cycle().take(2_000) {
             rest.reads += 1;
