@@ -2,6 +2,7 @@
 //! threads that must not miss one.
 
 mod asleep;
+mod kept;
 mod kernel;
 mod pacing;
 mod raised;
@@ -10,6 +11,7 @@ mod sharp_wait;
 mod thread;
 
 pub(crate) use asleep::asleep;
+pub(crate) use kept::clock_error;
 pub use kernel::{KernelClock, Receipt};
 pub use pacing::Pacing;
 pub(crate) use raised::{overruns, with_users_limit};

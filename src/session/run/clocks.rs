@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use super::connect::ServerConnection;
+use crate::clock::clock_error;
 use crate::engine::OpenAiEngine;
 use crate::live::StepLine;
-use crate::record::{ClockOffset, PlanFacts, farthest_apart};
+use crate::record::{ClockOffset, ClockReference, PlanFacts, farthest_apart};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{MachineCheck, RunSettings};
 use crate::units::spoken;
 
-/// Returns the offset of the target's clock, where a share knows it. Refuses a clock that is off by more than
-/// the shards of one run may be, unless the shards compare their own.
+/// The warning where a shard begins by a clock that may be wrong by anything.
+const UNKEPT: &str = "warning: neither NTP nor PTP seems to keep this machine's clock, by which its share begins\n\
+                      hint: synchronise the clocks of all generators (chrony, phc2sys), or begin by --start-together";
+
+/// Returns the known offsets of the target's clock and of true time for a share. Refuses a clock that is off by more
+/// than the shards of one run may be, unless the shards compare their own.
 pub(super) fn compared(
     settings: &RunSettings,
     server: &ServerConnection,
@@ -32,7 +37,17 @@ pub(super) fn compared(
         }
         printer.words(&format!("warning: {refusal}"));
     }
-    Ok(offset.into_iter().collect())
+    let kept = clock_error().map(kept_within);
+    if kept.is_none() && share.start_together.is_none() {
+        printer.words(UNKEPT);
+    }
+    Ok(offset.into_iter().chain(kept).collect())
+}
+
+/// Bounds of true time beside a clock whose error is known.
+fn kept_within(error: Duration) -> ClockOffset {
+    let most = i64::try_from(error.as_nanos()).unwrap_or(i64::MAX);
+    ClockOffset { to: ClockReference::Utc, low_ns: -most, high_ns: most }
 }
 
 /// Says by how much the clock is off at least. `None` up to `limit`.
@@ -52,7 +67,6 @@ fn too_far(offset: ClockOffset, limit: Duration) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::ClockReference;
 
     #[test]
     fn a_clock_is_off_by_what_is_certain() {
