@@ -66,68 +66,59 @@ async fn execute_schedule<E: Engine>(
     wishes: &[(u64, Interrupt)],
 ) -> Executed {
     let measured = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
-    let schedule = schedule.into_iter();
-    let (records, footer) = try_schedule(engine, schedule, measured, window_end, options, wishes).await;
+    let trial = Trial { schedule: schedule.into_iter(), measured, window_end, options, wishes };
+    let (records, footer) = trial.execute(Readers::in_loop(Arc::new(engine))).await;
     Executed { records, footer: footer.unwrap() }
 }
 
-/// The records of what ended, and the end of the run.
-async fn try_schedule<E: Engine>(
-    engine: E,
-    schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
-    measured_requests: u64,
+/// A run: its requests, of which so many are measured until the end of its window, ms; and the user's wishes, ms.
+struct Trial<'a, S> {
+    schedule: S,
+    measured: u64,
     window_end: u64,
     options: RunOptions,
-    wishes: &[(u64, Interrupt)],
-) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
-    let readers = Readers::in_loop(Arc::new(engine));
-    try_readers(readers, schedule, measured_requests, window_end, options, wishes).await
+    wishes: &'a [(u64, Interrupt)],
 }
 
-async fn try_readers<E: Engine>(
-    readers: Readers<E>,
-    schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
-    measured_requests: u64,
-    window_end: u64,
-    options: RunOptions,
-    wishes: &[(u64, Interrupt)],
-) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
-    let feed = RequestFeed::start(Arc::clone(&readers.engine), schedule, identity, None).unwrap();
-    let clock = RunClock::starting_in(Duration::ZERO);
-    let (wish, interrupt) = watch::channel(Interrupt::None);
-    for &(moment, wanted) in wishes {
-        let wish = wish.clone();
-        tokio::spawn(async move {
-            sleep_until(clock.instant(at(moment))).await;
-            wish.send_replace(wanted);
-        });
+impl<S: Iterator<Item = RequestSpec> + Send + 'static> Trial<'_, S> {
+    /// The records of what ended, and the end of the run.
+    async fn execute<E: Engine>(self, readers: Readers<E>) -> (Vec<RequestRecord>, std::io::Result<RunFooter>) {
+        let feed = RequestFeed::start(Arc::clone(&readers.engine), self.schedule, identity, None).unwrap();
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let (wish, interrupt) = watch::channel(Interrupt::None);
+        for &(moment, wanted) in self.wishes {
+            let wish = wish.clone();
+            tokio::spawn(async move {
+                sleep_until(clock.instant(at(moment))).await;
+                wish.send_replace(wanted);
+            });
+        }
+        let plan = PlanFacts {
+            hash: String::new(),
+            warmup_requests: 0,
+            measured_requests: self.measured,
+            window_start: Timestamp::ZERO,
+            window_end: at(self.window_end),
+        };
+        let progress = Arc::new(Progress::default());
+        let run = Run {
+            readers: Arc::new(readers),
+            clock,
+            plan,
+            options: RunOptions { pacing: Pacing::Timer, ..self.options },
+            samples: None,
+            dispatches: None,
+            progress: Arc::clone(&progress),
+            interrupt,
+        };
+        let mut records = Vec::new();
+        let footer = run.execute(feed, |finished| records.push(finished.record)).await;
+        drop(wish);
+        let snapshot = progress.snapshot(clock.now());
+        assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "nothing is left in flight");
+        records.sort_by_key(|record| record.index);
+        (records, footer)
     }
-    let plan = PlanFacts {
-        hash: String::new(),
-        warmup_requests: 0,
-        measured_requests,
-        window_start: Timestamp::ZERO,
-        window_end: at(window_end),
-    };
-    let options = RunOptions { pacing: Pacing::Timer, ..options };
-    let progress = Arc::new(Progress::default());
-    let run = Run {
-        readers: Arc::new(readers),
-        clock,
-        plan,
-        options,
-        samples: None,
-        dispatches: None,
-        progress: Arc::clone(&progress),
-        interrupt,
-    };
-    let mut records = Vec::new();
-    let footer = run.execute(feed, |finished| records.push(finished.record)).await;
-    drop(wish);
-    let snapshot = progress.snapshot(clock.now());
-    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "nothing is left in flight");
-    records.sort_by_key(|record| record.index);
-    (records, footer)
 }
 
 fn window(executed: &Executed) -> Vec<&RequestRecord> {

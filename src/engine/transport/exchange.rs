@@ -146,7 +146,7 @@ impl<R: Receiver> Exchange<R> {
                 self.start_exchange(carrier, origin, request);
             }
             Err(peer) => {
-                if self.pool.misses_a_lost_one() {
+                if peer.as_ref().is_some_and(|peer| self.pool.misses_a_lost_one(peer)) {
                     self.receiver.lost_connection(LostConnection::Idle);
                 }
                 self.open(request, Try::First, peer);
@@ -221,7 +221,7 @@ impl<R: Receiver> Exchange<R> {
         // A stream leaves its connection to others.
         let State::Sending(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
         if received == ExchangeEnd::Whole && matches!(afterwards, Afterwards::Nothing) {
-            self.pool.lost_one();
+            self.pool.lost_one(exchange.peer());
         }
         if let Some(connection) = exchange.over(afterwards) {
             self.pool.give_back(connection);

@@ -1,5 +1,6 @@
 //! How a server treats connections after answers.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,38 +17,9 @@ pub(super) struct ReuseHistory {
     pub(super) keeps: AtomicBool,
     /// A connection was closed right after its answer, unannounced.
     pub(super) closes: AtomicBool,
-    /// Connections that the server closed and no request has missed yet.
-    lost: Mutex<Losses>,
-}
-
-/// Connections that are missing because the server closed them. They are soon forgotten: none of them would
-/// be idle that long.
-#[derive(Default)]
-pub(super) struct Losses {
-    count: usize,
-    last: Option<Instant>,
-}
-
-impl Losses {
-    pub(super) fn add(&mut self, now: Instant) {
-        self.forget_old(now);
-        self.count += 1;
-        self.last = Some(now);
-    }
-
-    /// Takes one of them off; whether there was one.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
-        self.forget_old(now);
-        let any = self.count > 0;
-        self.count -= usize::from(any);
-        any
-    }
-
-    fn forget_old(&mut self, now: Instant) {
-        if self.last.is_some_and(|last| now.duration_since(last) >= IDLE_LIMIT) {
-            *self = Self::default();
-        }
-    }
+    /// Connections that the server closed and no request has missed yet. Each has its address and when that was. They
+    /// are soon forgotten, for none of them would be idle that long.
+    lost: Mutex<Vec<(SocketAddr, Instant)>>,
 }
 
 impl ReuseHistory {
@@ -62,8 +34,23 @@ impl ReuseHistory {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
     }
 
-    pub(super) fn lost(&self) -> MutexGuard<'_, Losses> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes that the server closed a connection to this address.
+    pub(super) fn lose(&self, to: SocketAddr, now: Instant) {
+        self.lost(now).push((to, now));
+    }
+
+    /// Takes off a lost connection to this address; whether there was one.
+    pub(super) fn misses(&self, to: SocketAddr, now: Instant) -> bool {
+        let mut lost = self.lost(now);
+        let found = lost.iter().position(|(address, _)| *address == to);
+        found.map(|place| lost.swap_remove(place)).is_some()
+    }
+
+    /// Connections that are still missing.
+    pub(super) fn lost(&self, now: Instant) -> MutexGuard<'_, Vec<(SocketAddr, Instant)>> {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.retain(|(_, at)| now.duration_since(*at) < IDLE_LIMIT);
+        lost
     }
 }
 
@@ -73,15 +60,17 @@ mod tests {
 
     #[test]
     fn a_lost_connection_is_missed_once_and_not_for_long() {
-        let begin = Instant::now();
-        let mut lost = Losses::default();
-        assert!(!lost.take(begin));
-        lost.add(begin);
-        lost.add(begin);
-        assert!(lost.take(begin) && lost.take(begin + IDLE_LIMIT / 2) && !lost.take(begin));
-        (0..100).for_each(|_| lost.add(begin));
-        assert!(!lost.take(begin + IDLE_LIMIT));
-        lost.add(begin + IDLE_LIMIT);
-        assert!(lost.take(begin + IDLE_LIMIT) && !lost.take(begin + IDLE_LIMIT));
+        let (begin, history) = (Instant::now(), ReuseHistory::default());
+        let [one, other] = [1, 2].map(|last| SocketAddr::from(([127, 0, 0, last], 9)));
+        let misses = |to, after| history.misses(to, begin + after);
+        assert!(!misses(one, Duration::ZERO));
+        history.lose(one, begin);
+        history.lose(one, begin);
+        assert!(!misses(other, Duration::ZERO), "it closed none");
+        assert!(misses(one, Duration::ZERO) && misses(one, IDLE_LIMIT / 2) && !misses(one, Duration::ZERO));
+        (0..100).for_each(|_| history.lose(one, begin));
+        assert!(!misses(one, IDLE_LIMIT));
+        history.lose(one, begin + IDLE_LIMIT);
+        assert!(misses(one, IDLE_LIMIT) && !misses(one, IDLE_LIMIT));
     }
 }

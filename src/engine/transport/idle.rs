@@ -102,7 +102,7 @@ fn newest(
             Readiness::Closing => {}
             Readiness::Dead => {
                 let dead = idle.remove(index);
-                history.lost().add(Instant::now());
+                history.lose(to.address, Instant::now());
                 if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
                     history.closes.store(true, Ordering::Relaxed);
                 }

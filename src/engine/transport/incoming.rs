@@ -52,6 +52,9 @@ pub(crate) struct ResponseOutcome {
     pub lost: Option<(Timestamp, Failure)>,
 }
 
+/// The end of a response, once it is over.
+type Ended = Option<ResponseOutcome>;
+
 /// The end of a stream of HTTP/2 before that of its response.
 #[derive(Debug)]
 pub(super) struct BrokenStream {
@@ -97,12 +100,7 @@ impl IncomingResponse {
     }
 
     /// Takes the bytes of one read; none when the server has closed the connection.
-    pub(crate) fn take(
-        &mut self,
-        bytes: &[u8],
-        arrival: ArrivalStamp,
-        receiver: &mut impl Receiver,
-    ) -> Option<ResponseOutcome> {
+    pub(crate) fn take(&mut self, bytes: &[u8], arrival: ArrivalStamp, receiver: &mut impl Receiver) -> Ended {
         match &mut self.stage {
             Stage::Head(_) if bytes.is_empty() => self.closed(arrival.at, "the server closed"),
             Stage::Head(held) if held.is_empty() => self.take_head(bytes, arrival, receiver),
@@ -119,12 +117,7 @@ impl IncomingResponse {
     }
 
     /// Takes the system's error that nothing more will come.
-    pub(crate) fn fail(
-        &mut self,
-        error: &io::Error,
-        arrival: ArrivalStamp,
-        receiver: &mut impl Receiver,
-    ) -> Option<ResponseOutcome> {
+    pub(crate) fn fail(&mut self, error: &io::Error, arrival: ArrivalStamp, receiver: &mut impl Receiver) -> Ended {
         let kind = error.kind();
         if let Stage::Body(..) = self.stage {
             let how = match kind {
@@ -140,12 +133,7 @@ impl IncomingResponse {
         }
     }
 
-    fn take_head(
-        &mut self,
-        bytes: &[u8],
-        arrival: ArrivalStamp,
-        receiver: &mut impl Receiver,
-    ) -> Option<ResponseOutcome> {
+    fn take_head(&mut self, bytes: &[u8], arrival: ArrivalStamp, receiver: &mut impl Receiver) -> Ended {
         let ResponseHead { status, headers, body, persistence, length } = match ResponseHead::parse(bytes) {
             Ok(Some(head)) => head,
             Ok(None) => {
@@ -181,7 +169,7 @@ impl IncomingResponse {
         broken: &BrokenStream,
         arrival: ArrivalStamp,
         receiver: &mut impl Receiver,
-    ) -> Option<ResponseOutcome> {
+    ) -> Ended {
         let BrokenStream { kind, how, is_unseen } = broken;
         if let Stage::Body(..) = self.stage {
             return self.over(receiver.broken_off(arrival, *kind, |place| format!("{place} ({how})")));
@@ -191,12 +179,7 @@ impl IncomingResponse {
         Some(ResponseOutcome { afterwards, ..outcome })
     }
 
-    fn take_body(
-        &mut self,
-        mut bytes: &[u8],
-        arrival: ArrivalStamp,
-        receiver: &mut impl Receiver,
-    ) -> Option<ResponseOutcome> {
+    fn take_body(&mut self, mut bytes: &[u8], arrival: ArrivalStamp, receiver: &mut impl Receiver) -> Ended {
         loop {
             let Stage::Body(body, _) = &mut self.stage else { return None };
             match body.next(&mut bytes) {
@@ -218,14 +201,14 @@ impl IncomingResponse {
         }
     }
 
-    fn cut_off(&mut self, arrival: ArrivalStamp, receiver: &mut impl Receiver, how: &str) -> Option<ResponseOutcome> {
+    fn cut_off(&mut self, arrival: ArrivalStamp, receiver: &mut impl Receiver, how: &str) -> Ended {
         let why = |place: &str| format!("{place} ({how})");
         self.over(receiver.broken_off(arrival, FailureKind::Reset, why))
     }
 
     /// Ends the response as `received`. A complete answer leaves a usable connection, as does an error with a
     /// complete body; anything else does not.
-    pub(crate) fn end(&mut self, rest: &[u8], received: ExchangeEnd) -> Option<ResponseOutcome> {
+    pub(crate) fn end(&mut self, rest: &[u8], received: ExchangeEnd) -> Ended {
         let Stage::Body(mut body, persistence) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return None;
         };
@@ -238,19 +221,19 @@ impl IncomingResponse {
     }
 
     /// Ends the response with its connection.
-    fn over(&mut self, received: ExchangeEnd) -> Option<ResponseOutcome> {
+    fn over(&mut self, received: ExchangeEnd) -> Ended {
         self.stage = Stage::Over;
         Some(ResponseOutcome { received, afterwards: Afterwards::Nothing, lost: None })
     }
 
     /// Ends a request without a response.
-    fn lost(&mut self, at: Timestamp, reason: FailureKind, message: String) -> Option<ResponseOutcome> {
+    fn lost(&mut self, at: Timestamp, reason: FailureKind, message: String) -> Ended {
         let outcome = self.over(ExchangeEnd::Failed)?;
         Some(ResponseOutcome { lost: Some((at, Failure { reason, message })), ..outcome })
     }
 
     /// The server closed the connection before the whole head of a response came.
-    fn closed(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
+    fn closed(&mut self, at: Timestamp, happened: &str) -> Ended {
         let unanswered = !self.has_begun();
         let met = |race| self.sent.is_none_or(|sent| at.since(sent) <= race);
         let on_its_way = self.origin.race().is_some_and(met);
@@ -262,7 +245,7 @@ impl IncomingResponse {
     }
 
     /// Ends a request without a response because of what `happened` to its connection.
-    fn unanswered(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
+    fn unanswered(&mut self, at: Timestamp, happened: &str) -> Ended {
         self.lost(at, FailureKind::Reset, format!("{happened} the connection before it answered"))
     }
 }

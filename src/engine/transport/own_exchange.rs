@@ -11,7 +11,7 @@ use super::connection::PooledConnection;
 use super::http::{Outgoing, RequestHead};
 use super::incoming::{Afterwards, IncomingResponse, LINGER, ResponseOutcome};
 use super::receiver::{ArrivalStamp, BodyEnd, Origin, Receiver};
-use super::socket::{ReadDelays, ReaderRest, Socket};
+use super::socket::{Peer, ReadDelays, ReaderRest, Socket};
 use super::spare::RequestProgress;
 use crate::clock::RunClock;
 use crate::engine::answer::PreparedRequest;
@@ -47,6 +47,11 @@ impl OpenExchange {
         connection.socket.stamped().begin(clock);
         let request = Request::Outgoing(Box::new(Outgoing::new(head, request)));
         Self { connection, request, turn_over: false, reply: IncomingResponse::new(origin), linger: None }
+    }
+
+    /// The address that its connection goes to.
+    pub(super) fn peer(&self) -> &Peer {
+        &self.connection.peer.peer
     }
 
     /// The connection, where it can take another request.

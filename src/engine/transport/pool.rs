@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::connection::{Carrier, PooledConnection};
-use super::history::{IDLE_LIMIT, Losses, ReuseHistory};
+use super::history::{IDLE_LIMIT, ReuseHistory};
 use super::http2::Lanes;
 use super::idle::{Idle, IdleQueue, RESERVE};
 use super::socket::{Dialer, Opening, Peer};
@@ -90,7 +90,7 @@ impl Pool {
             None => self.take(&peer).map(Carrier::Own),
             Some(lanes) => {
                 let (slot, lost) = lanes.ready(&peer);
-                (0..lost).for_each(|_| self.lost_one());
+                lost.iter().for_each(|peer| self.lost_one(peer));
                 slot.map(Carrier::Shared)
             }
         };
@@ -133,14 +133,15 @@ impl Pool {
         taken
     }
 
-    /// Notes that the server closed a connection, announced or not.
-    pub(super) fn lost_one(&self) {
-        self.history.lost().add(Instant::now());
+    /// Notes that the server closed a connection to `peer`, announced or not.
+    pub(super) fn lost_one(&self, peer: &Peer) {
+        self.history.lose(peer.address, Instant::now());
     }
 
-    /// Returns whether a request would have a ready connection but for the server's close.
-    pub(super) fn misses_a_lost_one(&self) -> bool {
-        self.cost == IdleConnections::Free && (self.history.lost().take(Instant::now()) || !self.history.allows_reuse())
+    /// Returns whether a request would have a connection to `peer` but for the server's close.
+    pub(super) fn misses_a_lost_one(&self, peer: &Peer) -> bool {
+        self.cost == IdleConnections::Free
+            && (self.history.misses(peer.address, Instant::now()) || !self.history.allows_reuse())
     }
 
     /// Returns a connection once its answer is complete.
@@ -173,7 +174,7 @@ impl Pool {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
-        *self.history.lost() = Losses::default();
+        self.history.lost(Instant::now()).clear();
         let missing = {
             let mut idle = self.idle();
             // Connections of an earlier run will soon be too old.

@@ -246,7 +246,7 @@ impl RequestRun {
         which: Which,
         life: &mut RequestLife<'_, LiveAnswer<A>>,
     ) -> Option<AttemptOutcome> {
-        life.last_token().into_iter().for_each(|last| ReaderRest::gap(end.at.since(last)));
+        ReaderRest::ended(&self.record.chunks, end.at);
         if let Some(failure) = life.broken(end.at) {
             return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
         }

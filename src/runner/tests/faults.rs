@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::runtime::Builder;
 
 use super::engines::{Script, Scripted, at, ms};
-use super::{PATIENT, failure, order, try_readers};
+use super::{PATIENT, Trial, failure, order};
 use crate::clock::RunClock;
 use crate::engine::{Engine, PreparedRequest};
 use crate::generator::RequestSpec;
@@ -33,7 +33,8 @@ impl Engine for Faulty {
 /// The failures of three requests that these readers send.
 async fn failures(readers: Readers<Faulty>) -> [Option<FailureKind>; 3] {
     let schedule = (0..3).map(|index| order(index, at(index * 10), Phase::Measured));
-    let (records, footer) = try_readers(readers, schedule, 3, 30, PATIENT, &[]).await;
+    let trial = Trial { schedule, measured: 3, window_end: 30, options: PATIENT, wishes: &[] };
+    let (records, footer) = trial.execute(readers).await;
     assert_eq!(footer.unwrap().ending, RunEnding::Finished);
     [0, 1, 2].map(|index: usize| failure(&records[index]))
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::engines::{Script, at, ms};
-use super::{PATIENT, order, try_schedule};
+use super::{PATIENT, Trial, order};
 use crate::record::Phase;
 use crate::runner::feed::RequestFeed;
+use crate::runner::reader::Readers;
 
 #[test]
 fn enough_is_ready_before_a_run_and_never_much_more() {
@@ -39,7 +40,8 @@ async fn a_run_whose_plan_breaks_off_is_no_run_that_finished() {
         })
     };
     // Far beyond what is built ahead.
-    let (records, footer) = try_schedule(script, broken(2_000), 3_000, 3_000, PATIENT, &[]).await;
+    let trial = Trial { schedule: broken(2_000), measured: 3_000, window_end: 3_000, options: PATIENT, wishes: &[] };
+    let (records, footer) = trial.execute(Readers::in_loop(Arc::new(script))).await;
     let words = footer.unwrap_err().to_string();
     assert!(words.contains("has panicked, so a part of the plan was not sent"), "{words}");
     assert!((1_900..2_000).contains(&records.len()), "{}", records.len());

@@ -16,7 +16,7 @@ use super::watched::{SharedLedger, Watched};
 use crate::clock::RunClock;
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::http_url::Http2;
-use crate::engine::transport::socket::{Dialer, NOT_OFFERED, Peer, PeerInUse, Socket};
+use crate::engine::transport::socket::{Dialer, NOT_OFFERED, Peer, PeerInUse, ReaderRest, Socket};
 use crate::record::{Failure, FailureKind};
 
 /// The largest flow-control window: no server waits for room in it.
@@ -44,6 +44,7 @@ impl Connection {
     /// Opens a connection to `peer`, or to another address where that one fails. It is open when the server has said
     /// how many streams it takes.
     pub(super) async fn open(dialer: &Dialer, peer: Option<Arc<Peer>>) -> Result<Self, DiagnosedFailure> {
+        ReaderRest::bind();
         let begun = Instant::now();
         let (mut socket, peer) = dialer.open(peer).await?;
         if matches!(socket, Socket::Tls(_)) && !socket.has_agreed_on_http2() {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _, Shared, join_all};
 
@@ -11,6 +11,9 @@ use super::connection::Connection;
 use crate::engine::answer::DiagnosedFailure;
 use crate::engine::transport::socket::{Dialer, Peer};
 use crate::record::Http2Facts;
+
+/// Time before another connection is opened ahead to an address that refused one.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
 
 /// The connections to one server, oldest first.
 pub(crate) struct Lanes {
@@ -22,11 +25,12 @@ pub(crate) struct Lanes {
     list: Mutex<Vec<Lane>>,
 }
 
-/// A connection that is open or is being opened.
+/// A connection that is open or is being opened, or that was refused.
 #[derive(Clone)]
 struct Lane {
     /// The address that it is opened to.
     to: Arc<Peer>,
+    begun: Instant,
     /// Streams for which there is a request.
     taken: Arc<AtomicUsize>,
     opened: Shared<BoxFuture<'static, Result<Arc<Connection>, DiagnosedFailure>>>,
@@ -78,11 +82,15 @@ impl Lane {
         let opened = opened.boxed().shared();
         // It goes on where the requests that wait for it are given up.
         tokio::spawn(opened.clone());
-        Self { to: Arc::clone(to), taken: Arc::default(), opened }
+        Self { to: Arc::clone(to), begun: Instant::now(), taken: Arc::default(), opened }
     }
 
     fn connection(&self) -> Option<&Arc<Connection>> {
         self.opened.peek().and_then(|opened| opened.as_ref().ok())
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.opened.peek(), Some(Err(_)))
     }
 
     fn peer(&self) -> &Arc<Peer> {
@@ -104,7 +112,7 @@ impl Lane {
 
     fn is_full(&self, most: usize) -> bool {
         let taken = self.taken.load(Relaxed);
-        taken >= most || taken >= self.room(most)
+        taken >= most || self.is_refused() || taken >= self.room(most)
     }
 }
 
@@ -120,8 +128,8 @@ impl Lanes {
         Self { dialer: Arc::clone(&self.dialer), most: self.most, per_host: self.per_host, list: Mutex::default() }
     }
 
-    /// A place on an open connection to `peer`; and how many connections were closed.
-    pub(crate) fn ready(&self, peer: &Arc<Peer>) -> (Option<StreamSlot>, usize) {
+    /// A place on an open connection to `peer`. With it come the addresses of those that were closed.
+    pub(crate) fn ready(&self, peer: &Arc<Peer>) -> (Option<StreamSlot>, Vec<Arc<Peer>>) {
         let (mut lanes, lost) = self.usable();
         let slot = self.take(&mut lanes, peer, |lane| lane.connection().is_some()).and_then(|(lane, place)| {
             Some(StreamSlot { connection: Arc::clone(lane.connection()?), is_new: false, _place: place })
@@ -136,6 +144,7 @@ impl Lanes {
                 let (mut lanes, _) = self.usable();
                 let suits = |lane: &Lane| !fresh || lane.connection().is_none();
                 self.take(&mut lanes, peer, suits).unwrap_or_else(|| {
+                    lanes.retain(|lane| !(lane.is_refused() && lane.goes_to(peer)));
                     let lane = Lane::open(&self.dialer, peer);
                     lanes.push(lane.clone());
                     let place = Place::take(&lane.taken);
@@ -166,31 +175,32 @@ impl Lanes {
     /// Takes a place of the connection to `peer` with the fewest streams in flight. Open ones with room come before
     /// those that are being opened. One over which nothing comes any more thus fills up, and is passed over. Once a
     /// request on it is given up, it gets no more until the server has said something. When the last place is taken,
-    /// another is opened ahead.
+    /// another is opened ahead, unless one was just refused.
     fn take(&self, lanes: &mut Vec<Lane>, peer: &Arc<Peer>, suits: impl Fn(&Lane) -> bool) -> Option<(Lane, Place)> {
         let free = lanes.iter().filter(|lane| lane.goes_to(peer) && suits(lane) && !lane.is_full(self.most));
         let lane = free.min_by_key(|lane| (lane.connection().is_none(), lane.taken.load(Relaxed))).cloned()?;
         let place = Place::take(&lane.taken);
-        if lanes.iter().filter(|lane| lane.goes_to(peer)).all(|lane| lane.is_full(self.most)) {
+        if lanes.iter().filter(|lane| lane.goes_to(peer)).all(|lane| lane.is_full(self.most) && !lane.is_refused()) {
             lanes.push(Lane::open(&self.dialer, peer));
         }
         self.open_to(lanes, peer, self.per_host);
         Some((lane, place))
     }
 
-    /// Opens connections to `peer` until there are so many.
+    /// Opens connections to `peer` until there are so many. One that was just refused counts.
     fn open_to(&self, lanes: &mut Vec<Lane>, peer: &Arc<Peer>, count: usize) {
         let there = lanes.iter().filter(|lane| lane.goes_to(peer)).count();
         lanes.extend((there..count).map(|_| Lane::open(&self.dialer, peer)));
     }
 
-    /// The connections that may get requests; and how many of the others were closed.
-    fn usable(&self) -> (MutexGuard<'_, Vec<Lane>>, usize) {
-        let (mut lanes, mut lost) = (self.list.lock().unwrap_or_else(PoisonError::into_inner), 0);
+    /// The connections that may get requests, or were just refused. The addresses are those of what was closed.
+    fn usable(&self) -> (MutexGuard<'_, Vec<Lane>>, Vec<Arc<Peer>>) {
+        let (mut lanes, mut lost) = (self.list.lock().unwrap_or_else(PoisonError::into_inner), Vec::new());
         lanes.retain(|lane| {
             let is_closing = lane.connection().is_some_and(|connection| connection.is_closing());
-            lost += usize::from(is_closing);
-            !is_closing && !matches!(lane.opened.peek(), Some(Err(_))) && !lane.peer().is_gone()
+            lost.extend(is_closing.then(|| Arc::clone(lane.peer())));
+            let is_over = is_closing || lane.is_refused() && lane.begun.elapsed() >= REFUSED_FOR;
+            !is_over && !lane.peer().is_gone()
         });
         (lanes, lost)
     }

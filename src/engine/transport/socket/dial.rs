@@ -16,6 +16,7 @@ use tokio_rustls::TlsConnector;
 
 use super::addresses::{Addresses, Peer, PeerInUse, addresses_of};
 use super::handshake::no_handshake;
+use super::rest::ReaderRest;
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
 use super::tunnel::{open_tunnel, tunnel_request};
@@ -125,6 +126,9 @@ impl Dialer {
         self.connected.notify_one();
         if let Some(tunnel) = &self.tunnel {
             open_tunnel(&mut tcp, tunnel).await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
+        }
+        if self.tls.is_some() || self.socket.is_some() {
+            ReaderRest::bind();
         }
         let socket = Stamped::new(tcp);
         let Some((connector, name)) = &self.tls else { return Ok((Socket::Plain(socket), peer)) };
@@ -315,6 +319,22 @@ mod tests {
         let to = |address| turns.iter().filter(|turn| **turn == address).count();
         assert!(to(all[0]) >= 5 && to(all[1]) >= 5, "{turns:?}");
         assert_eq!(dialer.addresses.used(), [all[0].to_string(), all[1].to_string()]);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn whoever_has_a_connection_without_stamps_of_its_packets_rests_no_more() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut dialer = dialer(vec![listener.local_addr().unwrap()]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _unix = tokio::net::UnixListener::bind(&path).unwrap();
+        ReaderRest::renew();
+        opened(&dialer).await;
+        assert!(!ReaderRest::is_bound(), "the kernel stamps TCP");
+        dialer.socket = Some(path);
+        opened(&dialer).await;
+        assert!(ReaderRest::is_bound());
     }
 
     #[test]

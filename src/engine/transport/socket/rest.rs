@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::clock::Timestamp;
+use crate::record::ChunkTrain;
+
 thread_local! {
     static REST: RefCell<ReaderRest> = RefCell::default();
 }
@@ -24,12 +27,14 @@ const EVERY: Duration = Duration::from_millis(20);
 const KNOWN: u64 = 1_000;
 /// Gaps by which a rest is judged.
 const JUDGED: u64 = 2_000;
-/// Most gaps that must be known, after rests that have merged more than was expected.
-const KNOWN_AT_MOST: u64 = 1 << 16;
+/// Most doublings of these, after rests that have merged more than was expected.
+const DOUBLINGS: u32 = 6;
 /// Share of the chunks that a rest may be expected to merge. By as much it may be wrong.
 const MERGED: f64 = 0.01;
 /// Gaps that are merged by a reader that does not rest as well.
 const TOGETHER: Duration = Duration::from_micros(20);
+/// Least chunks of an answer whose mean gap counts.
+const LONG: usize = 16;
 /// Time by which a rest ends late, with the reads that follow.
 const LATE: Duration = Duration::from_micros(100);
 /// Reads that a rest must gather at least: fewer do not pay for it.
@@ -44,9 +49,10 @@ const LULL: Duration = Duration::from_millis(10);
 /// switches are the larger part of its cost. What a rest must not do is gather several packets of *one* stream, which
 /// then have one stamp. A gap that is shorter than the rest lies within one as often as the rest is longer, which tells
 /// what each rest would merge of the gaps that were seen without. What it does merge is watched: where that is more,
-/// the gaps have changed, and are learned anew, each time for longer. Where few packets come there is no rest, nor
-/// where stamps come from this program.
-#[derive(Debug)]
+/// the gaps have changed, and are learned anew, each time for longer. All streams share that bound, so no rest is
+/// longer than the mean gap of any answer so far: a few quick ones would lose all of theirs. Where few packets come
+/// there is no rest, nor where stamps come from this program.
+#[derive(Debug, Default)]
 pub(crate) struct ReaderRest {
     /// Gaps while it did not rest.
     awake: SeenGaps,
@@ -56,8 +62,10 @@ pub(crate) struct ReaderRest {
     rested: SeenGaps,
     /// Share of the chunks that it is expected to merge.
     expected: f64,
-    /// Gaps that must be known before it rests.
-    known: u64,
+    /// Shortest mean gap of an answer so far, unless it came at once.
+    quickest: Option<Duration>,
+    /// Doublings of the gaps that must be known before it rests.
+    doublings: u32,
     /// Reads since it was last chosen.
     reads: u32,
     chosen: Option<Instant>,
@@ -66,6 +74,8 @@ pub(crate) struct ReaderRest {
     opening: u32,
     /// Whether this thread may rest.
     allowed: bool,
+    /// Whether it has a connection over which bytes must be read as they come.
+    is_bound: bool,
     /// Whether nothing waits for this thread, which reads no answers.
     lull: bool,
 }
@@ -80,15 +90,6 @@ struct SeenGaps {
 impl SeenGaps {
     fn share(self) -> f64 {
         self.together as f64 / self.all.max(1) as f64
-    }
-}
-
-impl Default for ReaderRest {
-    fn default() -> Self {
-        let (awake, rested) = (SeenGaps::default(), SeenGaps::default());
-        let (merged, known, expected) = (Default::default(), KNOWN, 0.0);
-        let (reads, chosen, rest, opening, allowed, lull) = (0, None, None, 0, false, false);
-        Self { awake, merged, rested, expected, known, reads, chosen, rest, opening, allowed, lull }
     }
 }
 
@@ -119,6 +120,35 @@ impl ReaderRest {
         REST.with_borrow_mut(|rest| rest.note(gap));
     }
 
+    /// Notes the end of an answer of these chunks, and what that says of streams.
+    pub(crate) fn ended(chunks: &ChunkTrain, at: Timestamp) {
+        let (Some(first), Some(last)) = (chunks.first_at(), chunks.last_at()) else { return };
+        Self::gap(at.since(last));
+        let mean = last.since(first) / chunks.len() as u32;
+        if chunks.len() >= LONG && mean >= TOGETHER {
+            REST.with_borrow_mut(|rest| {
+                rest.quickest = Some(rest.quickest.map_or(mean, |quickest| quickest.min(mean)))
+            });
+        }
+    }
+
+    /// Keeps this thread awake for good. A connection of it gets no stamp for each packet.
+    pub(crate) fn bind() {
+        REST.with_borrow_mut(|rest| rest.is_bound = true);
+    }
+
+    /// Forgets what other tests of this thread have done.
+    #[cfg(test)]
+    pub(crate) fn renew() {
+        REST.take();
+    }
+
+    /// Whether this thread never rests.
+    #[cfg(test)]
+    pub(crate) fn is_bound() -> bool {
+        REST.with_borrow(|rest| rest.is_bound)
+    }
+
     /// Says whether this thread may rest, since nobody waits for what it reads.
     pub(crate) fn allow(may: bool) {
         REST.with_borrow_mut(|rest| rest.allowed = may);
@@ -138,7 +168,7 @@ impl ReaderRest {
     }
 
     fn note(&mut self, gap: Duration) {
-        let (rests, is_together) = (self.rest.is_some() && self.allowed, gap < TOGETHER);
+        let (rests, is_together) = (self.rest.is_some() && self.may(), gap < TOGETHER);
         let seen = if rests { &mut self.rested } else { &mut self.awake };
         seen.all += 1;
         seen.together += u64::from(is_together);
@@ -160,7 +190,11 @@ impl ReaderRest {
             self.rest = self.longest(f64::from(reads) / since.as_secs_f64());
             self.chosen = Some(now);
         }
-        self.rest.filter(|_| self.allowed && self.opening == 0)
+        self.rest.filter(|_| self.may() && self.opening == 0)
+    }
+
+    fn may(&self) -> bool {
+        self.allowed && !self.is_bound
     }
 
     /// The longest rest that gathers enough reads, and hardly ever two of one stream.
@@ -169,16 +203,18 @@ impl ReaderRest {
             let seen = std::mem::take(&mut self.rested).share() - self.awake.share();
             if seen > self.expected + MERGED {
                 (self.awake, self.merged) = Default::default();
-                self.known = (self.known * 2).min(KNOWN_AT_MOST);
+                self.doublings = (self.doublings + 1).min(DOUBLINGS);
             } else {
-                self.known = (self.known / 2).max(KNOWN);
+                self.doublings = self.doublings.saturating_sub(1);
             }
         }
-        if self.awake.all < self.known {
+        if self.awake.all < KNOWN << self.doublings {
             return None;
         }
         let allowed = |(merged, rest): &(f64, Duration)| {
-            *merged <= MERGED * self.awake.all as f64 && reads_per_s * rest.as_secs_f64() >= GATHERED
+            *merged <= MERGED * self.awake.all as f64
+                && reads_per_s * rest.as_secs_f64() >= GATHERED
+                && self.quickest.is_none_or(|quickest| *rest + LATE <= quickest)
         };
         let (merged, rest) = self.merged.into_iter().zip(RESTS).rfind(allowed)?;
         self.expected = merged / self.awake.all as f64;
@@ -189,6 +225,7 @@ impl ReaderRest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::TokenChunk;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -238,10 +275,34 @@ mod tests {
         assert!(!goes_on(&mut rest, &[1_000]), "somebody waits for what it reads");
         (rest.allowed, rest.opening) = (true, 1);
         assert!(!goes_on(&mut rest, &[1_000]));
-        rest.opening = 0;
+        (rest.opening, rest.is_bound) = (0, true);
+        assert!(!goes_on(&mut rest, &[1_000]), "one of its connections has no stamps");
+        rest.is_bound = false;
         assert!(goes_on(&mut rest, &[1_000]));
         rest.reads = 0;
         assert_eq!(rest.now(rest.chosen.unwrap() + 50 * MS), None, "nothing comes");
+    }
+
+    /// The rest of a thread after an answer of so many chunks. Those of others come 1 ms apart.
+    fn after_answer(chunks: u64, apart_us: u64) -> Option<u128> {
+        let at = move |number| Timestamp::from_nanos(number * apart_us * 1_000);
+        let chunks = (0..chunks).map(|number| TokenChunk { at: at(number), tokens: 1, choice: 0 });
+        let answer: ChunkTrain = chunks.collect();
+        std::thread::spawn(move || {
+            ReaderRest::ended(&answer, at(answer.len() as u64));
+            let mut rest = ReaderRest { allowed: true, ..REST.take() };
+            goes_on(&mut rest, &[1_000]).then(|| rest.rest.unwrap().as_micros())
+        })
+        .join()
+        .unwrap()
+    }
+
+    #[test]
+    fn no_answer_loses_its_gaps_to_a_rest_that_others_pay_for() {
+        let rests = [50, 500, 640, 1_000].map(|apart| after_answer(21, apart));
+        assert_eq!(rests, [None, Some(350), Some(500), Some(700)]);
+        assert_eq!(after_answer(21, 10), Some(700), "it came at once, whoever reads it");
+        assert_eq!(after_answer(15, 50), Some(700), "too few to tell");
     }
 
     #[test]
@@ -249,10 +310,10 @@ mod tests {
         let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
         assert!(goes_on(&mut rest, &[1_000]));
         assert!(!goes_on(&mut rest, &mostly(0, 50)));
-        assert_eq!((rest.awake.all, rest.known), (0, 2 * KNOWN));
+        assert_eq!((rest.awake.all, rest.doublings), (0, 1));
         assert!(goes_on(&mut rest, &mostly(0, 50)), "so it is without a rest");
         assert!(goes_on(&mut rest, &mostly(0, 50)));
-        assert_eq!(rest.known, KNOWN);
+        assert_eq!(rest.doublings, 0);
         // Of one gap in fifty a rest of 200 µs is expected to merge a half, and may be wrong by as much.
         let mut rest = ReaderRest { allowed: true, ..ReaderRest::default() };
         assert!(goes_on(&mut rest, &mostly(150, 50)));

@@ -75,36 +75,97 @@ async fn a_refused_request_goes_to_another_connection_with_room() {
     assert!(used[0] != used[1] && !events.iter().any(opened), "{used:?}: {events:?}");
 }
 
+/// A door before a server, which lets some connections through.
+struct Door {
+    url: String,
+    come: Arc<AtomicUsize>,
+    through: Arc<AtomicUsize>,
+}
+
+impl Door {
+    /// A door that is open. Once it is not, connections wait for ever, or are closed.
+    async fn before(server: &Server2, closes: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let to = server.url.strip_prefix("http://").unwrap().to_owned();
+        let (come, through) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(usize::MAX)));
+        let door = Self { url, come: Arc::clone(&come), through: Arc::clone(&through) };
+        tokio::spawn(async move {
+            let mut waiting = Vec::new();
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                if come.fetch_add(1, Relaxed) < through.load(Relaxed) {
+                    let mut to = tokio::net::TcpStream::connect(&to).await.unwrap();
+                    tokio::spawn(async move { tokio::io::copy_bidirectional(&mut socket, &mut to).await });
+                } else if !closes {
+                    waiting.push(socket);
+                }
+            }
+        });
+        door
+    }
+
+    /// An engine of two connections, of which only one comes through.
+    async fn engine(&self) -> OpenAiEngine {
+        let mut target = target2(&self.url, 2);
+        target.connections.per_host = Some(2);
+        let engine = engine(target).await;
+        self.through.store(self.come.load(Relaxed) + 1, Relaxed);
+        let _ = tokio::time::timeout(Duration::from_millis(100), engine.warm_up(1)).await;
+        engine
+    }
+}
+
 #[tokio::test]
 async fn no_request_waits_for_a_connection_while_an_open_one_has_room() {
     let server = serve2(100, vec![good2(&["a"])]).await;
-    // What stands in front lets so many connections through, and keeps the others waiting.
-    let (through, accepted) = (Arc::new(AtomicUsize::new(usize::MAX)), Arc::new(AtomicUsize::new(0)));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut target = target2(&format!("http://{}", listener.local_addr().unwrap()), 2);
-    let (most, number) = (Arc::clone(&through), Arc::clone(&accepted));
-    tokio::spawn(async move {
-        let mut waiting = Vec::new();
-        loop {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            if number.fetch_add(1, Relaxed) >= most.load(Relaxed) {
-                waiting.push(socket);
-                continue;
-            }
-            let to = server.url.strip_prefix("http://").unwrap().to_owned();
-            tokio::spawn(async move {
-                let mut to = tokio::net::TcpStream::connect(to).await.unwrap();
-                tokio::io::copy_bidirectional(&mut socket, &mut to).await
-            });
-        }
-    });
-    target.connections.per_host = Some(2);
-    let engine = engine(target).await;
-    through.store(accepted.load(Relaxed) + 1, Relaxed);
-    let _ = tokio::time::timeout(Duration::from_millis(100), engine.warm_up(1)).await;
+    let engine = Door::before(&server, false).await.engine().await;
     let together = futures::future::join_all((0..2).map(|_| ask(&engine)));
     let together = tokio::time::timeout(Duration::from_secs(5), together).await.expect("the second is never open");
     assert!(together.iter().all(|(_, end)| end.result.is_ok()), "{together:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_another_connection_is_not_asked_for_it_with_every_request() {
+    let server = serve2(100, vec![good2(&["a"])]).await;
+    let door = Door::before(&server, true).await;
+    let engine = door.engine().await;
+    for _ in 0..20 {
+        let full = futures::future::join_all((0..2).map(|_| ask(&engine))).await;
+        assert!(full.iter().all(|(_, end)| end.result.is_ok()), "{full:?}");
+        // The time of a refusal.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let refused = door.come.load(Relaxed) - door.through.load(Relaxed);
+    assert_eq!(refused, 1, "it was asked once");
+}
+
+#[tokio::test]
+async fn a_connection_that_another_address_closes_is_not_missed() {
+    let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = first.local_addr().unwrap().port();
+    let second = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let long = [vec![Step::Pause; 20], good2(&["a"])].concat();
+    let leaves = [vec![Step::GoAway, Step::Pause], good2(&["b"])].concat();
+    // Turns were taken to get to know the server: the next is that of the first address.
+    let servers = [(first, [long, good2(&["a"])]), (second, [leaves, good2(&["b"])])];
+    let servers = servers.map(|(listener, scripts)| serve2_at(listener, 100, scripts.to_vec()));
+    name("left.test", &[1, 2]);
+    let engine = engine(target2(&format!("http://left.test:{port}"), 1)).await;
+    engine.warm_up(2).await;
+    let later = async {
+        let left = ask(&engine).await;
+        // The next connections to both are opened ahead.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        [vec![left], futures::future::join_all((0..3).map(|_| ask(&engine))).await].concat()
+    };
+    let (long, later) = tokio::join!(ask(&engine), later);
+    assert_eq!(servers.each_ref().map(|server| used(server).len()), [3, 2]);
+    let all = [vec![long], later].concat();
+    let opened = |event: &AnswerEvent| matches!(event, AnswerEvent::Sent { opened_connection: true, .. });
+    // The last has no connection ready to its own address, which has closed none.
+    assert!(all[4].0.iter().any(opened), "{all:?}");
+    assert!(!all.iter().any(|(events, _)| events.contains(&AnswerEvent::Reconnects)), "{all:?}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use http::Response;
 use self::server::*;
 use super::tls::acceptor;
 use super::*;
+use crate::engine::ReaderRest;
 use crate::engine::http_url::Http2;
 
 #[tokio::test]
@@ -18,7 +19,9 @@ async fn an_answer_is_a_stream_with_a_stamp_for_each_frame() {
     let mut script = good2(&["a", "b", "c"]);
     script.insert(2, Step::Pause);
     let server = serve2(100, vec![script]).await;
+    ReaderRest::renew();
     let engine = engine2(&server, 100).await;
+    assert!(ReaderRest::is_bound(), "several streams may have packets in one read");
     let (events, end) = ask(&engine).await;
     assert_eq!((end.result, end.finish_reason), (Ok(()), Some(FinishReason::Length)));
     let AnswerEvent::Sent { at: sent, .. } = events[0] else { panic!("{events:?}") };
