@@ -71,7 +71,7 @@ async fn execute_schedule<E: Engine>(
     Executed { records, footer: footer.unwrap() }
 }
 
-/// A run: its requests, of which so many are measured until the end of its window, ms; and the user's wishes, ms.
+/// A run of some requests. So many are measured, until the end of its window; the user has wishes. Moments are in ms.
 struct Trial<'a, S> {
     schedule: S,
     measured: u64,
