@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+import subprocess
 from datetime import datetime
 from itertools import pairwise
 
@@ -33,9 +34,22 @@ def arrival_figures(run):
     """A² of the gaps, and where the client left a log of its plan how late requests arrived."""
     arrivals = sorted(run.arrivals)
     assert len(arrivals) == run.requests, f"{len(arrivals)} of {run.requests} arrivals have a stamp of the kernel"
-    figures = {"A²": anderson_darling([later - earlier for earlier, later in pairwise(arrivals)])}
-    for log in run.folder.glob("*/run.jsonl"):
-        late = lateness_us(log, arrivals)
+    late = [us for log in run.folder.glob("*/run.jsonl") for us in lateness_us(log, arrivals)]
+    return poisson_figures(arrivals, late)
+
+
+def machine_figures(release, rate, moments, seed):
+    """The same of a loop that only waits for such moments: what the machine adds by itself, which no client can undo."""
+    loop = [release / "examples" / "bare_client", "wait", str(rate), str(moments), str(seed)]
+    said = subprocess.run(loop, capture_output=True, text=True, check=True).stdout
+    planned, seen = zip(*(map(int, line.split()) for line in said.splitlines()))
+    return poisson_figures(seen, [(came - moment) / 1e3 for moment, came in zip(planned, seen)])
+
+
+def poisson_figures(moments, late):
+    """A² of the gaps between moments, and how late they were, microseconds, where that is known."""
+    figures = {"A²": anderson_darling([later - earlier for earlier, later in pairwise(moments)])}
+    if late:
         figures |= {"late, mean, µs": statistics.fmean(late), "late, p99, µs": statistics.quantiles(late, n=100)[98]}
     return figures
 

@@ -14,7 +14,7 @@ The tables are medians over the rounds, and ratios of those medians.
 
 With `--arrivals` the table is of how requests arrive, at several rates: A² of the gaps between the moments at which the
 server's kernel received them, and how long after the moments of the plan these are where the client stores its plan.
-Each round has a seed of its own.
+Each round has a seed of its own. The first row is of the machine: of a loop that only waits for such moments.
 """
 
 import argparse
@@ -26,12 +26,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from arrivals import arrival_figures, arrival_head, arrival_rows
+from arrivals import arrival_figures, arrival_head, arrival_rows, machine_figures
 from client_run import RELEASE, TESTS, WORKLOAD, ClientRun
 
 MODEL = "tiny-llama"
 # The client that the others are compared with.
 PEER = "vllm-rs"
+# What asks nobody and only waits.
+MACHINE = "the machine alone"
 
 # All requests in a burst that the seed makes exactly as many as requested, and nothing after it.
 BURST = """[arrival]
@@ -171,12 +173,14 @@ def cost_tables(clients, options):
 
 
 def arrival_table(clients, options):
-    poisson = {name: clients[name] for name in ["skyline", PEER] if name in clients}
+    poisson = {MACHINE: None} | {name: clients[name] for name in ["skyline", PEER] if name in clients}
     arrival_head()
     for rate, requests in ARRIVALS.items():
         load = steady(rate, requests, tokens=1, gap_us=None)
 
         def figures(how, number):
+            if how is None:
+                return machine_figures(options.release, rate, requests, 1 + number)
             return arrival_figures(completed_run({**load, "seed": 1 + number}, how, options, arrivals=True))
 
         arrival_rows(load, rounds(f"arrivals at {rate}/s", poisson, options, figures))
