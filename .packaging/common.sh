@@ -9,6 +9,7 @@ built=${CARGO_TARGET_DIR:-$root/target}
 out=$built/packages
 gnu=x86_64-unknown-linux-gnu
 musl=x86_64-unknown-linux-musl
+static=$built/$musl/small/skyline
 mkdir -p "$out"
 
 # The same bytes from the same commit: archives carry its time.

@@ -17,7 +17,7 @@ leave() {
   rm -rf "$place" || true
 }
 trap leave EXIT
-cp "$built/$musl/dist/skyline" "$place/"
+cp "$static" "$place/"
 licences "$place"
 cp /etc/ssl/certs/ca-certificates.crt "$place/" || fail "no root certificates" "apt-get install ca-certificates"
 build=(--file .packaging/Containerfile --tag "$name" --build-arg "VERSION=$version"

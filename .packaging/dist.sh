@@ -10,10 +10,11 @@ source "$(dirname "$0")/common.sh"
 .packaging/static.sh
 
 for target in "$gnu" "$musl"; do
+  binary=$static; [ "$target" = "$musl" ] || binary=$built/$gnu/dist/skyline
   name=skyline-$version-$target
   rm -rf "${out:?}/$name"
-  papers "$built/$target/dist/skyline" "$out/$name"
-  install -m 755 "$built/$target/dist/skyline" "$out/$name/skyline"
+  papers "$binary" "$out/$name"
+  install -m 755 "$binary" "$out/$name/skyline"
   tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n > "$out/$name.tar.gz"
   rm -rf "${out:?}/$name"
 done

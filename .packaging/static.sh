@@ -10,5 +10,5 @@ source "$(dirname "$0")/common.sh"
 need musl-gcc musl-tools
 [ -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ] || timeout 300 rustup target add "$musl" ||
   fail "NOT BUILT: the standard library for $musl is not here and cannot be fetched" "rustup target add $musl"
-cargo build --profile dist --locked --bin skyline --target "$musl"
-ls -l "$built/$musl/dist/skyline" >&2
+cargo build --profile small --locked --bin skyline --target "$musl"
+ls -l "$static" >&2

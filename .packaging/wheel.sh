@@ -18,7 +18,7 @@ for kind in "$@"; do
     musllinux)
       # Its binary is the one that cargo has built there; maturin packs it.
       .packaging/static.sh
-      (cd .packaging && maturin build --compatibility musllinux_1_2 --target "$musl" --out "$out") ;;
+      (cd .packaging && maturin build --profile small --compatibility musllinux_1_2 --target "$musl" --out "$out") ;;
     sdist) (cd .packaging && maturin sdist --out "$out") ;;
     *) fail "\`$kind\` is no kind of Python package" "manylinux, musllinux, sdist" ;;
   esac
