@@ -19,13 +19,16 @@ use crate::record::{Calibration, Delays, EngineKind, PlanFacts, RequestRecord, T
 use crate::runner::{Interrupt, Progress, Readers, RequestFeed, Run, RunOptions};
 
 /// Length of the short calibration before a run.
-pub const QUICK: Duration = Duration::from_millis(100);
+pub const QUICK: Duration = Duration::from_millis(80);
 
-/// Requests per second with short answers.
-const SHORT_PER_S: f64 = 1_000.0;
+/// Requests per second with short answers. They come about as densely as those of a plan at its limit. A reader that
+/// has little to do sleeps before each packet, which then costs it up to twice as much.
+const SHORT_PER_S: f64 = 4_000.0;
 /// Concurrent paced streams.
 const STREAMS: u64 = 50;
-/// Gap between the tokens of a paced stream.
+/// Interval between their beginnings. It makes no two of them have their tokens at the same moments.
+const STREAMS_APART: Duration = Duration::from_micros(118);
+/// Gap between the tokens of a paced stream, whose stamps are judged.
 const TOKEN_GAP: Duration = Duration::from_millis(5);
 /// Requests per second whose answers come at once, and tokens of each. They are fewer in a debug build: nobody uses its
 /// figures, and its tests would spend most of their time here.
@@ -35,9 +38,10 @@ const WHOLE_TOKENS: u32 = if cfg!(debug_assertions) { 200 } else { 2_000 };
 /// The load under measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalibrationStage {
-    /// Pacer delay and cost of a request. There are 1,000 a second, each answered at once with one token.
+    /// Pacer delay and cost of a request. There are 4,000 a second, each answered at once with one token.
     ShortAnswers,
-    /// Stamp error and cost of a token. There are 50 streams of 200 tokens a second, a packet each.
+    /// Stamp error and cost of a token, a packet each. There are 50 streams of 200 tokens a second, and then of as many
+    /// as would fill a reader by what one of those costs it.
     PacedStreams,
     /// Cost of a token that comes with many others. There are 200 answers a second of 2,000 tokens, all at once.
     WholeAnswers,
@@ -54,43 +58,40 @@ pub fn calibrate(
     // length.
     let mut bed = TestBed::build((length / 5).max(PATIENCE), pacing)?;
     at(CalibrationStage::ShortAnswers);
-    let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.35), 1))?;
+    let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.3), 1))?;
     at(CalibrationStage::PacedStreams);
-    let paced = bed.execute(CalibrationLoad {
-        requests: STREAMS,
-        apart: TOKEN_GAP / STREAMS as u32,
-        tokens: (length.mul_f64(0.45).as_secs_f64() / TOKEN_GAP.as_secs_f64()).ceil() as u32,
-        gap: TOKEN_GAP,
-    })?;
+    let paced = bed.execute(streams(TOKEN_GAP, length.mul_f64(0.35)))?;
+    let event_ns = paced.cpu_ns.checked_div(paced.events()).ok_or(CalibrationError::TooLittleCame)?;
+    let dense = bed.execute(streams(Duration::from_nanos(STREAMS * event_ns.max(1)), length.mul_f64(0.2)))?;
     at(CalibrationStage::WholeAnswers);
-    let whole = bed.execute(evenly(WHOLE_PER_S, length.mul_f64(0.2), WHOLE_TOKENS))?;
-    let writes = bed.server.finish().map_err(CalibrationError::Sockets)?;
+    let whole = bed.execute(evenly(WHOLE_PER_S, length.mul_f64(0.15), WHOLE_TOKENS))?;
+    let writes = bed.server.finish()?;
     let figures = || {
         let request_cpu_ns = short.cpu_ns.checked_div(short.events())?;
-        // Without the requests themselves, whose cost is that of their first events too.
-        let event = |result: &LoadResult| {
-            let requests_ns = request_cpu_ns * result.records.len() as u64;
-            let others = result.events() - result.records.len() as u64;
-            result.cpu_ns.saturating_sub(requests_ns).checked_div(others)
-        };
         let pacer_delays = short.records.iter().map(|record| record.dispatched.since(record.scheduled));
         Some(Calibration {
             stamp_delay: delays(stamp_delays(&paced, &writes))?,
             pacer_delay: delays(pacer_delays.collect())?,
             request_cpu_ns,
-            paced_event_cpu_ns: event(&paced)?,
-            coalesced_event_cpu_ns: event(&whole)?,
+            paced_event_cpu_ns: dense.event_ns(request_cpu_ns)?,
+            coalesced_event_cpu_ns: whole.event_ns(request_cpu_ns)?,
             took_ns: clock.now().as_nanos(),
             age_s: None,
         })
     };
-    figures().ok_or(CalibrationError::NothingCame)
+    figures().ok_or(CalibrationError::TooLittleCame)
 }
 
 /// Requests at a steady rate over `length`, each answered at once by `tokens` tokens.
 fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
     let requests = (per_s * length.as_secs_f64()).ceil().max(1.0) as u64;
     CalibrationLoad { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
+}
+
+/// Paced streams with this gap between tokens, of about so much time.
+fn streams(gap: Duration, length: Duration) -> CalibrationLoad {
+    let tokens = length.div_duration_f64(gap).ceil() as u32;
+    CalibrationLoad { requests: STREAMS, apart: STREAMS_APART, tokens, gap }
 }
 
 /// Returns the error of the client's stamp of every event that arrived. It is |client's stamp − time at which the
@@ -126,16 +127,16 @@ const LEAD: Duration = Duration::from_millis(10);
 pub enum CalibrationError {
     /// The system gave no socket or thread.
     #[error("the reference server cannot run on this machine: {0}")]
-    Sockets(io::Error),
+    Sockets(#[from] io::Error),
     /// The client cannot talk to the reference server.
     #[error("the reference server cannot be reached: {0}")]
     Client(String),
     /// The system does not report the CPU time of a thread.
     #[error("this system does not report the CPU time of a thread")]
     NoCpuTime,
-    /// A load brought no event.
-    #[error("nothing came back in time; is the machine overloaded?")]
-    NothingCame,
+    /// A load brought too few events to tell what one costs.
+    #[error("too little came back in time; is the machine overloaded?")]
+    TooLittleCame,
 }
 
 /// Equal requests at equal intervals.
@@ -163,12 +164,21 @@ impl LoadResult {
     fn events(&self) -> u64 {
         self.records.iter().map(|record| record.chunks.len() as u64).sum()
     }
+
+    /// Cost of an event by itself. The requests are counted off, with their first events. `None` where these alone
+    /// would have cost more than was used.
+    fn event_ns(&self, request_ns: u64) -> Option<u64> {
+        let requests = self.records.len() as u64;
+        let events = self.events().checked_sub(requests)?;
+        self.cpu_ns.checked_sub(request_ns * requests)?.checked_div(events).filter(|ns| *ns > 0)
+    }
 }
 
 /// The client and the reference server, on one clock.
 struct TestBed {
     runtime: Runtime,
     engine: Arc<OpenAiEngine>,
+    readers: Arc<Readers<OpenAiEngine>>,
     server: ReferenceServer,
     clock: RunClock,
     options: RunOptions,
@@ -180,38 +190,35 @@ impl TestBed {
     /// Waits for answers so long after a load's planned end.
     fn build(patience: Duration, pacing: Pacing) -> Result<Self, CalibrationError> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let server = ReferenceServer::start(clock, pacing).map_err(CalibrationError::Sockets)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(CalibrationError::Sockets)?;
+        let server = ReferenceServer::start(clock, pacing)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let url = format!("http://{}", server.address).parse().map_err(CalibrationError::Client)?;
         let connecting = OpenAiEngine::connect(Target::new(url, EngineKind::Vllm), WAIT, |_| {});
         let engine = runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
+        let engine = Arc::new(engine);
+        let readers = Arc::new(Readers::start(Arc::clone(&engine), NonZeroUsize::MIN, pacing)?);
+        readers.stay_awake();
         let options = RunOptions { drain: patience, pacing, ..RunOptions::default() };
-        Ok(Self { runtime, engine: Arc::new(engine), server, clock, options, next_index: 0 })
+        Ok(Self { runtime, engine, readers, server, clock, options, next_index: 0 })
     }
 
     /// Executes a load, with warm connections for all requests that may be in flight.
     fn execute(&mut self, load: CalibrationLoad) -> Result<LoadResult, CalibrationError> {
-        let engine = Arc::clone(&self.engine);
-        let readers = Readers::start(engine, NonZeroUsize::MIN, self.options.pacing);
-        let readers = readers.map_err(CalibrationError::Sockets)?;
-        self.runtime.block_on(readers.warm_up(CONNECTIONS));
+        self.runtime.block_on(self.readers.warm_up(CONNECTIONS));
         let begin = self.clock.now().after(LEAD);
         let orders: Vec<_> = (0..load.requests).map(|k| load.order(k, self.next_index + k, begin)).collect();
         self.next_index += load.requests;
-        let end = begin.after(load.apart * load.requests as u32 + load.gap * load.tokens);
         let plan = PlanFacts {
             hash: String::new(),
             warmup_requests: 0,
             measured_requests: load.requests,
             window_start: begin,
-            window_end: end,
+            window_end: begin.after(load.apart * load.requests as u32 + load.gap * load.tokens),
         };
-        let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter(), identity, None);
-        let feed = feed.map_err(CalibrationError::Sockets)?;
+        let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter(), identity, None)?;
         let (_nobody, interrupt) = watch::channel(Interrupt::None);
         let run = Run {
-            readers: Arc::new(readers),
+            readers: Arc::clone(&self.readers),
             clock: self.clock,
             plan,
             options: self.options.clone(),
@@ -221,8 +228,7 @@ impl TestBed {
             interrupt,
         };
         let mut records = Vec::with_capacity(load.requests as usize);
-        let footer = self.runtime.block_on(run.execute(feed, |finished| records.push(finished.record)));
-        let footer = footer.map_err(CalibrationError::Sockets)?;
+        let footer = self.runtime.block_on(run.execute(feed, |finished| records.push(finished.record)))?;
         let client = footer.client.ok_or(CalibrationError::NoCpuTime)?;
         Ok(LoadResult { records, cpu_ns: client.loop_cpu_ns })
     }
@@ -263,15 +269,33 @@ mod tests {
             stages,
             [CalibrationStage::ShortAnswers, CalibrationStage::PacedStreams, CalibrationStage::WholeAnswers]
         );
-        // 35 requests; 9 tokens of each of 50 streams.
-        assert!((1..=35).contains(&found.pacer_delay.n), "{found:?}");
-        assert!((1..=450).contains(&found.stamp_delay.n), "{found:?}");
+        // 96 requests; 6 tokens of each of 50 streams.
+        assert!((1..=96).contains(&found.pacer_delay.n), "{found:?}");
+        assert!((1..=300).contains(&found.stamp_delay.n), "{found:?}");
         for delays in [found.stamp_delay, found.pacer_delay] {
             assert!(delays.p50_ns <= delays.p99_ns && delays.p99_ns <= delays.max_ns, "{found:?}");
         }
         assert!(found.stamp_delay.max_ns > 0 && found.coalesced_event_cpu_ns > 0, "{found:?}");
         assert!(found.paced_event_cpu_ns < found.request_cpu_ns, "{found:?}");
-        assert!(found.took_ns >= 100_000_000, "{found:?}");
+        assert!(found.took_ns >= 80_000_000, "{found:?}");
+    }
+
+    #[test]
+    fn an_event_costs_what_the_requests_leave() {
+        let answer = |tokens: u64| {
+            let chunk = |at| TokenChunk { at: Timestamp::from_nanos(at), tokens: 1, choice: 0 };
+            RequestRecord { chunks: (0..tokens).map(chunk).collect(), ..RequestRecord::default() }
+        };
+        let cost = |tokens, cpu_ns| LoadResult { records: vec![answer(tokens), answer(tokens)], cpu_ns }.event_ns(100);
+        assert_eq!([cost(11, 700), cost(11, 200), cost(1, 200)], [Some(25), None, None]);
+        assert_eq!(cost(11, 199), None, "requests were dearer in the other load, by which nothing is known of events");
+    }
+
+    #[test]
+    fn the_tokens_of_two_streams_are_never_due_together() {
+        let phases: std::collections::BTreeSet<_> =
+            (0..STREAMS as u32).map(|stream| (STREAMS_APART * stream).as_micros() % 1_000).collect();
+        assert_eq!(phases.len() as u64, STREAMS);
     }
 
     #[test]

@@ -96,9 +96,9 @@ impl<E: Engine> Readers<E> {
         .await;
     }
 
-    /// The number of them.
-    pub(super) fn count(&self) -> usize {
-        self.each.len()
+    /// Keeps them awake for good. What they do then costs what it costs in a run that may not rest.
+    pub fn stay_awake(&self) {
+        self.runtimes().for_each(|runtime| _ = runtime.spawn(async { ReaderRest::bind() }));
     }
 
     /// The runtimes in which they read, in order.
@@ -115,9 +115,7 @@ impl<E: Engine> Readers<E> {
     /// Lets readers rest, and the calling thread, while nothing is decided by what they read.
     pub(super) fn may_rest(&self, may: bool) {
         ReaderRest::lull(may);
-        for reader in &self.each {
-            reader.runtime.spawn(async move { ReaderRest::allow(may) });
-        }
+        self.runtimes().for_each(|runtime| _ = runtime.spawn(async move { ReaderRest::allow(may) }));
     }
 }
 
@@ -281,6 +279,20 @@ mod tests {
 
     use super::*;
     use crate::runner::tests::engines::Script;
+
+    #[test]
+    fn readers_that_are_kept_awake_do_not_rest() {
+        let script = Script { ttft: Duration::ZERO, gap: Duration::ZERO, tokens: 1 };
+        let readers = Readers::start(Arc::new(script), NonZeroUsize::MIN, Pacing::Timer).unwrap();
+        let is_bound = || {
+            let (say, said) = mpsc::channel();
+            readers.each[0].runtime.spawn(async move { say.send(ReaderRest::is_bound()).unwrap() });
+            said.recv_timeout(Duration::from_secs(60)).unwrap()
+        };
+        assert!(!is_bound());
+        readers.stay_awake();
+        assert!(is_bound());
+    }
 
     #[test]
     fn a_task_that_can_wait_begins_though_nobody_wakes_its_reader_and_is_dropped_where_that_is_gone() {

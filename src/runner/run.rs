@@ -110,7 +110,7 @@ impl<E: Engine> Run<E> {
             witness.check()?;
         }
         if let Some(watch) = watch {
-            let readers = u32::try_from(readers.count()).ok();
+            let readers = u32::try_from(readers.runtimes().count()).ok();
             footer.client = watch.finish().await.map(|client| ClientFacts { readers, ..client });
         }
         Ok(footer)
