@@ -90,7 +90,7 @@ impl Pool {
             None => self.take(&peer).map(Carrier::Own),
             Some(lanes) => {
                 let (slot, lost) = lanes.ready(&peer);
-                lost.iter().for_each(|peer| self.lost_one(peer));
+                lost.iter().map(|peer| peer.address).for_each(|to| self.history.lose(to, Instant::now()));
                 slot.map(Carrier::Shared)
             }
         };

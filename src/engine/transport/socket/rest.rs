@@ -127,7 +127,7 @@ impl ReaderRest {
         let mean = last.since(first) / chunks.len() as u32;
         if chunks.len() >= LONG && mean >= TOGETHER {
             REST.with_borrow_mut(|rest| {
-                rest.quickest = Some(rest.quickest.map_or(mean, |quickest| quickest.min(mean)))
+                rest.quickest = Some(rest.quickest.map_or(mean, |quickest| quickest.min(mean)));
             });
         }
     }
