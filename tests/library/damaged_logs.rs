@@ -30,7 +30,7 @@ fn hold(bytes: &[u8], lost: &[u64], lost_lines: u64, said: &[&str]) {
     let whole = read(STORED.as_bytes());
     let left: Vec<_> =
         whole.records.as_slice().iter().filter(|record| !lost.contains(&record.index)).cloned().collect();
-    assert_eq!(log.records, left, "nothing else is lost");
+    assert_eq!(*log.records, left, "nothing else is lost");
     let summary = summarise(&log, &[]);
     assert_eq!(summary.unrecorded_requests, lost);
     assert_eq!((summary.verdict.valid, summary.verdict.reasons[0].rule), (false, Rule::WholeLog));
@@ -157,7 +157,7 @@ fn a_torn_last_line_is_that_of_a_run_that_was_cut_off() {
     for length in 1..lines()[16].len() - 1 {
         let log = read(&STORED.as_bytes()[..starts[16] + length]);
         assert!(log.damage.is_none() && log.footer.is_none(), "{length}");
-        assert_eq!(log.records, whole.records[..6], "{length}");
+        assert_eq!(log.records[..], whole.records[..6], "{length}");
     }
     // The last request had been dispatched, and was in flight.
     let log = read(&STORED.as_bytes()[..starts[16] + 100]);

@@ -244,7 +244,7 @@ fn a_log_that_was_cut_inside_a_character_keeps_what_was_whole() {
     let bytes = std::fs::read(&path).unwrap();
     let inside = bytes.windows(2).position(|pair| pair == "é".as_bytes()).unwrap() + 1;
     std::fs::write(&path, &bytes[..inside]).unwrap();
-    assert_eq!(RunLog::read(&path).unwrap().records, log.records[..1]);
+    assert_eq!(RunLog::read(&path).unwrap().records[..], log.records[..1]);
 }
 
 /// What is said of the stored run when `change` has been at one of its lines, counted from 1.

@@ -18,7 +18,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("main", 4),
     ("mock", 3_008),
     ("random", 190),
-    ("record", 3_778),
+    ("record", 3_828),
     ("report", 11_368),
     ("runner", 3_004),
     ("session", 7_429),

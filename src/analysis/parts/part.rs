@@ -71,14 +71,16 @@ impl Part {
         requests: &[&Measured<'_>],
         is_one: impl Fn(&Measured<'_>) -> bool,
     ) -> Self {
-        let count = |wanted: fn(&Outcome) -> bool| {
-            requests.iter().filter(|request| wanted(&request.record().outcome)).count() as u64
-        };
+        let (mut outcomes, mut prompts, mut cached) = (Vec::new(), Vec::new(), Vec::new());
+        for record in requests.iter().map(|request| request.record()) {
+            outcomes.push(record.outcome.clone());
+            prompts.push(record.prompt_tokens() as f64);
+            cached.extend(record.usage.and_then(|usage| Some(usage.cached()? as f64)));
+        }
+        let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
         let all = requests.len() as u64;
         let share = |wanted| (all > 0).then(|| count(wanted) as f64 / all as f64);
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
-        let prompts: Vec<_> = requests.iter().map(|request| request.record().prompt_tokens() as f64).collect();
-        let cached = requests.iter().filter_map(|request| Some(request.record().usage?.cached()? as f64));
         Self {
             kind,
             slo_targets: targets_of(kind, &name, &observed.log.header.workload),
@@ -92,7 +94,7 @@ impl Part {
             timeout_rate: share(|outcome| failed_by(outcome, FailureKind::is_timeout)),
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             mean_prompt_tokens: mean(&prompts),
-            mean_cached_tokens: mean(&cached.collect::<Vec<_>>()),
+            mean_cached_tokens: mean(&cached),
             latency: LatencyTable::of_group(observed, requests),
             slo: Attainment::new(observed, all, requests, is_one),
         }

@@ -20,16 +20,15 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Counts the requests of `phase`. So many of them were planned, and of so many the moment had come.
-    pub(super) fn new(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
+    /// Counts the requests of `phase`. So many of them were planned, and of so many or all the moment had come.
+    pub(super) fn new(log: &RunLog, phase: Phase, planned: u64, come: Option<u64>) -> Self {
         let of_phase = || log.records.iter().filter(move |record| record.phase == phase);
-        let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come);
+        let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come.unwrap_or(planned));
         // The moment of a later turn that was dispatched had come.
         let later = later_turns(log, phase);
         let of_sessions = Self::held(of_phase().filter(|record| !record.is_opener()), later, later);
         let missing = of_plan.unrecorded + of_sessions.unrecorded;
-        let in_flight = in_flight(log).filter(|request| request.phase == phase).count() as u64;
-        let in_flight = in_flight.min(missing);
+        let in_flight = missing.min(in_flight(log).filter(|request| request.phase == phase).count() as u64);
         Self {
             never_due: of_plan.never_due + if phase == Phase::Measured { unsent(log) } else { 0 },
             in_flight,

@@ -116,8 +116,7 @@ impl<'a> Observed<'a> {
         let places = log.records.places_by(|record| (record.phase == Phase::Measured).then_some(record.index));
         // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
         // that left a record was lost, what would have come after it was never due.
-        let account = |phase, planned, come| Account::new(log, phase, planned, if cut_short { come } else { planned });
-        let window = account(Phase::Measured, plan.measured_requests, come(log));
+        let window = Account::new(log, Phase::Measured, plan.measured_requests, cut_short.then(|| come(log)));
         let delivery = StreamDelivery::from_log(log);
         let all = &log.records;
         let mut requests: Vec<_> = places.into_iter().map(|place| measure(log, &delivery, all, place)).collect();
@@ -142,7 +141,7 @@ impl<'a> Observed<'a> {
             has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
             window,
-            warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
+            warm_up: Account::new(log, Phase::Warmup, plan.warmup_requests, cut_short.then(|| past_last(log))),
             delivery,
         }
     }

@@ -44,9 +44,9 @@ fn stayed(of: &CheckedRun<'_>) -> Option<RuleResult> {
         lasted = lasted.max(began.map_or(Duration::ZERO, |began| record.dispatched.since(began)));
     }
     let is_enough = found_gone >= MANY || (found_gone >= FEWEST && lasted >= LASTS);
-    let all_after = at_end().count();
-    let usual = (lost().count() - all_after) as f64 / (records.len() - all_after).max(1) as f64;
-    let Some(began) = began.filter(|_| is_enough && usual.powf(found_gone.into()) < CHANCE) else {
+    let all_after = if is_enough { at_end().count() } else { 0 };
+    let usual = || (lost().count() - all_after) as f64 / (records.len() - all_after).max(1) as f64;
+    let Some(began) = began.filter(|_| is_enough && usual().powf(found_gone.into()) < CHANCE) else {
         return at_most(0.0, 0.0, facts!["the server answered to the end of the run"]);
     };
     let since = match last_sign {

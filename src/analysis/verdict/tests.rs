@@ -78,7 +78,7 @@ fn what_was_there_is_what_the_stays_add_up_to() {
     stored.footer.as_mut().unwrap().present_ns = None;
     assert_eq!(law(&stored).outcome, Status::Met);
     // A log that was merged into itself, counted from its own records: twice as many are there as were planned.
-    let again = stored.records.clone();
+    let again = stored.records.to_vec();
     stored.records.extend(again);
     assert!((law(&stored).value.unwrap() - 0.5).abs() < 0.03, "{}", law(&stored).sentence);
     // Stamps of another clock: every answer 3 % longer than the requests were there.

@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, St
         let path = &stored::one_result(path)?;
         let name = path.display().to_string();
         match stored::open(path, None)? {
-            Stored::Run => Ok(NamedLog { name, log: RunLog::read(path).map_err(Stop::usage)? }),
+            Stored::Run => Ok(NamedLog { name, log: RunLog::read_shard(path).map_err(Stop::usage)? }),
             other => Err(Stop::usage(format!("{name} is {other}, and shards are runs\nhint: name each run"))),
         }
     };

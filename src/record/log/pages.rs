@@ -14,6 +14,8 @@ use crate::record::request::record::RequestRecord;
 
 /// Memory for the records of all logs that are in use, bytes. 2.4 million of 30 tokens fit.
 pub(super) const ROOM: u64 = 1 << 30;
+/// The part of it for records of shards that are to be joined. Those are read once more, the joined ones often.
+pub(super) const ROOM_OF_SHARDS: u64 = ROOM / 16;
 
 /// How much of it is taken.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
@@ -21,8 +23,8 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 /// Most records of a page; few in tests, so that the stored runs have several.
 const LONGEST: usize = if cfg!(test) { 3 } else { 1_024 };
 /// Bytes from which on a page is full.
-const WIDEST: usize = 1 << 20;
-/// Pages that stay in memory, about 100 MB. What is near one another in the schedule, or in sessions of the same time,
+const WIDEST: usize = 1 << 19;
+/// Pages that stay in memory, 60 to 160 MB. What is near one another in the schedule, or in sessions of the same time,
 /// ends near one another.
 const CACHED: usize = 256;
 /// Bytes of a full disk that are given back. They are room for the files of the run's figures.
@@ -71,6 +73,8 @@ struct Page {
     /// The place of its first record.
     first: usize,
     bytes: Packed,
+    /// The place from which on they are those of chunks.
+    chunks: usize,
     /// Amendments of its records, in order.
     amended: Vec<(u16, Option<u64>)>,
 }
@@ -106,11 +110,12 @@ impl PageFile {
         Some(begin..end)
     }
 
-    fn read(&mut self, place: &Range<u64>) -> io::Result<Vec<u8>> {
+    fn read(&mut self, place: Range<u64>) -> Vec<u8> {
+        #[cfg(test)]
+        tests::READS.set(tests::READS.get() + 1);
         let mut bytes = vec![0; (place.end - place.start) as usize];
-        self.file.seek(SeekFrom::Start(place.start))?;
-        self.file.read_exact(&mut bytes)?;
-        Ok(bytes)
+        let sought = self.file.seek(SeekFrom::Start(place.start));
+        sought.and_then(|_| self.file.read_exact(&mut bytes)).map_or_else(|error| lost(Some(error)), |()| bytes)
     }
 }
 
@@ -192,14 +197,14 @@ impl Pages {
             return;
         }
         let (page, amended) = (std::mem::take(&mut self.last), std::mem::take(&mut self.last_amended));
-        let (first, bytes) = (self.in_full, page.to_bytes());
+        let (first, (bytes, chunks)) = (self.in_full, page.to_bytes());
         self.in_full += page.len();
         let in_file = self.file.as_ref().and_then(|file| locked(file).append(&bytes));
         if in_file.is_none() {
             self.make_room_on_disk();
         }
         let bytes = in_file.map_or_else(|| Packed::InMemory(bytes.into()), Packed::InFile);
-        self.full.push(Page { first, bytes, amended });
+        self.full.push(Page { first, bytes, chunks, amended });
     }
 
     /// Takes the last pages of a file that has filled its disk into memory.
@@ -207,12 +212,12 @@ impl Pages {
         let Some(mut file) = self.file.as_deref().map(locked) else { return };
         let floor = file.length.saturating_sub(GIVEN_BACK);
         for page in self.full.iter_mut().rev() {
-            let Packed::InFile(place) = &page.bytes else { break };
-            let Some(bytes) = Some(place).filter(|place| place.start >= floor).and_then(|p| file.read(p).ok()) else {
+            let Packed::InFile(place) = page.bytes.clone() else { break };
+            if place.start < floor {
                 break;
-            };
+            }
             file.length = place.start;
-            page.bytes = Packed::InMemory(bytes.into());
+            page.bytes = Packed::InMemory(file.read(place).into());
         }
         if file.file.metadata().is_ok_and(|facts| facts.len() > file.length) {
             tracing::warn!("memory holds the rest of the records of a long run: the disk is full");
@@ -259,7 +264,7 @@ impl Pages {
     /// The records of the page of this number.
     fn read(&self, number: usize) -> Vec<RequestRecord> {
         let (mut records, amended) = match self.full.get(number) {
-            Some(page) => (self.unpacked(&page.bytes), &page.amended),
+            Some(page) => (self.unpacked(page).unwrap_or_else(|| lost(None)), &page.amended),
             None => (self.last.to_records(), &self.last_amended),
         };
         for &(place, by) in amended {
@@ -268,15 +273,19 @@ impl Pages {
         records
     }
 
-    fn unpacked(&self, packed: &Packed) -> Vec<RequestRecord> {
-        let bytes = match (packed, &self.file) {
-            (Packed::InMemory(bytes), _) => Ok(PackedRecords::unpack(bytes)),
-            (Packed::InFile(place), Some(file)) => locked(file).read(place).map(|bytes| PackedRecords::unpack(&bytes)),
-            (Packed::InFile(_), None) => Ok(None),
-        };
-        match bytes {
-            Ok(Some(records)) => records,
-            other => lost(other.err()),
+    fn unpacked(&self, page: &Page) -> Option<Vec<RequestRecord>> {
+        match &page.bytes {
+            Packed::InMemory(bytes) => {
+                let (numbers, chunks) = bytes.split_at(page.chunks);
+                let chunks = chunks.to_vec();
+                PackedRecords::unpack(numbers, || chunks)
+            }
+            Packed::InFile(place) => {
+                let (file, middle) = (Arc::clone(self.file.as_ref()?), place.start + page.chunks as u64);
+                let (numbers, chunks) = (place.start..middle, middle..place.end);
+                let numbers = locked(&file).read(numbers);
+                PackedRecords::unpack(&numbers, move || locked(&file).read(chunks))
+            }
         }
     }
 }
@@ -289,9 +298,16 @@ fn lost(error: Option<io::Error>) -> ! {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::clock::Timestamp;
+
+    thread_local! {
+        /// How often a test has read from a file of pages.
+        pub(in crate::record::log) static READS: Cell<usize> = const { Cell::new(0) };
+    }
 
     fn record(index: u64) -> RequestRecord {
         RequestRecord { index, scheduled: Timestamp::from_nanos(10 * index), ..RequestRecord::default() }

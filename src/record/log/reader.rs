@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use super::line::{LogLine, StoredLine};
-use super::pages::{ROOM, Room};
+use super::pages::{ROOM, ROOM_OF_SHARDS, Room};
 use super::plausibility::LineRules;
 use super::records::Records;
 use super::runlog::{RunLog, RunLogError};
@@ -28,6 +28,15 @@ impl RunLog {
     /// [`RunLogError`] names the file and the cause: it is no run log, or its header cannot be used.
     pub fn read(path: &Path) -> Result<Self, RunLogError> {
         Self::read_with(path, ROOM)
+    }
+
+    /// Reads the log of a shard as [`Self::read`]. It leaves memory for the run that the shards are joined to.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn read_shard(path: &Path) -> Result<Self, RunLogError> {
+        Self::read_with(path, ROOM_OF_SHARDS)
     }
 
     /// Reads a log as [`Self::read`], with `room` for the records of all logs in use.

@@ -1,9 +1,13 @@
 //! Stores the arrival of every chunk of an answer compactly.
 
+mod stored;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
@@ -56,9 +60,9 @@ impl LateStamps {
 ///
 /// Each chunk is two LEB128 varints (DWARF 5, section 7.6): nanoseconds since the chunk before it (for the
 /// first: since the run began), then its tokens.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChunkTrain {
-    bytes: Vec<u8>,
+    bytes: ChunkBytes,
     len: u32,
     last: Timestamp,
     /// The choice of each chunk; absent where all are of the first. Few have it: boxed.
@@ -66,12 +70,59 @@ pub struct ChunkTrain {
     choices: Option<Box<Vec<u8>>>,
 }
 
+/// Bytes of a train.
+#[derive(Clone, Debug)]
+enum ChunkBytes {
+    Own(Vec<u8>),
+    OfPage(Box<PageBytes>),
+}
+
+/// The bytes of a train among those of its page. They are fetched once somebody asks for more than its ends.
+#[derive(Clone, Debug)]
+struct PageBytes {
+    all: Arc<LazyLock<Vec<u8>, FetchBytes>>,
+    own: Range<usize>,
+    first: TokenChunk,
+}
+
+type FetchBytes = Box<dyn FnOnce() -> Vec<u8> + Send>;
+
+impl Default for ChunkBytes {
+    fn default() -> Self {
+        Self::Own(Vec::new())
+    }
+}
+
+impl PartialEq for ChunkBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl ChunkBytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::OfPage(page) => &page.all[page.own.clone()],
+        }
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        match std::mem::take(self) {
+            Self::Own(bytes) => bytes,
+            of_page @ Self::OfPage(_) => of_page.get().to_vec(),
+        }
+    }
+}
+
 impl ChunkTrain {
     /// Adds a chunk. Chunks come in order of arrival; an earlier stamp counts as the last one.
     pub fn push(&mut self, chunk: TokenChunk) {
         let gap = chunk.at.as_nanos().saturating_sub(self.last.as_nanos());
-        write_varint(&mut self.bytes, gap);
-        write_varint(&mut self.bytes, u64::from(chunk.tokens));
+        let mut bytes = self.bytes.take();
+        write_varint(&mut bytes, gap);
+        write_varint(&mut bytes, u64::from(chunk.tokens));
+        self.bytes = ChunkBytes::Own(bytes);
         if chunk.choice > 0 || self.choices.is_some() {
             let place = self.len();
             let choices = self.choices.get_or_insert_default();
@@ -101,7 +152,14 @@ impl ChunkTrain {
 
     /// Arrival of the first chunk.
     pub fn first_at(&self) -> Option<Timestamp> {
-        self.iter().next().map(|chunk| chunk.at)
+        self.first().map(|chunk| chunk.at)
+    }
+
+    fn first(&self) -> Option<TokenChunk> {
+        match &self.bytes {
+            ChunkBytes::OfPage(page) => Some(page.first).filter(|_| self.len > 0),
+            ChunkBytes::Own(_) => self.iter().next(),
+        }
     }
 
     /// Arrival of the last chunk.
@@ -116,7 +174,7 @@ impl ChunkTrain {
 
     /// The chunks in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = TokenChunk> + '_ {
-        let mut rest = self.bytes.as_slice();
+        let mut rest = self.bytes.get();
         let mut choices = self.choices.iter().flat_map(|choices| choices.iter());
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -145,8 +203,8 @@ impl ChunkTrain {
 
     /// The first chunk of each choice.
     pub fn firsts(&self) -> impl Iterator<Item = TokenChunk> + '_ {
-        let most = if self.choices.is_none() { 1 } else { self.len() };
-        self.gaps().filter(|(_, gap)| gap.is_none()).map(|(chunk, _)| chunk).take(most)
+        let several = self.choices.iter().flat_map(|_| self.gaps()).filter(|(_, gap)| gap.is_none());
+        several.map(|(chunk, _)| chunk).chain(self.first().filter(|_| self.choices.is_none()))
     }
 
     /// Time from the first chunk of each choice to its last, together.
@@ -159,46 +217,54 @@ impl ChunkTrain {
 
     /// Bytes that it takes beside itself.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes.capacity() + self.choices.as_deref().map_or(0, |all| size_of_val(all) + all.capacity())
-    }
-
-    /// Writes it to the end of `bytes`.
-    pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
-        let parts = [&self.bytes[..], self.choices.as_deref().map_or(&[][..], Vec::as_slice)];
-        for number in [u64::from(self.len), self.last.as_nanos()] {
-            write_varint(bytes, number);
-        }
-        for part in parts {
-            write_varint(bytes, part.len() as u64);
-        }
-        for part in parts {
-            bytes.extend_from_slice(part);
-        }
-    }
-
-    /// Reads what [`ChunkTrain::pack`] has written from the beginning of `bytes`.
-    pub(super) fn unpack(bytes: &mut &[u8]) -> Option<Self> {
-        let [len, last] = [read_varint(bytes)?, read_varint(bytes)?];
-        let lengths = [read_varint(bytes)?, read_varint(bytes)?];
-        let mut part = |length: u64| {
-            let (own, rest) = bytes.split_at_checked(length as usize)?;
-            *bytes = rest;
-            Some(own.to_vec())
+        let bytes = match &self.bytes {
+            ChunkBytes::Own(bytes) => bytes.capacity(),
+            ChunkBytes::OfPage(page) => page.own.len(),
         };
-        let (own, choices) = (part(lengths[0])?, part(lengths[1])?);
-        Some(Self { bytes: own, len: len as u32, last: Timestamp::from_nanos(last), choices: boxed(choices) })
+        bytes + self.choices.as_deref().map_or(0, |all| size_of_val(all) + all.capacity())
     }
 
-    /// Frees reserved memory.
+    /// Writes its ends to `ends`, and its bytes to `bytes`, behind what is there.
+    pub(super) fn pack(&self, ends: &mut Vec<u8>, bytes: &mut Vec<u8>) {
+        let own = self.bytes.get();
+        let choices = self.choices.as_deref().map_or(&[][..], Vec::as_slice);
+        let (first, tokens) = self.first().map_or((0, 0), |first| (first.at.as_nanos(), first.tokens.into()));
+        let lengths = [self.len.into(), own.len() as u64, choices.len() as u64];
+        for number in lengths.into_iter().chain([first, tokens, self.last.as_nanos()]) {
+            write_varint(ends, number);
+        }
+        ends.extend_from_slice(choices);
+        bytes.extend_from_slice(own);
+    }
+
+    /// Reads trains one after the other from the ends that `pack` has written. `fetch` gets the bytes of all.
+    pub(super) fn unpacker(fetch: impl FnOnce() -> Vec<u8> + Send + 'static) -> impl FnMut(&mut &[u8]) -> Option<Self> {
+        let all = Arc::new(LazyLock::new(Box::new(fetch) as FetchBytes));
+        let mut from = 0;
+        move |ends| {
+            let mut number = || read_varint(ends);
+            let [len, length, choices] = [number()?, number()?, number()?];
+            let [first, tokens, last] = [number()?, number()?, number()?];
+            let (choices, rest) = ends.split_at_checked(choices as usize)?;
+            *ends = rest;
+            let at = Timestamp::from_nanos(first);
+            let first = TokenChunk { at, tokens: tokens as u32, choice: choices.first().copied().unwrap_or(0) };
+            let own = from..from + length as usize;
+            from = own.end;
+            let bytes = ChunkBytes::OfPage(Box::new(PageBytes { all: Arc::clone(&all), own, first }));
+            let last = Timestamp::from_nanos(last);
+            let choices = (!choices.is_empty()).then(|| Box::new(choices.to_vec()));
+            Some(Self { bytes, len: len as u32, last, choices })
+        }
+    }
+
+    /// Frees reserved memory, and that of a page.
     pub fn shrink_to_fit(&mut self) {
-        self.bytes.shrink_to_fit();
+        let mut bytes = self.bytes.take();
+        bytes.shrink_to_fit();
+        self.bytes = ChunkBytes::Own(bytes);
         self.choices.iter_mut().for_each(|choices| choices.shrink_to_fit());
     }
-}
-
-#[expect(clippy::box_collection, reason = "few answers have several choices: a pointer is all that the others pay")]
-fn boxed(choices: Vec<u8>) -> Option<Box<Vec<u8>>> {
-    (!choices.is_empty()).then(|| Box::new(choices))
 }
 
 impl FromIterator<TokenChunk> for ChunkTrain {
@@ -208,54 +274,6 @@ impl FromIterator<TokenChunk> for ChunkTrain {
             train.push(chunk);
         }
         train
-    }
-}
-
-/// The form in files. Gaps are in nanoseconds, the first from the run's zero; `tokens` is omitted when every chunk has
-/// one, `choices` when all are of the first.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stored {
-    gaps_ns: Vec<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tokens: Option<Vec<u32>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    choices: Vec<u8>,
-}
-
-impl Serialize for ChunkTrain {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut gaps_ns = Vec::with_capacity(self.len());
-        let mut tokens = Vec::with_capacity(self.len());
-        let mut last = 0;
-        for chunk in self.iter() {
-            gaps_ns.push(chunk.at.as_nanos() - last);
-            tokens.push(chunk.tokens);
-            last = chunk.at.as_nanos();
-        }
-        let all_one = tokens.iter().all(|&count| count == 1);
-        let choices = self.choices.as_deref().cloned().unwrap_or_default();
-        Stored { gaps_ns, tokens: (!all_one).then_some(tokens), choices }.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ChunkTrain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { gaps_ns, tokens, choices } = Stored::deserialize(deserializer)?;
-        if let Some(tokens) = &tokens
-            && tokens.len() != gaps_ns.len()
-        {
-            return Err(serde::de::Error::custom(format!("{} gaps but {} token counts", gaps_ns.len(), tokens.len())));
-        }
-        let mut at = 0u64;
-        let chunks = gaps_ns.iter().enumerate().map(|(i, gap)| {
-            at = at.saturating_add(*gap);
-            let choice = choices.get(i).copied().unwrap_or(0);
-            TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]), choice }
-        });
-        let mut train: Self = chunks.collect();
-        train.shrink_to_fit();
-        Ok(train)
     }
 }
 
@@ -291,6 +309,27 @@ mod tests {
         chunks.iter().map(chunk).collect()
     }
 
+    /// The train as it comes out of a page, behind another one's bytes.
+    fn repacked(train: &ChunkTrain) -> Option<ChunkTrain> {
+        let (mut ends, mut bytes) = (Vec::new(), Vec::new());
+        train.pack(&mut ends, &mut bytes);
+        train.pack(&mut Vec::new(), &mut bytes);
+        let mut unpacker = ChunkTrain::unpacker(|| bytes);
+        unpacker(&mut &ends[..])?;
+        unpacker(&mut &ends[..])
+    }
+
+    #[test]
+    fn the_ends_of_a_packed_train_are_known_without_its_bytes() {
+        let mut ends = Vec::new();
+        train(&[(100, 2), (130, 1)]).pack(&mut ends, &mut Vec::new());
+        let train = ChunkTrain::unpacker(|| panic!("nobody asks for them"))(&mut &ends[..]).unwrap();
+        let at = Timestamp::from_nanos;
+        assert_eq!((train.first_at(), train.last_at(), train.len()), (Some(at(100)), Some(at(130)), 2));
+        assert_eq!(train.firsts().collect::<Vec<_>>(), [TokenChunk { at: at(100), tokens: 2, choice: 0 }]);
+        assert_eq!(train.decode_time(), Some(Duration::from_nanos(30)));
+    }
+
     #[test]
     fn each_choice_has_gaps_of_its_own() {
         let chunk = |(at, choice)| TokenChunk { at: Timestamp::from_nanos(at), tokens: 1, choice };
@@ -300,9 +339,7 @@ mod tests {
         assert_eq!((train.firsts().count(), train.decode_time()), (2, Some(Duration::from_nanos(60))));
         let json = serde_json::to_string(&train).unwrap();
         assert_eq!(json, r#"{"gaps_ns":[100,1,19,1,19],"choices":[0,2,0,2,0]}"#);
-        let mut packed = Vec::new();
-        train.pack(&mut packed);
-        assert_eq!(ChunkTrain::unpack(&mut &packed[..]), Some(train.clone()));
+        assert_eq!(repacked(&train), Some(train.clone()));
         assert_eq!(serde_json::from_str::<ChunkTrain>(&json).unwrap(), train);
         assert_eq!((train.pop(), train.len()), (Some(chunk((140, 0))), 4));
         let first = serde_json::from_str::<ChunkTrain>(r#"{"gaps_ns":[100,30]}"#).unwrap();
@@ -313,7 +350,7 @@ mod tests {
     fn a_paced_stream_costs_five_bytes_a_token() {
         let chunks: Vec<_> = (1..=1000).map(|i| (i * 20_000_000, 1)).collect();
         let bytes = train(&chunks).bytes;
-        assert!(bytes.len() <= 5 * 1000, "{}", bytes.len());
+        assert!(bytes.get().len() <= 5 * 1000, "{bytes:?}");
     }
 
     #[test]
@@ -342,7 +379,11 @@ mod tests {
             let back: Vec<(u64, u32)> = train.iter().map(|c| (c.at.as_nanos(), c.tokens)).collect();
             prop_assert_eq!(&back, &chunks);
             let json = serde_json::to_string(&train).unwrap();
-            prop_assert_eq!(serde_json::from_str::<ChunkTrain>(&json).unwrap(), train);
+            prop_assert_eq!(&serde_json::from_str::<ChunkTrain>(&json).unwrap(), &train);
+            let mut packed = repacked(&train).unwrap();
+            prop_assert_eq!(&packed, &train);
+            packed.shrink_to_fit();
+            prop_assert_eq!(packed, train);
         }
     }
 }

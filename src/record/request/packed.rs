@@ -6,11 +6,13 @@ use crate::clock::Timestamp;
 
 /// Records in order. What differs from one to the next is numbers, moments and chunks: they are written one after the
 /// other as LEB128 varints, a moment as its distance from the one before it. What is left of a record then
-/// has few forms, which are written once.
+/// has few forms, which are written once. Most of the bytes are those of chunks, which few figures ask for: they come
+/// last, and are read apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PackedRecords {
     forms: Vec<RequestRecord>,
     bytes: Vec<u8>,
+    chunks: Vec<u8>,
     len: usize,
 }
 
@@ -20,15 +22,15 @@ impl PackedRecords {
         self.len
     }
 
-    /// Bytes of their numbers.
+    /// Bytes of their numbers and chunks.
     pub(crate) const fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.chunks.len()
     }
 
     /// Adds a record.
     pub(crate) fn add(&mut self, mut record: RequestRecord) {
         let mut packer = Packer { bytes: Vec::new(), last: 0 };
-        record.chunks.pack(&mut packer.bytes);
+        record.chunks.pack(&mut packer.bytes, &mut self.chunks);
         record.chunks = ChunkTrain::default();
         let _always = record.exchange(&mut packer);
         let form = self.forms.iter().position(|form| *form == record).unwrap_or_else(|| {
@@ -40,34 +42,44 @@ impl PackedRecords {
         self.len += 1;
     }
 
-    /// Returns the records as bytes.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    /// Returns the records as bytes. It also returns the place from which on these are those of chunks.
+    pub(crate) fn to_bytes(&self) -> (Vec<u8>, usize) {
         let forms = serde_json::to_vec(&self.forms).unwrap_or_default();
-        let mut all = Vec::with_capacity(forms.len() + self.bytes.len() + 8);
+        let mut all = Vec::with_capacity(forms.len() + self.bytes() + 8);
         write_varint(&mut all, forms.len() as u64);
         all.extend_from_slice(&forms);
         all.extend_from_slice(&self.bytes);
-        all
+        let place = all.len();
+        all.extend_from_slice(&self.chunks);
+        (all, place)
     }
 
     /// The records themselves.
     pub(crate) fn to_records(&self) -> Vec<RequestRecord> {
-        unpack(&self.forms, &self.bytes).unwrap_or_default()
+        let chunks = self.chunks.clone();
+        unpack(&self.forms, &self.bytes, || chunks).unwrap_or_default()
     }
 
-    /// The records of [`PackedRecords::to_bytes`]; `None` of other bytes.
-    pub(crate) fn unpack(mut all: &[u8]) -> Option<Vec<RequestRecord>> {
+    /// The records of [`PackedRecords::to_bytes`], those of `chunks` apart; `None` of other bytes.
+    pub(crate) fn unpack(
+        mut all: &[u8],
+        chunks: impl FnOnce() -> Vec<u8> + Send + 'static,
+    ) -> Option<Vec<RequestRecord>> {
         let length = read_varint(&mut all)?;
         let (forms, bytes) = all.split_at_checked(length as usize)?;
-        unpack(&serde_json::from_slice::<Vec<RequestRecord>>(forms).ok()?, bytes)
+        unpack(&serde_json::from_slice::<Vec<RequestRecord>>(forms).ok()?, bytes, chunks)
     }
 }
 
-fn unpack(forms: &[RequestRecord], mut bytes: &[u8]) -> Option<Vec<RequestRecord>> {
-    let mut records = Vec::new();
+fn unpack(
+    forms: &[RequestRecord],
+    mut bytes: &[u8],
+    chunks: impl FnOnce() -> Vec<u8> + Send + 'static,
+) -> Option<Vec<RequestRecord>> {
+    let (mut records, mut train) = (Vec::new(), ChunkTrain::unpacker(chunks));
     while !bytes.is_empty() {
         let mut record = forms.get(read_varint(&mut bytes)? as usize)?.clone();
-        record.chunks = ChunkTrain::unpack(&mut bytes)?;
+        record.chunks = train(&mut bytes)?;
         record.exchange(&mut Unpacker { bytes: &mut bytes, last: 0 })?;
         records.push(record);
     }
@@ -276,7 +288,9 @@ mod tests {
             }
             prop_assert!(packed.forms.len() <= 3, "numbers are no part of a form");
             prop_assert_eq!(&packed.to_records(), &all);
-            prop_assert_eq!(&PackedRecords::unpack(&packed.to_bytes()).unwrap(), &all);
+            let (mut bytes, place) = packed.to_bytes();
+            let chunks = bytes.split_off(place);
+            prop_assert_eq!(&PackedRecords::unpack(&bytes, || chunks).unwrap(), &all);
         }
     }
 
@@ -284,8 +298,9 @@ mod tests {
     fn bytes_that_end_too_early_are_no_records() {
         let mut packed = PackedRecords::default();
         packed.add(forms()[1].clone());
-        let bytes = packed.to_bytes();
-        assert_eq!(PackedRecords::unpack(&bytes), Some(packed.to_records()));
-        assert!((0..bytes.len()).all(|end| PackedRecords::unpack(&bytes[..end]).is_none_or(|all| all.is_empty())));
+        let (bytes, end) = packed.to_bytes();
+        let unpacked = |bytes| PackedRecords::unpack(bytes, Vec::new);
+        assert_eq!((unpacked(&bytes), end), (Some(packed.to_records()), bytes.len()));
+        assert!((0..end).all(|end| unpacked(&bytes[..end]).is_none_or(|all| all.is_empty())));
     }
 }

@@ -254,7 +254,9 @@ impl RequestRecord {
             *at = at.after(by);
         }
         self.attempts.iter_mut().flat_map(|all| all.iter_mut()).for_each(|attempt| attempt.put_later(by));
-        self.chunks = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect();
+        if !by.is_zero() {
+            self.chunks = self.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect();
+        }
     }
 
     /// Takes its last chunk away.

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Merges the shards of a large run, and says what that costs: merge_large.py SKYLINE [TOKENS [SHARDS [RATE [FOLDER]]]]
+"""Merges the shards of a large run, and says what that costs.
 
-A run of so many tokens (100 million) at so many requests a second (1,000) is simulated, its log is split into so many
-shards (8) as generators would have written them, and these are merged. The figures of the merged run must be those of
-the whole one. Time and peak memory are printed with the sizes of the logs. 1e9 tokens take about 40 GB of disk.
+merge_large.py SKYLINE [TOKENS [SHARDS [RATE [ANSWER [FOLDER]]]]]
+
+A run of so many tokens (100 million) at so many requests a second (1,000), whose answers have so many tokens (100), is
+simulated, its log is split into so many shards (8) as generators would have written them, and these are merged. The
+figures of the merged run must be those of the whole one. Time and peak memory are printed with the sizes of the logs.
+1e9 tokens take about 40 GB of disk.
 """
 
 import json
@@ -15,8 +18,6 @@ import tempfile
 import time
 import zlib
 from pathlib import Path
-
-ANSWER = 100  # tokens
 
 WORKLOAD = """
 name = "large"
@@ -92,10 +93,11 @@ def main():
     tokens = int(float(sys.argv[2])) if len(sys.argv) > 2 else 100_000_000
     of = int(sys.argv[3]) if len(sys.argv) > 3 else 8
     rate = float(sys.argv[4]) if len(sys.argv) > 4 else 1000
-    folder = Path(tempfile.mkdtemp(dir=sys.argv[5] if len(sys.argv) > 5 else None))
+    answer = int(sys.argv[5]) if len(sys.argv) > 5 else 100
+    folder = Path(tempfile.mkdtemp(dir=sys.argv[6] if len(sys.argv) > 6 else None))
     try:
         workload = folder / "large.toml"
-        workload.write_text(WORKLOAD.format(seconds=tokens / ANSWER / rate, rate=rate, answer=ANSWER))
+        workload.write_text(WORKLOAD.format(seconds=tokens / answer / rate, rate=rate, answer=answer))
         plain = ["--ttft", "50ms", "--itl", "exponential:10ms", "--slots", "10000000"]
         timed(skyline, "simulate", str(workload), *plain, "--out", str(folder / "whole"))
         (whole,) = (folder / "whole").iterdir()
