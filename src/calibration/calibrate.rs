@@ -21,15 +21,21 @@ use crate::runner::{Interrupt, Progress, Readers, RequestFeed, Run, RunOptions};
 /// Length of the short calibration before a run.
 pub const QUICK: Duration = Duration::from_millis(80);
 
-/// Requests per second with short answers. They come about as densely as those of a plan at its limit. A reader that
-/// has little to do sleeps before each packet, which then costs it up to twice as much.
-const SHORT_PER_S: f64 = 4_000.0;
-/// Concurrent paced streams.
+/// Requests per second with short answers, whose moments are judged.
+const SHORT_PER_S: f64 = 1_000.0;
+/// Requests per second with short answers, whose cost is measured. They come about as densely as those of a plan at its
+/// limit. A reader that has little to do sleeps before each packet, which then costs it up to twice as much.
+const DENSE_PER_S: f64 = 4_000.0;
+/// Concurrent paced streams, whose stamps are judged.
 const STREAMS: u64 = 50;
-/// Interval between their beginnings. It makes no two of them have their tokens at the same moments.
-const STREAMS_APART: Duration = Duration::from_micros(118);
-/// Gap between the tokens of a paced stream, whose stamps are judged.
+/// Gap between the tokens of one of them.
 const TOKEN_GAP: Duration = Duration::from_millis(5);
+/// Concurrent paced streams, the cost of whose tokens is measured. They are few: most of it is to be that of tokens.
+const DENSE_STREAMS: u64 = 10;
+/// Interval between the beginnings of streams. No two of the judged ones then have their tokens at the same moments.
+const STREAMS_APART: Duration = Duration::from_micros(118);
+/// Fewest tokens of a stream.
+const FEWEST: u32 = 4;
 /// Requests per second whose answers come at once, and tokens of each. They are fewer in a debug build: nobody uses its
 /// figures, and its tests would spend most of their time here.
 const WHOLE_PER_S: f64 = 200.0;
@@ -38,10 +44,10 @@ const WHOLE_TOKENS: u32 = if cfg!(debug_assertions) { 200 } else { 2_000 };
 /// The load under measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalibrationStage {
-    /// Pacer delay and cost of a request. There are 4,000 a second, each answered at once with one token.
+    /// Pacer delay and cost of a request. There are 1,000 a second, then 4,000, each answered at once with one token.
     ShortAnswers,
-    /// Stamp error and cost of a token, a packet each. There are 50 streams of 200 tokens a second, and then of as many
-    /// as would fill a reader by what one of those costs it.
+    /// Stamp error and cost of a token, a packet each. There are 50 streams of 200 tokens a second, and then 10 of as
+    /// many as would fill half of a reader by what one of those costs it.
     PacedStreams,
     /// Cost of a token that comes with many others. There are 200 answers a second of 2,000 tokens, all at once.
     WholeAnswers,
@@ -58,28 +64,27 @@ pub fn calibrate(
     // length.
     let mut bed = TestBed::build((length / 5).max(PATIENCE), pacing)?;
     at(CalibrationStage::ShortAnswers);
-    let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.3), 1))?;
+    let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.25), 1))?;
+    let requests = bed.execute(evenly(DENSE_PER_S, length.mul_f64(0.15), 1))?;
+    let request_ns = requests.cpu_ns.checked_div(requests.events()).ok_or(CalibrationError::NothingCame)?;
     at(CalibrationStage::PacedStreams);
-    let paced = bed.execute(streams(TOKEN_GAP, length.mul_f64(0.35)))?;
-    let event_ns = paced.cpu_ns.checked_div(paced.events()).ok_or(CalibrationError::TooLittleCame)?;
-    let dense = bed.execute(streams(Duration::from_nanos(STREAMS * event_ns.max(1)), length.mul_f64(0.2)))?;
+    let paced = bed.execute(streams(STREAMS, TOKEN_GAP, length.mul_f64(0.3)))?;
+    let event_ns = paced.event_ns(request_ns).ok_or(CalibrationError::Contradiction)?;
+    let gap = Duration::from_nanos(2 * DENSE_STREAMS * event_ns);
+    let dense = bed.execute(streams(DENSE_STREAMS, gap, length.mul_f64(0.15)))?;
     at(CalibrationStage::WholeAnswers);
     let whole = bed.execute(evenly(WHOLE_PER_S, length.mul_f64(0.15), WHOLE_TOKENS))?;
     let writes = bed.server.finish()?;
-    let figures = || {
-        let request_cpu_ns = short.cpu_ns.checked_div(short.events())?;
-        let pacer_delays = short.records.iter().map(|record| record.dispatched.since(record.scheduled));
-        Some(Calibration {
-            stamp_delay: delays(stamp_delays(&paced, &writes))?,
-            pacer_delay: delays(pacer_delays.collect())?,
-            request_cpu_ns,
-            paced_event_cpu_ns: dense.event_ns(request_cpu_ns)?,
-            coalesced_event_cpu_ns: whole.event_ns(request_cpu_ns)?,
-            took_ns: clock.now().as_nanos(),
-            age_s: None,
-        })
-    };
-    figures().ok_or(CalibrationError::TooLittleCame)
+    let pacer_delays = short.records.iter().map(|record| record.dispatched.since(record.scheduled));
+    Ok(Calibration {
+        stamp_delay: delays(stamp_delays(&paced, &writes)).ok_or(CalibrationError::NothingCame)?,
+        pacer_delay: delays(pacer_delays.collect()).ok_or(CalibrationError::NothingCame)?,
+        request_cpu_ns: request_ns,
+        paced_event_cpu_ns: dense.event_ns(request_ns).ok_or(CalibrationError::Contradiction)?,
+        coalesced_event_cpu_ns: whole.event_ns(request_ns).ok_or(CalibrationError::Contradiction)?,
+        took_ns: clock.now().as_nanos(),
+        age_s: None,
+    })
 }
 
 /// Requests at a steady rate over `length`, each answered at once by `tokens` tokens.
@@ -88,10 +93,10 @@ fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
     CalibrationLoad { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
 }
 
-/// Paced streams with this gap between tokens, of about so much time.
-fn streams(gap: Duration, length: Duration) -> CalibrationLoad {
-    let tokens = length.div_duration_f64(gap).ceil() as u32;
-    CalibrationLoad { requests: STREAMS, apart: STREAMS_APART, tokens, gap }
+/// So many paced streams with this gap between tokens, of about so much time.
+fn streams(requests: u64, gap: Duration, length: Duration) -> CalibrationLoad {
+    let tokens = (length.div_duration_f64(gap).ceil() as u32).max(FEWEST);
+    CalibrationLoad { requests, apart: STREAMS_APART, tokens, gap }
 }
 
 /// Returns the error of the client's stamp of every event that arrived. It is |client's stamp − time at which the
@@ -134,9 +139,12 @@ pub enum CalibrationError {
     /// The system does not report the CPU time of a thread.
     #[error("this system does not report the CPU time of a thread")]
     NoCpuTime,
-    /// A load brought too few events to tell what one costs.
-    #[error("too little came back in time; is the machine overloaded?")]
-    TooLittleCame,
+    /// A load brought no events.
+    #[error("nothing came back in time; is the machine overloaded?")]
+    NothingCame,
+    /// A load cost less than its requests alone did in another one.
+    #[error("what one load cost contradicts what another did; is the machine busy with something else?")]
+    Contradiction,
 }
 
 /// Equal requests at equal intervals.
@@ -166,7 +174,7 @@ impl LoadResult {
     }
 
     /// Cost of an event by itself. The requests are counted off, with their first events. `None` where these alone
-    /// would have cost more than was used.
+    /// would have cost more than was used, or nothing came but them.
     fn event_ns(&self, request_ns: u64) -> Option<u64> {
         let requests = self.records.len() as u64;
         let events = self.events().checked_sub(requests)?;
@@ -269,9 +277,9 @@ mod tests {
             stages,
             [CalibrationStage::ShortAnswers, CalibrationStage::PacedStreams, CalibrationStage::WholeAnswers]
         );
-        // 96 requests; 6 tokens of each of 50 streams.
-        assert!((1..=96).contains(&found.pacer_delay.n), "{found:?}");
-        assert!((1..=300).contains(&found.stamp_delay.n), "{found:?}");
+        // 20 requests; 5 tokens of each of 50 streams.
+        assert!((1..=20).contains(&found.pacer_delay.n), "{found:?}");
+        assert!((1..=250).contains(&found.stamp_delay.n), "{found:?}");
         for delays in [found.stamp_delay, found.pacer_delay] {
             assert!(delays.p50_ns <= delays.p99_ns && delays.p99_ns <= delays.max_ns, "{found:?}");
         }

@@ -38,7 +38,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     let pacing = if args.no_realtime { Pacing::Precise } else { Pacing::RealTime };
     let found = calibrate(length, pacing, |stage| {
         let stage = match stage {
-            CalibrationStage::ShortAnswers => "1 of 3: 4,000 requests/s with short answers",
+            CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers, and 4,000",
             CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each and more, one by one",
             CalibrationStage::WholeAnswers => "3 of 3: 200 answers/s of 2,000 tokens, all at once",
         };

@@ -47,7 +47,7 @@ fn a_run_keeps_what_its_machine_could_do() {
         let out = run.arg("--allow-invalid").assert().code(0);
         serde_json::from_slice::<Value>(&out.get_output().stdout).unwrap()["run"]["calibration"].clone()
     };
-    // A machine may be so busy that nothing comes back within the half second: it is not calibrated then.
+    // A machine may be so busy that nothing comes back in time: it is not calibrated then.
     let asked = (0..5).map(|_| of_run(&[])).find(|asked| !asked.is_null()).unwrap();
     assert!(asked["stamp_delay"]["n"].as_u64().unwrap() > 0, "{asked}");
     assert!(asked["took_ms"].as_f64().unwrap() > 100.0, "{asked}");

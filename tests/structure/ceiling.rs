@@ -6,10 +6,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
     ("analysis", 14_022),
     ("arrivals", 356),
-    ("calibration", 632),
+    ("calibration", 635),
     ("cli", 6_056),
-    ("clock", 489),
-    ("engine", 10_927),
+    ("clock", 499),
+    ("engine", 10_930),
     ("experiment", 13_159),
     ("foreign", 1_821),
     ("generator", 5_241),
@@ -18,10 +18,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("main", 4),
     ("mock", 3_008),
     ("random", 190),
-    ("record", 3_828),
+    ("record", 3_827),
     ("report", 11_368),
-    ("runner", 3_004),
-    ("session", 7_429),
+    ("runner", 3_002),
+    ("session", 7_432),
     ("simulator", 2_392),
     ("telemetry", 942),
     ("units", 153),
@@ -66,7 +66,7 @@ pub(crate) const LONG_VERBS: [(&str, usize); 3] =
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 14;
+pub(crate) const WIDE_LINES: usize = 15;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 17;
 /// Folders with nothing but a `tests.rs`.

@@ -1,5 +1,6 @@
 //! How a server treats connections after answers.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,9 +18,9 @@ pub(super) struct ReuseHistory {
     pub(super) keeps: AtomicBool,
     /// A connection was closed right after its answer, unannounced.
     pub(super) closes: AtomicBool,
-    /// Connections that the server closed and no request has missed yet. Each has its address and when that was. They
-    /// are soon forgotten, for none of them would be idle that long.
-    lost: Mutex<Vec<(SocketAddr, Instant)>>,
+    /// Connections that the server closed and no request has missed yet. Of each address it has how many there are and
+    /// when the last was closed. They are soon forgotten, for none of them would be idle that long.
+    lost: Mutex<HashMap<SocketAddr, (usize, Instant)>>,
 }
 
 impl ReuseHistory {
@@ -36,21 +37,22 @@ impl ReuseHistory {
 
     /// Notes that the server closed a connection to this address.
     pub(super) fn lose(&self, to: SocketAddr, now: Instant) {
-        self.lost(now).push((to, now));
+        let mut lost = self.lost();
+        let (count, last) = lost.entry(to).or_insert((0, now));
+        let still = if now.duration_since(*last) < IDLE_LIMIT { *count } else { 0 };
+        (*count, *last) = (still + 1, now);
     }
 
     /// Takes off a lost connection to this address; whether there was one.
     pub(super) fn misses(&self, to: SocketAddr, now: Instant) -> bool {
-        let mut lost = self.lost(now);
-        let found = lost.iter().position(|(address, _)| *address == to);
-        found.map(|place| lost.swap_remove(place)).is_some()
+        let mut lost = self.lost();
+        let still = |(count, last): &&mut (usize, Instant)| *count > 0 && now.duration_since(*last) < IDLE_LIMIT;
+        lost.get_mut(&to).filter(still).map(|(count, _)| *count -= 1).is_some()
     }
 
-    /// Connections that are still missing.
-    pub(super) fn lost(&self, now: Instant) -> MutexGuard<'_, Vec<(SocketAddr, Instant)>> {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        lost.retain(|(_, at)| now.duration_since(*at) < IDLE_LIMIT);
-        lost
+    /// Connections that are still missing, or were long ago.
+    pub(super) fn lost(&self) -> MutexGuard<'_, HashMap<SocketAddr, (usize, Instant)>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -174,7 +174,7 @@ impl Pool {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
-        self.history.lost(Instant::now()).clear();
+        self.history.lost().clear();
         let missing = {
             let mut idle = self.idle();
             // Connections of an earlier run will soon be too old.

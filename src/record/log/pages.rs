@@ -276,9 +276,8 @@ impl Pages {
     fn unpacked(&self, page: &Page) -> Option<Vec<RequestRecord>> {
         match &page.bytes {
             Packed::InMemory(bytes) => {
-                let (numbers, chunks) = bytes.split_at(page.chunks);
-                let chunks = chunks.to_vec();
-                PackedRecords::unpack(numbers, || chunks)
+                let (all, middle) = (Arc::clone(bytes), page.chunks);
+                PackedRecords::unpack(&bytes[..middle], move || all[middle..].to_vec())
             }
             Packed::InFile(place) => {
                 let (file, middle) = (Arc::clone(self.file.as_ref()?), place.start + page.chunks as u64);

@@ -84,7 +84,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         )
         .fact(
             "requests",
-            "from the scheduled moment to the moment at which a request was dispatched, at 4,000 requests/s",
+            "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
         )
         .more(["machine"]);
     let rates = [

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::connect::ServerConnection;
-use crate::clock::clock_error;
+use crate::clock::{Synchronisation, synchronisation};
 use crate::engine::OpenAiEngine;
 use crate::live::StepLine;
 use crate::record::{ClockOffset, ClockReference, PlanFacts, farthest_apart};
@@ -12,8 +12,10 @@ use crate::session::settings::{MachineCheck, RunSettings};
 use crate::units::spoken;
 
 /// The warning where a shard begins by a clock that may be wrong by anything.
-const UNKEPT: &str = "warning: neither NTP nor PTP seems to keep this machine's clock, by which its share begins\n\
-                      hint: synchronise the clocks of all generators (chrony, phc2sys), or begin by --start-together";
+const UNSYNCHRONISED: &str = "warning: by the kernel, neither NTP nor PTP synchronises this machine's clock, by which its \
+                              shard begins\n\
+                              hint: synchronise the clocks of all generators (chrony with rtcsync, ntpd, phc2sys), or \
+                              begin by --start-together";
 
 /// Returns the known offsets of the target's clock and of true time for a share. Refuses a clock that is off by more
 /// than the shards of one run may be, unless the shards compare their own.
@@ -37,17 +39,18 @@ pub(super) fn compared(
         }
         printer.words(&format!("warning: {refusal}"));
     }
-    let kept = clock_error().map(kept_within);
-    if kept.is_none() && share.start_together.is_none() {
-        printer.words(UNKEPT);
+    let true_time = synchronisation();
+    if true_time == Some(Synchronisation::Missing) && share.start_together.is_none() {
+        printer.words(UNSYNCHRONISED);
     }
-    Ok(offset.into_iter().chain(kept).collect())
+    Ok(offset.into_iter().chain(true_time.and_then(from_true_time)).collect())
 }
 
-/// Bounds of true time beside a clock whose error is known.
-fn kept_within(error: Duration) -> ClockOffset {
-    let most = i64::try_from(error.as_nanos()).unwrap_or(i64::MAX);
-    ClockOffset { to: ClockReference::Utc, low_ns: -most, high_ns: most }
+/// The offset of true time, where its bounds are known.
+fn from_true_time(synchronisation: Synchronisation) -> Option<ClockOffset> {
+    let Synchronisation::Within(Some(error)) = synchronisation else { return None };
+    let most = i64::try_from(error.as_nanos()).ok()?;
+    Some(ClockOffset { to: ClockReference::Utc, low_ns: -most, high_ns: most })
 }
 
 /// Says by how much the clock is off at least. `None` up to `limit`.
@@ -67,6 +70,14 @@ fn too_far(offset: ClockOffset, limit: Duration) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn true_time_is_known_as_far_as_the_kernel_vouches_for_it() {
+        let within = |error| from_true_time(Synchronisation::Within(error));
+        let bounds = within(Some(Duration::from_micros(2))).map(|offset| (offset.low_ns, offset.high_ns));
+        assert_eq!(bounds, Some((-2_000, 2_000)));
+        assert_eq!([within(None), from_true_time(Synchronisation::Missing)], [None, None]);
+    }
 
     #[test]
     fn a_clock_is_off_by_what_is_certain() {

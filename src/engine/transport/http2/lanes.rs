@@ -144,7 +144,8 @@ impl Lanes {
                 let (mut lanes, _) = self.usable();
                 let suits = |lane: &Lane| !fresh || lane.connection().is_none();
                 self.take(&mut lanes, peer, suits).unwrap_or_else(|| {
-                    lanes.retain(|lane| !(lane.is_refused() && lane.goes_to(peer)));
+                    let refused = lanes.iter().position(|lane| lane.is_refused() && lane.goes_to(peer));
+                    refused.map(|place| lanes.remove(place));
                     let lane = Lane::open(&self.dialer, peer);
                     lanes.push(lane.clone());
                     let place = Place::take(&lane.taken);

@@ -145,7 +145,7 @@ async fn a_connection_that_another_address_closes_is_not_missed() {
     let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = first.local_addr().unwrap().port();
     let second = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
-    let long = [vec![Step::Pause; 20], good2(&["a"])].concat();
+    let long = [vec![Step::Pause; 60], good2(&["a"])].concat();
     let leaves = [vec![Step::GoAway, Step::Pause], good2(&["b"])].concat();
     // Turns were taken to get to know the server: the next is that of the first address.
     let servers = [(first, [long, good2(&["a"])]), (second, [leaves, good2(&["b"])])];
@@ -156,7 +156,7 @@ async fn a_connection_that_another_address_closes_is_not_missed() {
     let later = async {
         let left = ask(&engine).await;
         // The next connections to both are opened ahead.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
         [vec![left], futures::future::join_all((0..3).map(|_| ask(&engine))).await].concat()
     };
     let (long, later) = tokio::join!(ask(&engine), later);
