@@ -93,7 +93,7 @@ fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
     CalibrationLoad { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
 }
 
-/// So many paced streams with this gap between tokens, of about so much time.
+/// Paced streams with this gap between tokens, of about so much time.
 fn streams(requests: u64, gap: Duration, length: Duration) -> CalibrationLoad {
     let tokens = (length.div_duration_f64(gap).ceil() as u32).max(FEWEST);
     CalibrationLoad { requests, apart: STREAMS_APART, tokens, gap }

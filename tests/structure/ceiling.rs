@@ -66,7 +66,7 @@ pub(crate) const LONG_VERBS: [(&str, usize); 3] =
 /// Characters of a line.
 pub(crate) const WIDTH: usize = 120;
 /// Lines that have more.
-pub(crate) const WIDE_LINES: usize = 15;
+pub(crate) const WIDE_LINES: usize = 14;
 /// Functions named just `of`: another name says from what, and can be searched for.
 pub(crate) const NAMED_OF: usize = 17;
 /// Folders with nothing but a `tests.rs`.
