@@ -12,8 +12,8 @@ use crate::session::settings::{MachineCheck, RunSettings};
 use crate::units::spoken;
 
 /// The warning where a shard begins by a clock that may be wrong by anything.
-const UNSYNCHRONISED: &str = "warning: by the kernel, neither NTP nor PTP synchronises this machine's clock, by which its \
-                              shard begins\n\
+const UNSYNCHRONISED: &str = "warning: neither NTP nor PTP synchronises this machine's clock, by which its shard \
+                              begins\n\
                               hint: synchronise the clocks of all generators (chrony with rtcsync, ntpd, phc2sys), or \
                               begin by --start-together";
 
