@@ -65,8 +65,10 @@ pub fn calibrate(
     let mut bed = TestBed::build((length / 5).max(PATIENCE), pacing)?;
     at(CalibrationStage::ShortAnswers);
     let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.25), 1))?;
-    let requests = bed.execute(evenly(DENSE_PER_S, length.mul_f64(0.15), 1))?;
-    let request_ns = requests.cpu_ns.checked_div(requests.events()).ok_or(CalibrationError::NothingCame)?;
+    let crowded = bed.execute(evenly(DENSE_PER_S, length.mul_f64(0.15), 1))?;
+    // A dense load is the cheaper one. What else the machine does only adds, and may hit one of them.
+    let cost = |load: &LoadResult| load.cpu_ns.checked_div(load.events());
+    let request_ns = [&short, &crowded].into_iter().filter_map(cost).min().ok_or(CalibrationError::NothingCame)?;
     at(CalibrationStage::PacedStreams);
     let paced = bed.execute(streams(STREAMS, TOKEN_GAP, length.mul_f64(0.3)))?;
     let event_ns = paced.event_ns(request_ns).ok_or(CalibrationError::Contradiction)?;
@@ -80,7 +82,7 @@ pub fn calibrate(
         stamp_delay: delays(stamp_delays(&paced, &writes)).ok_or(CalibrationError::NothingCame)?,
         pacer_delay: delays(pacer_delays.collect()).ok_or(CalibrationError::NothingCame)?,
         request_cpu_ns: request_ns,
-        paced_event_cpu_ns: dense.event_ns(request_ns).ok_or(CalibrationError::Contradiction)?,
+        paced_event_cpu_ns: dense.event_ns(request_ns).map_or(event_ns, |ns| ns.min(event_ns)),
         coalesced_event_cpu_ns: whole.event_ns(request_ns).ok_or(CalibrationError::Contradiction)?,
         took_ns: clock.now().as_nanos(),
         age_s: None,

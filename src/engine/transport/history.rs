@@ -38,15 +38,15 @@ impl ReuseHistory {
     /// Notes that the server closed a connection to this address.
     pub(super) fn lose(&self, to: SocketAddr, now: Instant) {
         let mut lost = self.lost();
-        let (count, last) = lost.entry(to).or_insert((0, now));
-        let still = if now.duration_since(*last) < IDLE_LIMIT { *count } else { 0 };
-        (*count, *last) = (still + 1, now);
+        let (count, at) = lost.entry(to).or_insert((0, now));
+        let still = if now.duration_since(*at) < IDLE_LIMIT { *count } else { 0 };
+        (*count, *at) = (still + 1, now);
     }
 
     /// Takes off a lost connection to this address; whether there was one.
     pub(super) fn misses(&self, to: SocketAddr, now: Instant) -> bool {
         let mut lost = self.lost();
-        let still = |(count, last): &&mut (usize, Instant)| *count > 0 && now.duration_since(*last) < IDLE_LIMIT;
+        let still = |(count, at): &&mut (usize, Instant)| *count > 0 && now.duration_since(*at) < IDLE_LIMIT;
         lost.get_mut(&to).filter(still).map(|(count, _)| *count -= 1).is_some()
     }
 
