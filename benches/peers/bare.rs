@@ -41,15 +41,15 @@ fn wait(rate: u32, moments: u32, seed: u32) {
     let mut random = ChaCha8Rng::seed_from_u64(seed.into());
     let gaps = Exp::new(f64::from(rate)).unwrap();
     let (begin, mut moment) = (Instant::now(), Duration::ZERO);
-    let mut seen = Vec::new();
+    let mut came = Vec::new();
     for _ in 0..moments {
         moment += Duration::from_secs_f64(gaps.sample(&mut random));
         while begin.elapsed() < moment {
             std::hint::spin_loop();
         }
-        seen.push((moment, begin.elapsed()));
+        came.push((moment, begin.elapsed()));
     }
-    for (moment, seen) in seen {
-        println!("{} {}", moment.as_nanos(), seen.as_nanos());
+    for (moment, at) in came {
+        println!("{} {}", moment.as_nanos(), at.as_nanos());
     }
 }
