@@ -1,9 +1,9 @@
-//! Whether NTP or PTP synchronises this machine's wall clock. This is the one file with unsafe code, since no well-kept
-//! crate wraps the call.
+//! Synchronisation of this machine's wall clock by NTP or PTP. This is the one file with unsafe code, since no
+//! well-kept crate wraps the call.
 
 use std::time::Duration;
 
-/// How this machine's wall clock is kept at true time.
+/// State of this machine's wall clock beside true time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Synchronisation {
     /// Nothing synchronises it.

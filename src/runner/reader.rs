@@ -96,7 +96,7 @@ impl<E: Engine> Readers<E> {
         .await;
     }
 
-    /// Keeps them awake for good. What they do then costs what it costs in a run that may not rest.
+    /// Keeps the readers awake for good. What they do then costs what it costs in a run that may not rest.
     pub fn stay_awake(&self) {
         self.runtimes().for_each(|runtime| _ = runtime.spawn(async { ReaderRest::bind() }));
     }

@@ -14,7 +14,8 @@ use crate::record::request::record::RequestRecord;
 
 /// Memory for the records of all logs that are in use, bytes. 2.4 million of 30 tokens fit.
 pub(super) const ROOM: u64 = 1 << 30;
-/// The part of it for records of shards that are to be joined. Those are read once more, the joined ones often.
+/// Memory for the records of shards that are to be joined. It is a part of [`ROOM`]: they are read once more, the
+/// joined ones often.
 pub(super) const ROOM_OF_SHARDS: u64 = ROOM / 16;
 
 /// How much of it is taken.
@@ -73,7 +74,7 @@ struct Page {
     /// The place of its first record.
     first: usize,
     bytes: Packed,
-    /// The place from which on they are those of chunks.
+    /// Place in the bytes where those of chunks begin.
     chunks: usize,
     /// Amendments of its records, in order.
     amended: Vec<(u16, Option<u64>)>,

@@ -224,7 +224,7 @@ impl ChunkTrain {
         bytes + self.choices.as_deref().map_or(0, |all| size_of_val(all) + all.capacity())
     }
 
-    /// Writes its ends to `ends`, and its bytes to `bytes`, behind what is there.
+    /// Appends the ends of the train to `ends`, and its bytes to `bytes`.
     pub(super) fn pack(&self, ends: &mut Vec<u8>, bytes: &mut Vec<u8>) {
         let own = self.bytes.get();
         let choices = self.choices.as_deref().map_or(&[][..], Vec::as_slice);

@@ -96,7 +96,7 @@ struct LoggedSocket {
     log: SharedLog,
     /// Head of the frame that is being written.
     head: Vec<u8>,
-    /// What is left of its payload.
+    /// Bytes of its payload that are left.
     left: usize,
     before: Timestamp,
 }
@@ -217,7 +217,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
     sending.send_data(last_event().into(), true).unwrap();
 }
 
-/// What Skyline measures of a request a millisecond, all of whose answers are under way at once.
+/// Skyline's records of a request a millisecond, all of whose answers are under way at once.
 fn measured(clock: RunClock, address: SocketAddr) -> (BTreeMap<u64, FinishedRequest>, StreamReads) {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -27,7 +27,7 @@ const EVERY: Duration = Duration::from_millis(20);
 const KNOWN: u64 = 1_000;
 /// Gaps by which a rest is judged.
 const JUDGED: u64 = 2_000;
-/// Most doublings of these, after rests that have merged more than was expected.
+/// Most doublings of the known gaps, after rests that have merged more than was expected.
 const DOUBLINGS: u32 = 6;
 /// Share of the chunks that a rest may be expected to merge. By as much it may be wrong.
 const MERGED: f64 = 0.01;
@@ -64,7 +64,7 @@ pub(crate) struct ReaderRest {
     expected: f64,
     /// Shortest mean gap of an answer so far, unless it came at once.
     quickest: Option<Duration>,
-    /// Doublings of the gaps that must be known before it rests.
+    /// Doublings of the gaps that must be known before this thread rests.
     doublings: u32,
     /// Reads since it was last chosen.
     reads: u32,
@@ -74,7 +74,7 @@ pub(crate) struct ReaderRest {
     opening: u32,
     /// Whether this thread may rest.
     allowed: bool,
-    /// Whether it has a connection over which bytes must be read as they come.
+    /// Mark of a thread with a connection whose bytes must be read as they come.
     is_bound: bool,
     /// Whether nothing waits for this thread, which reads no answers.
     lull: bool,
