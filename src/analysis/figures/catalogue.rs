@@ -67,6 +67,10 @@ pub enum Metric {
     TimeoutRate,
     /// Share of the requests with an SLO that met it.
     SloAttainment,
+    /// Share of the answer tokens that came later than their SLO allows.
+    DeadlineMiss,
+    /// Share of the requests with at least one such token.
+    DeadlineMissRequests,
     /// Share of the golden prompts that passed, of those that ended.
     CheckPassRate,
     /// Share of the complete answers that have the form asked for.
@@ -161,7 +165,8 @@ impl Metric {
 
     /// Whether it counts requests that failed.
     pub fn counts_failures(self) -> bool {
-        matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
+        let is_late = matches!(self, Self::DeadlineMiss | Self::DeadlineMissRequests);
+        !is_late && matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
     }
 
     /// The figure with this name, in objectives or in files.

@@ -4,7 +4,7 @@ use super::info::{Direction, Elsewhere, FigureInfo, Samples, cost, latency, rate
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 35] = [
+pub(super) const CATALOGUE: [FigureInfo; 37] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -180,6 +180,22 @@ pub(super) const CATALOGUE: [FigureInfo; 35] = [
         meaning: "requests that met all bounds of their SLO, of those that have one",
         source: "failed, censored and unsent requests count as misses",
         ..share("slo_attainment", "SLO attainment", Direction::More, "met / scheduled with an SLO")
+    },
+    FigureInfo {
+        meaning: "answer tokens later than the bounds of their SLO on TTFT and TPOT allow; tokens of failed requests \
+            that never came are late",
+        source: "after the fluidity index of Etalon, whose moments begin anew after each miss",
+        ..share("deadline_miss", "late tokens", Direction::Less, "tokens after TTFT bound + i × TPOT bound / tokens")
+    },
+    FigureInfo {
+        meaning: "requests with at least one such token, of those with both bounds",
+        source: "after the fluidity index of Etalon, whose moments begin anew after each miss",
+        ..share(
+            "deadline_miss_requests",
+            "requests with late tokens",
+            Direction::Less,
+            "requests with a late token / requests with both bounds",
+        )
     },
     FigureInfo {
         meaning: "golden prompts that passed, of those that ended",

@@ -2,7 +2,7 @@
 
 use crate::analysis::figures::{Figure, FigureKey, FigureKind, Metric};
 use crate::analysis::load::rates::{arrived_tokens, output_tokens};
-use crate::analysis::requests::{Measured, Observed, answered};
+use crate::analysis::requests::{Measured, Observed, answered, due_tokens};
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 impl FigureKey {
@@ -17,6 +17,7 @@ impl FigureKey {
         let of = |request: &Measured<'_>| match self.metric {
             Metric::ErrorRate => Some(flag(matches!(request.record().outcome, Outcome::Failed(_)))),
             Metric::SloAttainment => request.slo.is_met().map(flag),
+            Metric::DeadlineMissRequests => due_tokens(log, request).map(|(_, late)| flag(late > 0)),
             Metric::Goodput if observed.has_slos => {
                 let is_own = request.record().phase == Phase::Measured;
                 Some(flag(is_own && request.slo.is_met() == Some(true)))

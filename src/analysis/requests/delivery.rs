@@ -143,7 +143,10 @@ impl StreamDelivery {
 
     /// Returns what an objective says of a figure that a run does not have.
     pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
-        let needs_tpot = matches!(metric, Metric::Goodput | Metric::SloAttainment);
+        let needs_tpot = matches!(
+            metric,
+            Metric::Goodput | Metric::SloAttainment | Metric::DeadlineMiss | Metric::DeadlineMissRequests
+        );
         let is_withheld = self.withholds(metric) || (needs_tpot && self.tpot_withheld);
         is_withheld.then_some("withheld: streams came gathered")
     }

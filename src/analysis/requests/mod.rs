@@ -2,6 +2,7 @@
 
 mod account;
 mod answers;
+mod deadlines;
 mod delivery;
 mod form;
 mod latency;
@@ -18,6 +19,8 @@ mod tokens;
 
 pub(crate) use answers::answered;
 pub use answers::answers_end;
+pub use deadlines::TokenDeadlines;
+pub(crate) use deadlines::due_tokens;
 pub use delivery::StreamDelivery;
 pub(crate) use delivery::{GATHERED_BAR, TOGETHER_BAR, UNGATHERED, WHOLE_BAR};
 pub use form::LoadForm;

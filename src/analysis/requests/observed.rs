@@ -65,6 +65,16 @@ impl<'a> Measured<'a> {
     pub(crate) fn latency(&self) -> RequestLatency {
         self.came.latency(&self.record(), self.form)
     }
+
+    /// Returns the moment from which its latencies count.
+    pub(crate) fn begin(&self) -> Timestamp {
+        self.form.begin_of(&self.record())
+    }
+
+    /// Whether the stamps of its chunks show when its tokens came.
+    pub(crate) fn shows_tokens(&self) -> bool {
+        self.came == Came::Streamed
+    }
 }
 
 /// A run as analysis looks at it.

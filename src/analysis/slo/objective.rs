@@ -190,6 +190,11 @@ impl FigureKey {
             let cure = "declare one, such as slo = { ttft_ms = 500 }";
             return Err(unfit(format!("no request{whose} has an SLO; {cure}")));
         }
+        let is_late = matches!(self.metric, Metric::DeadlineMiss | Metric::DeadlineMissRequests);
+        if is_late && targets.iter().all(|target| target.slo.ttft_ms.is_none() || target.slo.tpot_ms.is_none()) {
+            let cure = "declare them, such as slo = { ttft_ms = 500, tpot_ms = 50 }";
+            return Err(unfit(format!("no request has bounds on both TTFT and TPOT; {cure}")));
+        }
         Ok(())
     }
 }

@@ -84,6 +84,8 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::RejectRate => summary.failures.reject_rate,
         Metric::TimeoutRate => summary.failures.timeout_rate,
         Metric::SloAttainment => summary.slo.slo_attainment,
+        Metric::DeadlineMiss => Some(summary.deadlines?.deadline_miss),
+        Metric::DeadlineMissRequests => Some(summary.deadlines?.deadline_miss_requests),
         Metric::CheckPassRate => summary.quality.as_ref()?.pass_rate,
         Metric::ValidAnswers => summary.answers.as_ref()?.valid_share,
         Metric::Amplification => summary.attempts.as_ref()?.amplification,

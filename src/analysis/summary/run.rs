@@ -26,7 +26,7 @@ use crate::analysis::parts::part::Part;
 use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::{
     AnswerForms, Failures, Observed, OddAnswers, Quality, RequestCounts, RequestSpeed, StreamDelivery, TokenAccount,
-    unrecorded_requests,
+    TokenDeadlines, unrecorded_requests,
 };
 use crate::analysis::server::costs::Costs;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCacheFigures};
@@ -69,6 +69,10 @@ pub struct Summary {
     pub latency: LatencyTable,
     /// How many requests met their SLO.
     pub slo: Attainment,
+    /// How many tokens came later than their SLO allows. Left out where no request has bounds on TTFT and TPOT, or
+    /// streams do not show when tokens came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<TokenDeadlines>,
     /// Figures of its parts, kind by kind. They are each class, priority, tenant, model and tag in the order of the
     /// workload, tags by how frequent they are, each phase of a load that changes, each turn of conversations, and
     /// each of several addresses.
@@ -180,6 +184,7 @@ impl Summary {
             rates,
             latency,
             slo,
+            deadlines: TokenDeadlines::from_observed(observed),
             fairness: Fairness::new(observed, &parts),
             parts,
             tags,

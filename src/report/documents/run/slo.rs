@@ -51,7 +51,16 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         (slo.not_completed, "not completed"),
     ]);
     let section = Section::detail("SLO").facts("targets", targets(summary)).fact("attainment", line);
-    Some(section.facts("misses", listed(misses, ", ")))
+    let late = summary.deadlines.map(|deadlines| {
+        format!(
+            "{} of {} came late (after TTFT bound + i × TPOT bound), to {} of {}",
+            percent(deadlines.deadline_miss),
+            counted(deadlines.tokens, "token"),
+            count(deadlines.late_requests),
+            counted(deadlines.requests, "request")
+        )
+    });
+    Some(section.facts("misses", listed(misses, ", ")).facts("lateness", late))
 }
 
 /// Every target; none where each group has one, which its table then shows.
