@@ -67,7 +67,7 @@ pub(super) const SERVER_RULES: [Rule; 4] =
 
 /// Rules that a server breaks in every run, if in one. The run is INVALID, and no spare one replaces it. A proxy that
 /// holds streams back counts as the server.
-const LASTING: [Rule; 3] = [Rule::TokenIdentity, Rule::CounterIdentity, Rule::StreamsWhole];
+const LASTING: [Rule; 4] = [Rule::TokenIdentity, Rule::CounterIdentity, Rule::CacheHits, Rule::StreamsWhole];
 
 /// Returns why `run` is INVALID by the rules that `counts` picks, a sentence each.
 fn broken(run: &Summary, counts: impl Fn(Rule) -> bool) -> impl Iterator<Item = &str> {

@@ -7,10 +7,10 @@ use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
 use crate::analysis::rules::{RuleFact, facts, filled};
 use crate::analysis::server::settings::{counts_chunks, forces_length};
 use crate::analysis::summary::run::Summary;
+use crate::analysis::verdict::cache::{CACHED_BAR, cure, found_and_shared, typed};
 use crate::analysis::verdict::client::CURE;
 use crate::record::{OddityKind, PromptMethod};
 use crate::units::{counted, percent};
-use crate::workload::TraceFindings;
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
@@ -23,9 +23,6 @@ const IGNORED_BAR: f64 = 1.0;
 const MISMATCH_BAR: f64 = 0.005;
 /// Share of chunks that may come together. Above it gaps tell more about buffers than the model.
 const MERGED_BAR: f64 = 0.1;
-/// Share of prompt tokens that may come from a cache that is not warm. A chat template's own opening is shared by all
-/// prompts.
-const CACHED_BAR: f64 = 0.05;
 
 pub(super) const RULES: &[FindingRow] = &[
     when(Kind::OutputLength, "workloads", &[], output_length)
@@ -83,7 +80,8 @@ pub(super) const RULES: &[FindingRow] = &[
          uses {}, ITL counts each chunk as one token",
     ),
     when(Kind::MergedReads, "validity", &[Smoke], merged_reads),
-    when(Kind::WarmCache, "prompts", &[], warm_cache).says("{%} of the prompt tokens came from a prefix cache{}"),
+    when(Kind::WarmCache, "prompts", &[OnScreen(Rule::CacheHits)], warm_cache)
+        .says("{%} of the prompt tokens came from a prefix cache{}"),
     when(Kind::LostPrefixes, "prompts", &[], |run| {
         let cache = run.prefix_cache.as_ref()?;
         cache.off().filter(|&off| off < -CACHED_BAR)?;
@@ -243,24 +241,10 @@ fn merged_reads(run: &Summary) -> Option<Vec<RuleFact>> {
 }
 
 fn warm_cache(run: &Summary) -> Option<Vec<RuleFact>> {
-    // What other shards sent is in the same cache, and they may share prefixes with this one.
-    if run.run.shard.is_some() {
+    let (rate, most) = found_and_shared(run)?;
+    if rate <= most + CACHED_BAR {
         return None;
     }
-    // A trace says what all of its slice shares, and nobody what a part of it does, or what too many blocks do.
-    let unknown = || run.run.arrival.found().is_some_and(TraceFindings::names_blocks);
-    let (rate, shared) = match &run.prefix_cache {
-        Some(cache) => (cache.measured?.rate, Some(cache.expected_most)),
-        None if unknown() => return None,
-        None => (run.cache_hits?.rate, None),
-    };
-    // All prompts may begin with what a chat template adds.
-    let input = &run.tokens.input;
-    let added = (run.tokens.template_tokens.unwrap_or(0) * input.requests) as f64;
-    if rate <= shared.unwrap_or(added / input.received_tokens.max(1) as f64) + CACHED_BAR {
-        return None;
-    }
-    let typed = |option| run.run.command.iter().any(|word| word.starts_with(option));
     let bar = percent(CACHED_BAR);
     if run.run.datasets.iter().any(|taken| !taken.salted) {
         let although = format!(
@@ -271,19 +255,12 @@ fn warm_cache(run: &Summary) -> Option<Vec<RuleFact>> {
             each prompt with different words";
         return Some(facts![rate, although, cure]);
     }
-    let although = match shared {
-        Some(most) => format!(", and at most {} are shared; limit: {bar} more", percent(most)),
-        None if typed("--salt") => format!(
+    let although = match &run.prefix_cache {
+        Some(_) => format!(", and at most {} are shared; limit: {bar} more", percent(most)),
+        None if typed(run, "--salt") => format!(
             " although prompts share nothing: --salt repeats those of an earlier run with the same one; limit: {bar}"
         ),
         None => format!(" although every prompt is salted; limit: {bar}"),
     };
-    let cure = if typed("--salt") {
-        "leave --salt out, which makes the prompts of each run new, or empty the server's prefix cache before the run"
-    } else if typed("--reset-cache") {
-        "the cache was emptied before the run: look at whether other clients use the server"
-    } else {
-        "reset the server's prefix cache before the run"
-    };
-    Some(facts![rate, although, cure])
+    Some(facts![rate, although, cure(run)])
 }

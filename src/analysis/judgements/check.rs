@@ -175,6 +175,8 @@ pub enum Rule {
     TokenIdentity,
     /// The tokens that the client counted are those that the server counted.
     CounterIdentity,
+    /// A prefix cache found no more than the plan lets it find.
+    CacheHits,
     /// The measuring machine and process had time to spare.
     ClientStarved,
     /// No host stall of the client could have moved a reported percentile.

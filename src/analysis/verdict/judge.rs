@@ -1,7 +1,7 @@
 //! Judges a run by every rule, and says what a broken one makes of it.
 
 use super::table::{CheckedRun, ValidityRow, checks};
-use super::{accounts, client, laws, server, stamps, steady_state, tokens};
+use super::{accounts, cache, client, laws, server, stamps, steady_state, tokens};
 use crate::analysis::judgements::{Check, Rule, Status, Verdict, VerdictOutcome};
 use crate::analysis::requests::Observed;
 use crate::analysis::rules::Suppressor::{self, Reason};
@@ -12,7 +12,10 @@ use crate::record::RunEnding;
 /// The rules, first whether the planned requests ran. A server that is gone comes before what it breaks.
 fn rules() -> impl Iterator<Item = &'static ValidityRow> {
     let accounts = [accounts::RAN_AT_ALL, server::RULES, accounts::RULES, client::SENDING, stamps::RULES];
-    accounts.into_iter().chain([laws::RULES, steady_state::RULES, tokens::RULES, client::READING]).flatten()
+    accounts
+        .into_iter()
+        .chain([laws::RULES, steady_state::RULES, tokens::RULES, cache::RULES, client::READING])
+        .flatten()
 }
 
 /// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.

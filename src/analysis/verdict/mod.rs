@@ -1,6 +1,7 @@
 //! The checks that a run must pass, and the verdict.
 
 pub(super) mod accounts;
+pub(super) mod cache;
 pub(super) mod client;
 pub(super) mod judge;
 mod laws;

@@ -14,7 +14,7 @@ use crate::record::{
     CheckRecord, CheckResult, ClientFacts, Delays, Failure, FailureKind, FinishReason, Outcome, Phase, RunEnding,
     RunLog, ServerCounters, Usage,
 };
-use crate::workload::{ArrivalPattern, Purpose, RateStage};
+use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose, RateStage};
 
 /// The tests that `rule` asked for.
 fn checks(summary: &Summary, rule: Rule) -> Vec<Check> {
@@ -274,4 +274,54 @@ fn golden_prompts_under_load_are_in_the_servers_counters() {
     };
     assert_eq!(record_of(22_000 + 99 * 20, 2_200 + 99 * 5, 319), [Met, Met, Met]);
     assert_eq!(record_of(22_000, 2_200, 220), [Missed, Missed, Missed]);
+}
+
+#[test]
+fn a_cache_that_the_plan_says_is_cold_was_not_warm() {
+    use Status::{Met, Missed};
+    // 22,000 prompt tokens, of which the chat template adds 880. The limit is 16 tokens of 100.
+    let mut log = steady();
+    log.header.prompts.template_tokens = Some(4);
+    let with = |log: &RunLog, hits| {
+        let mut log = log.clone();
+        let [cache_hits, cache_queries] = [hits, 22_000].map(Some);
+        log.footer.as_mut().unwrap().server = Some(ServerCounters { cache_hits, cache_queries, ..Default::default() });
+        let summary = summarise(&log, &[]);
+        let advice = summary.findings.iter().any(|finding| finding.kind == FindingKind::WarmCache);
+        (checks(&summary, Rule::CacheHits), advice, summary.verdict.outcome)
+    };
+    let found = |log: &RunLog, hits| {
+        let (checks, advice, outcome) = with(log, hits);
+        (checks.first().map(|check| check.outcome), advice, outcome)
+    };
+    let (valid, invalid) = (VerdictOutcome::Valid, VerdictOutcome::Invalid);
+    assert_eq!(found(&log, 1_980), (Some(Met), false, valid), "9 %, and 4 % are shared");
+    assert_eq!(found(&log, 4_400), (Some(Met), true, valid), "20 %: a chance hit of a block, and worth advice");
+    assert_eq!(found(&log, 4_422), (Some(Missed), true, invalid));
+    let failed = with(&log, 11_000).0.remove(0);
+    let said = "50 % of the prompt tokens came from a prefix cache, and at most 4 % are shared by the plan; limit: \
+        16 % more";
+    assert_eq!((failed.sentence.as_str(), failed.critical), (said, Some(0.16)));
+    assert!(failed.cure.starts_with("reset the server's prefix cache"), "{}", failed.cure);
+
+    // Another client has its own hits, and the plan does not know what the server adds to a prompt.
+    let counted = |log: &RunLog, prompt_tokens| {
+        let mut log = log.clone();
+        let server = ServerCounters {
+            prompt_tokens: Some(prompt_tokens),
+            cache_hits: Some(prompt_tokens / 2),
+            cache_queries: Some(prompt_tokens),
+            ..ServerCounters::default()
+        };
+        log.footer.as_mut().unwrap().server = Some(server);
+        summarise(&log, &[]).verdict.reasons.iter().map(|reason| reason.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(&log, 22_000), [Rule::CacheHits]);
+    assert_eq!(counted(&log, 44_000), [Rule::CounterIdentity]);
+    let mut unknown = log.clone();
+    unknown.header.prompts.template_tokens = None;
+    assert_eq!(found(&unknown, 11_000), (None, true, valid));
+    // Attempts of one request find its prompt.
+    log.header.workload.clients = Some(ClientBehaviour { retries: 2, ..ClientBehaviour::default() });
+    assert_eq!(found(&log, 11_000), (None, true, valid));
 }

@@ -223,6 +223,7 @@ fn what_the_server_did_is_never_replaced() {
         (Rule::ErrorRate, Invalid),
         (Rule::TokenIdentity, Invalid),
         (Rule::CounterIdentity, Invalid),
+        (Rule::CacheHits, Invalid),
         (Rule::StreamsWhole, Invalid),
     ] {
         let find = |run: &RepeatRun| broken(rule, outcome, valid(run.number, run.of, 100));
