@@ -39,7 +39,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Readers on all cores brought five restricted ones (`Sender`, `EndedRequest`, `LaterTasks`, `ReaderRest`, `Opening`); `Readers` took
 /// the place of `SampleSink`.
 /// Late tokens brought a public one, `TokenDeadlines`.
-pub(crate) const PUBLIC_TYPES: usize = 676;
+pub(crate) const PUBLIC_TYPES: usize = 677;
 pub(crate) const RESTRICTED_TYPES: usize = 586;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;

@@ -51,8 +51,8 @@ impl TokenDeadlines {
     }
 }
 
-/// Returns how many tokens of a request were due, and how many of them were late. `None` where nothing says when they
-/// are due, or a stream does not show when they came.
+/// Tokens of a request that were due, and those of them that were late. `None` where nothing says when they are due, or
+/// a stream does not show when they came.
 pub(crate) fn due_tokens(log: &RunLog, request: &Measured<'_>) -> Option<(u64, u64)> {
     let record = request.record();
     let Slo { ttft_ms, tpot_ms, .. } = log.header.workload.slo_of(record.class, record.priority, record.tenant);
@@ -77,8 +77,8 @@ pub(crate) fn due_tokens(log: &RunLog, request: &Measured<'_>) -> Option<(u64, u
     Some((shown + missing, late + missing))
 }
 
-/// Returns how many tokens of an answer had been shown when its chunks had brought so many. Hidden ones come first.
-/// Chunks whose tokens nobody counted have equal shares of the answer.
+/// Tokens of an answer that were shown when its chunks had brought so many. Hidden ones come first. Chunks whose tokens
+/// nobody counted have equal shares of the answer.
 fn place(record: &RequestRecord, tokens: u64) -> u64 {
     if record.chunks_counted {
         return tokens.saturating_sub(record.hidden_tokens.into());

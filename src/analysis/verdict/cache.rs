@@ -11,7 +11,7 @@ use crate::workload::TraceFindings;
 /// Share of prompt tokens that may come from a cache beyond what the plan shares. A chat template's own opening is
 /// shared by all prompts.
 pub(in crate::analysis) const CACHED_BAR: f64 = 0.05;
-/// Tokens of a prompt that any cache may find: a block, and words that prompts have in common by chance.
+/// Tokens of a prompt that any cache may find, by chance or as a block.
 const CHANCE_TOKENS: f64 = 16.0;
 
 pub(super) const RULES: &[ValidityRow] = &[row(
@@ -30,7 +30,7 @@ pub(super) const RULES: &[ValidityRow] = &[row(
 )
 .says("{%} of the prompt tokens came from a prefix cache, and at most {%} are shared by the plan; limit: {%} more")];
 
-/// Whether the plan says all that prompts have in common, so that anything else found is of before the run. It does not
+/// Whether the plan says all that prompts share. Anything else that was found is then of before the run. It does not
 /// say it of rows that are sent unchanged, of what a template adds where nobody knows, and of requests sent again.
 fn is_planned(run: &Summary) -> bool {
     let of_this_run = run.cache_hits.is_some_and(|hits| hits.source != HitSource::Pages);
@@ -38,8 +38,7 @@ fn is_planned(run: &Summary) -> bool {
     of_this_run && new && run.tokens.template_tokens.is_some() && run.attempts.is_none()
 }
 
-/// Returns the share of prompt tokens that a cache gave back, and the most that requests share. `None` where either is
-/// unknown.
+/// Share of prompt tokens from a cache, and the most that requests share. `None` where either is unknown.
 pub(in crate::analysis) fn found_and_shared(run: &Summary) -> Option<(f64, f64)> {
     // What other shards sent is in the same cache, and they may share prefixes with this one.
     if run.run.shard.is_some() {

@@ -285,7 +285,7 @@ fn a_cache_that_the_plan_says_is_cold_was_not_warm() {
     let with = |log: &RunLog, hits| {
         let mut log = log.clone();
         let [cache_hits, cache_queries] = [hits, 22_000].map(Some);
-        log.footer.as_mut().unwrap().server = Some(ServerCounters { cache_hits, cache_queries, ..Default::default() });
+        log.footer.as_mut().unwrap().server = Some(ServerCounters { cache_queries, cache_hits, ..Default::default() });
         let summary = summarise(&log, &[]);
         let advice = summary.findings.iter().any(|finding| finding.kind == FindingKind::WarmCache);
         (checks(&summary, Rule::CacheHits), advice, summary.verdict.outcome)
