@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Only the middle arrow reads a clock or meets a network. Everything beside it is pure, so tests check it exactly;
-//! but a tokenizer named by its repository is fetched before the plan is drawn (`generator/tokens/hub.rs`).
+//! but tokenizers and datasets of the Hugging Face hub are fetched before the plan is drawn (`generator/hub`).
 //! The run log is the only truth: every number that Skyline prints can be computed again from it.
 //!
 //! ## The floors

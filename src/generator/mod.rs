@@ -3,6 +3,7 @@
 mod datasets;
 mod draws;
 mod graph;
+mod hub;
 mod plan;
 mod plan_check;
 mod prompts;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::comparison::{Shift, compare, planned};
+use super::datasets::bytes_here;
 use super::datasets::sources::Datasets;
 use super::request::PlannedRequest;
 use super::schedule::PlanHash;
@@ -98,10 +99,10 @@ fn rows(header: &RunHeader) -> Result<Arc<Datasets>, String> {
     }
     let largest = if tokenizer.is_some() { LARGEST_COUNTED } else { LARGEST };
     for file in files {
-        match std::fs::metadata(&file.path) {
-            Err(_) => return Err(format!("{} is missing", file.path)),
-            Ok(facts) if facts.len() > largest => return Err(format!("{} is large", file.path)),
-            Ok(_) => {}
+        match bytes_here(file) {
+            None => return Err(format!("{} is missing", file.path)),
+            Some(bytes) if bytes > largest => return Err(format!("{} is large", file.path)),
+            Some(_) => {}
         }
     }
     let mut workload: WorkloadSpec = header.workload.clone();

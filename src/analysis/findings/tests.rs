@@ -240,6 +240,8 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
     let found = DatasetFindings {
         bytes: 9,
         sha256: "ab".to_owned(),
+        revision: None,
+        files: Vec::new(),
         rows: 1,
         filtered_rows: 0,
         bad_rows: 0,
@@ -249,7 +251,7 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
     };
     let taken = |salt| {
         let dataset = Dataset::new("rows.csv".to_owned(), DatasetFormat::Csv);
-        PromptSource::Dataset(Dataset { salt, found: Some(found.clone()), ..dataset })
+        PromptSource::Dataset(Dataset { salt, found: Some(Box::new(found.clone())), ..dataset })
     };
     log.header.workload.classes[0].prompt = taken(false);
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();

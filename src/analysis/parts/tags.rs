@@ -76,6 +76,8 @@ mod tests {
         let found = DatasetFindings {
             bytes: 1,
             sha256: "0".repeat(64),
+            revision: None,
+            files: Vec::new(),
             rows: tags.len() as u64,
             filtered_rows: 0,
             bad_rows: 0,
@@ -86,7 +88,7 @@ mod tests {
         let metadata = ["country", "tier"].map(|key| (key.to_owned(), key.to_owned())).into();
         PromptSource::Dataset(Dataset {
             metadata,
-            found: Some(found),
+            found: Some(Box::new(found)),
             ..Dataset::new("rows.csv".to_owned(), DatasetFormat::Csv)
         })
     }

@@ -11,8 +11,14 @@ use crate::workload::{DatasetFormat, RequestClass, RowFilter, RowOrder};
 pub struct TakenPrompts {
     /// The class.
     pub class: String,
-    /// The file.
+    /// The file, or the dataset on the hub.
     pub path: String,
+    /// The commit of the hub that it was read at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// The files of the hub that were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// How it is written.
     pub format: DatasetFormat,
     /// Size of the file, bytes.
@@ -62,6 +68,8 @@ impl TakenPrompts {
             Some(Self {
                 class: class.name.clone(),
                 path: dataset.path.clone(),
+                revision: found.revision,
+                files: found.files,
                 format: dataset.format,
                 bytes: found.bytes,
                 sha256: found.sha256,

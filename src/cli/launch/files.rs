@@ -14,7 +14,8 @@ pub(super) fn named(bench: &BenchArgs, plan: &BenchPlan) -> Result<Vec<PathBuf>,
     let workload = bench.workload.what.named().0.map(Path::new).filter(|path| path.extension().is_some());
     let mut paths: Vec<PathBuf> = workload.map(beside).transpose()?.unwrap_or_default();
     for class in &spec.classes {
-        paths.extend(class.prompt.dataset().map(|dataset| (&dataset.path).into()));
+        let dataset = class.prompt.dataset().filter(|dataset| dataset.on_hub().is_none());
+        paths.extend(dataset.map(|dataset| (&dataset.path).into()));
         paths.extend(class.images.as_ref().map(|images| (&images.folder).into()));
     }
     paths.extend(spec.arrival.trace().map(|trace| (&trace.path).into()));

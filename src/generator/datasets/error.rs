@@ -11,6 +11,9 @@ pub enum DatasetError {
     /// The file breaks its format, and nothing after that point can be read.
     #[error("{}, line {line}: {cause}\nhint: {cure}", path.display())]
     Malformed { path: PathBuf, line: u64, cause: String, cure: &'static str },
+    /// A dataset, or a file of it, that cannot be read as a table.
+    #[error("{what}: {cause}\nhint: {cure}")]
+    NoTable { what: String, cause: String, cure: String },
     #[error("{}: {cause}\nhint: correct `metadata` of the dataset in the workload file", path.display())]
     NoTag { path: PathBuf, cause: String },
     #[error(
@@ -56,11 +59,11 @@ pub enum DatasetError {
 
 /// An unusable row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("row {row}, line {line}{column}: {cause}")]
+#[error("row {row}{}{column}: {cause}", if *line > 0 { format!(", line {line}") } else { String::new() })]
 pub struct BadRow {
     /// Number of the row in the file, from 1. Lines without a row do not count.
     pub(super) row: u64,
-    /// Line of the file, from 1.
+    /// Line of the file, from 1; 0 where it has no lines.
     pub(super) line: u64,
     /// Place in the line, after a comma: `, column 3`; empty for the whole line.
     pub(super) column: String,

@@ -10,7 +10,7 @@ pub(super) const LONGEST_ROW: usize = 64 << 20;
 pub(super) struct ItemPosition {
     /// Bytes before it in the file.
     pub(super) offset: u64,
-    /// Line of the item, from 1.
+    /// Line of the item, from 1; 0 where there are no lines.
     pub(super) line: u64,
     /// Byte in the line, from 1.
     pub(super) column: u64,

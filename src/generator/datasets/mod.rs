@@ -1,19 +1,23 @@
 //! Prompts from files: found, indexed and checked before a plan is drawn.
 //!
 //! A file is read once from beginning to end, row by row; for each row 24 bytes are kept: its position and lengths.
-//! Its text is read again when its request is built.
+//! Its text is read again when its request is built. Prompts of tables, whose rows lie in columns, stay in memory.
 
 mod error;
+mod hashed;
 mod images;
 mod json_list;
+mod json_rows;
 pub(super) mod messages;
 mod parse;
 mod pass;
 pub(super) mod rows;
 pub(super) mod sources;
 mod survey;
+mod table;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use messages::texts as texts_of_messages;
 pub use sources::{Datasets, PromptNeed};
+pub(super) use table::bytes_here;

@@ -29,8 +29,8 @@ pub(super) struct DatasetRow {
 pub(super) enum AnswerLength {
     /// Nothing.
     Unknown,
-    /// Nothing under the name that is read, and something under this one.
-    Called(String),
+    /// Nothing where it is looked for, and something elsewhere, as this sentence says.
+    Elsewhere(String),
     /// Number of tokens.
     Tokens(u32),
     /// Text that is as long as the answer.
@@ -94,6 +94,7 @@ impl RowParser {
                 Ok(DatasetRow { tags: self.fields(bytes, place)?, ..conversation(bytes, place)? })
             }
             DatasetFormat::Jsonl => Ok(DatasetRow { tags: self.fields(bytes, place)?, ..line(bytes, place)? }),
+            DatasetFormat::Table => Err(whole(place, "the row of a table is read by its columns")),
             DatasetFormat::Csv => {
                 let mut record = ByteRecord::new();
                 let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);
@@ -115,7 +116,7 @@ impl RowParser {
         let prompt = field(*prompt, prompt_name)?;
         let cell = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
         let answer = if cell.is_empty() {
-            called.clone().map_or(AnswerLength::Unknown, AnswerLength::Called)
+            called.as_deref().map_or(AnswerLength::Unknown, called_otherwise)
         } else {
             let tokens = cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
             length(tokens).map_err(|cause| named(answer_name, cause))?
@@ -143,7 +144,7 @@ impl RowParser {
 }
 
 /// A tag from the JSON of its value; empty where there is none.
-fn tag(json: &str) -> Result<String, String> {
+pub(super) fn tag(json: &str) -> Result<String, String> {
     let text = match serde_json::from_str(json).unwrap_or_default() {
         Value::Null => String::new(),
         Value::String(text) => text,
@@ -174,8 +175,14 @@ fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow>
 /// The names of the fields of a row.
 fn fields_of(bytes: &[u8]) -> String {
     let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
-    let names: Vec<_> = fields.keys().take(MOST_NAMED).map(|name| format!("`{}`", cut(name.clone(), 40))).collect();
-    if names.is_empty() { "it has no field".to_owned() } else { format!("its fields are {}", names.join(", ")) }
+    let names = listed(fields.keys());
+    if names.is_empty() { "it has no field".to_owned() } else { format!("its fields are {names}") }
+}
+
+/// The first of these names, for a message.
+pub(super) fn listed<'n>(names: impl Iterator<Item = &'n String>) -> String {
+    let names: Vec<_> = names.take(MOST_NAMED).map(|name| format!("`{}`", cut(name.clone(), 40))).collect();
+    names.join(", ")
 }
 
 /// Fields of a row that are named.
@@ -207,17 +214,25 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
     let answer = match read.output_tokens {
         None => {
             let has = |name: &&&str| memchr::memmem::find(bytes, format!("\"{name}\"").as_bytes()).is_some();
-            LENGTH_NAMES.iter().find(has).map_or(AnswerLength::Unknown, |name| AnswerLength::Called((*name).to_owned()))
+            LENGTH_NAMES.iter().find(has).map_or(AnswerLength::Unknown, |name| called_otherwise(name))
         }
-        // Python writes whole numbers of a column with gaps as 128.0.
-        Some(tokens) if tokens.fract() == 0.0 && tokens >= 0.0 => {
-            length(tokens as u64).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?
-        }
-        Some(tokens) => {
-            return Err(whole(place, format!("`output_tokens` {}", length_mistake(&tokens.to_string()))));
-        }
+        Some(tokens) => number_length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
     };
     Ok(DatasetRow { prompt, answer, tags: Vec::new() })
+}
+
+fn called_otherwise(name: &str) -> AnswerLength {
+    AnswerLength::Elsewhere(format!("`{name}` is not read: call it `output_tokens`"))
+}
+
+/// The length that a number of JSON says.
+pub(super) fn number_length(tokens: f64) -> Result<AnswerLength, String> {
+    // Python writes whole numbers of a column with gaps as 128.0.
+    if tokens.fract() == 0.0 && tokens >= 0.0 {
+        length(tokens as u64)
+    } else {
+        Err(length_mistake(&tokens.to_string()))
+    }
 }
 
 fn length(tokens: u64) -> Result<AnswerLength, String> {
@@ -233,7 +248,7 @@ fn length_mistake(found: &str) -> String {
 }
 
 /// A JSON error in a row that begins at `place`.
-fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
+pub(super) fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
     let (line, column) = (error.line() as u64, error.column() as u64);
     let column = if line <= 1 { place.column + column.saturating_sub(1) } else { column };
     BadRow {

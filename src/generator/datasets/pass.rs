@@ -1,111 +1,53 @@
 //! One pass over a file of prompts, from beginning to end.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use csv::ByteRecord;
 use sha2::{Digest, Sha256};
 
-use super::error::{BadRow, DatasetError};
-use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
-use super::parse::{CsvColumns, DatasetRow, LENGTH_NAMES, RowParser, whole};
-use crate::generator::rows::{FileLines, LineError};
+use super::error::DatasetError;
+use super::hashed::{FileDigest, Hashed};
+use super::json_list::{ItemPosition, LONGEST_ROW};
+use super::json_rows::{BUFFER, FoundRow, Visit, items, lines, malformed};
+use super::parse::{CsvColumns, LENGTH_NAMES, RowParser, whole};
+use super::table::table;
 use crate::workload::{Dataset, DatasetFormat, nearest};
 
-/// Bytes read at once.
-const BUFFER: usize = 256 << 10;
-
-/// A row found by the pass.
-pub(super) struct FoundRow {
-    pub(super) place: ItemPosition,
-    /// Bytes from there to the end of the row.
-    pub(super) length: u32,
-    pub(super) row: Result<DatasetRow, BadRow>,
-}
-
-impl FoundRow {
-    fn new(bytes: &[u8], place: ItemPosition, parser: &RowParser) -> Self {
-        Self { place, length: bytes.len() as u32, row: parser.parse(bytes, place) }
-    }
-}
-
-/// Result of a pass.
-pub(super) struct FileDigest {
-    pub(super) parser: RowParser,
-    pub(super) bytes: u64,
-    /// SHA-256 of the file.
-    pub(super) sha256: [u8; 32],
-}
-
 /// Passes every row to `visit` until it breaks off. The file is still read to its end, for its hash.
-pub(super) fn over(
-    dataset: &Dataset,
-    mut visit: impl FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>,
-) -> Result<FileDigest, DatasetError> {
+pub(super) fn over(dataset: &Dataset, visit: Visit<'_>) -> Result<FileDigest, DatasetError> {
+    if dataset.format == DatasetFormat::Table {
+        return table(dataset, visit);
+    }
     let path = Path::new(&dataset.path);
     let unreadable = |cause| DatasetError::Unreadable { path: path.to_owned(), cause };
     let mut file = Hashed { file: File::open(path).map_err(unreadable)?, hash: Sha256::new(), bytes: 0 };
     let tags = dataset.metadata.values().cloned().collect();
     let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default(), tags };
-    match dataset.format {
-        DatasetFormat::Sharegpt => conversations(path, &mut file, &parser, &mut visit),
-        DatasetFormat::Jsonl => lines(path, &mut file, &parser, &mut visit),
-        DatasetFormat::Csv => records(dataset, &mut file, &mut parser, &mut visit),
+    let _ = match dataset.format {
+        DatasetFormat::Sharegpt => items(path, &mut file, &|bytes, place| parser.parse(bytes, place), visit),
+        DatasetFormat::Csv => records(dataset, &mut file, &mut parser, visit),
+        DatasetFormat::Jsonl | DatasetFormat::Table => {
+            lines(path, &mut file, &|bytes, place| parser.parse(bytes, place), visit)
+        }
     }?;
     io::copy(&mut file, &mut io::sink()).map_err(unreadable)?;
-    Ok(FileDigest { parser, bytes: file.bytes, sha256: file.hash.finalize().into() })
+    let sha256 = file.hash.finalize().into();
+    Ok(FileDigest { parser: Some(parser), bytes: file.bytes, sha256, ..FileDigest::default() })
 }
-
-type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>;
-
-/// Cure where one JSON format is mistaken for the other.
-const SHAREGPT_CURE: &str =
-    "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
-const JSONL_CURE: &str = "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
 
 const CSV_CURE: &str = "the format csv has column names in its first line; name that of the prompts \
     `prompt`, or say in a workload file \
      what it is called: prompt_column";
 
-fn malformed(path: &Path, line: u64, cause: &str, cure: &'static str) -> DatasetError {
-    DatasetError::Malformed { path: path.to_owned(), line, cause: cause.to_owned(), cure }
-}
-
-fn conversations(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
-    let mut list = JsonList::new(BufReader::with_capacity(BUFFER, file));
-    loop {
-        let next = list.next().map_err(|error| match error {
-            ListError::Read(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
-            ListError::Shape { line, cause } => malformed(path, line, cause, SHAREGPT_CURE),
-        })?;
-        let Some((place, bytes)) = next else { return Ok(()) };
-        if visit(FoundRow::new(bytes, place, parser))?.is_break() {
-            return Ok(());
-        }
-    }
-}
-
-fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
-    let mut lines = FileLines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
-    for row in 1.. {
-        let more = lines.advance().map_err(|error| match error {
-            LineError::Io(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
-            LineError::TooLong => malformed(path, lines.number, "the line is longer than 64 MiB", JSONL_CURE),
-        })?;
-        if !more {
-            break;
-        }
-        let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
-        if visit(FoundRow::new(&lines.line, place, parser))?.is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn records(dataset: &Dataset, file: &mut Hashed, parser: &mut RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
+fn records(
+    dataset: &Dataset,
+    file: &mut Hashed,
+    parser: &mut RowParser,
+    visit: Visit<'_>,
+) -> Result<ControlFlow<()>, DatasetError> {
     let path = Path::new(&dataset.path);
     let mut reader = csv::ReaderBuilder::new().buffer_capacity(BUFFER).from_reader(file);
     let broken = |line: u64, cause: String| malformed(path, line, &cause, CSV_CURE);
@@ -146,7 +88,7 @@ fn records(dataset: &Dataset, file: &mut Hashed, parser: &mut RowParser, visit: 
         let line = counted_back.max(begin.line() + behind);
         let place = ItemPosition { offset: begin.byte(), line, column: 1, row };
         let row = match read {
-            Ok(false) => return Ok(()),
+            Ok(false) => return Ok(ControlFlow::Continue(())),
             Ok(true) => parser.record(&record, place),
             Err(error) => match error.kind() {
                 csv::ErrorKind::UnequalLengths { expected_len, len, .. } => Err(whole(
@@ -164,21 +106,5 @@ fn records(dataset: &Dataset, file: &mut Hashed, parser: &mut RowParser, visit: 
             break;
         }
     }
-    Ok(())
-}
-
-/// Hashes a file while it is read.
-struct Hashed {
-    file: File,
-    hash: Sha256,
-    bytes: u64,
-}
-
-impl Read for Hashed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        self.hash.update(buffer.get(..count).unwrap_or_default());
-        self.bytes += count as u64;
-        Ok(count)
-    }
+    Ok(ControlFlow::Break(()))
 }

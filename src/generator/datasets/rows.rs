@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::json_list::ItemPosition;
-use super::parse::{DatasetRow, RowParser};
+use super::parse::RowParser;
 use crate::generator::request::Prompt;
 use crate::random::RandomStream;
 use crate::workload::RowOrder;
@@ -33,9 +33,20 @@ impl RowEntry {
 pub(crate) struct Index {
     pub(super) path: String,
     pub(super) entries: Vec<RowEntry>,
-    pub(super) parser: RowParser,
-    /// Seeked and read under the lock, by one thread of a run.
-    pub(super) file: Mutex<File>,
+    pub(super) rows: RowStore,
+}
+
+/// Place where the prompts of rows are.
+#[derive(Debug)]
+pub(super) enum RowStore {
+    /// In the file, where it has one byte after another for each row.
+    File {
+        parser: RowParser,
+        /// Seeked and read under the lock, by one thread of a run.
+        file: Mutex<File>,
+    },
+    /// In memory.
+    Held(Vec<Prompt>),
 }
 
 impl Index {
@@ -43,7 +54,7 @@ impl Index {
     /// prompt is empty and a warning says so.
     pub(crate) fn prompt(&self, row: u64) -> Prompt {
         match self.read(row) {
-            Ok(row) => row.prompt,
+            Ok(prompt) => prompt,
             Err(error) => {
                 let (number, path) = (row + 1, &self.path);
                 tracing::warn!("row {number} of {path} cannot be read again: {error}; was the file changed?");
@@ -52,16 +63,21 @@ impl Index {
         }
     }
 
-    fn read(&self, row: u64) -> io::Result<DatasetRow> {
+    fn read(&self, row: u64) -> io::Result<Prompt> {
+        let (parser, file) = match &self.rows {
+            RowStore::File { parser, file } => (parser, file),
+            RowStore::Held(prompts) => return Ok(prompts.get(row as usize).ok_or(io::ErrorKind::NotFound)?.clone()),
+        };
         let entry = self.entries.get(row as usize).ok_or(io::ErrorKind::NotFound)?;
         let mut bytes = vec![0; entry.bytes as usize];
         {
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(entry.offset))?;
             file.read_exact(&mut bytes)?;
         }
         let place = ItemPosition { offset: entry.offset, row: row + 1, ..ItemPosition::FIRST };
-        self.parser.parse(&bytes, place).map_err(|bad| io::Error::other(bad.to_string()))
+        let parsed = parser.parse(&bytes, place).map_err(|bad| io::Error::other(bad.to_string()))?;
+        Ok(parsed.prompt)
     }
 }
 

@@ -121,7 +121,7 @@ fn open_source(class: &mut RequestClass, counter: &TokenCounter) -> Result<(Prom
         PromptSource::Dataset(dataset) => {
             let Survey { index, findings, has_messages } = Survey::new(dataset, class, counter)?;
             let salted = dataset.salt;
-            let found = Some(findings.clone());
+            let found = Some(Box::new(findings.clone()));
             class.prompt = PromptSource::Dataset(Dataset { found, ..dataset.clone() });
             class.input_tokens = Distribution::Dataset { mean: Some(findings.mean_input_tokens) };
             if class.output_tokens.is_of_rows() {

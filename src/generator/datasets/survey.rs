@@ -8,10 +8,11 @@ use std::sync::Mutex;
 
 use super::error::{BadRow, DatasetError};
 use super::json_list::ItemPosition;
+use super::json_rows::FoundRow;
 use super::messages;
 use super::parse::{AnswerLength, DatasetRow, RowParser, in_column, whole};
-use super::pass::{self, FoundRow};
-use super::rows::{Index, RowEntry};
+use super::pass;
+use super::rows::{Index, RowEntry, RowStore};
 use crate::generator::request::Prompt;
 use crate::generator::tokens::tokenizer::TokenCounter;
 use crate::units::{count, hexadecimal};
@@ -38,12 +39,13 @@ impl Survey {
         let (mut filtered, mut bad, mut has_messages) = (0, 0, false);
         let mut first = None;
         let mut tags = Tags::default();
-        let passed = pass::over(dataset, |found| {
+        let mut held = Held::default();
+        let passed = pass::over(dataset, &mut |found: FoundRow| {
             match rule.judge(&found) {
                 Ok(Some(entry)) => {
                     let row = found.row.as_ref().ok();
                     // A completion takes the system's text before the user's.
-                    has_messages |= dataset.format == DatasetFormat::Jsonl
+                    has_messages |= dataset.format != DatasetFormat::Sharegpt
                         && row.is_some_and(|row| matches!(row.prompt, Prompt::Messages(_)));
                     let tags = tags.number(row.map_or(&[], |row| &row.tags));
                     let cause = || {
@@ -54,6 +56,9 @@ impl Survey {
                     };
                     let tags = tags.ok_or_else(|| DatasetError::NoTag { path: path.clone(), cause: cause() })?;
                     entries.push(RowEntry { tags, ..entry });
+                    if dataset.format == DatasetFormat::Table {
+                        held.keep(dataset, found)?;
+                    }
                 }
                 Ok(None) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
@@ -79,6 +84,8 @@ impl Survey {
         let findings = DatasetFindings {
             bytes: passed.bytes,
             sha256: hexadecimal(&passed.sha256),
+            revision: passed.revision,
+            files: passed.names,
             rows: entries.len() as u64,
             filtered_rows: filtered,
             bad_rows: bad,
@@ -86,11 +93,47 @@ impl Survey {
             mean_output_tokens: class.output_tokens.is_of_rows().then(|| mean(|entry| entry.output_tokens)),
             tags: tags.all,
         };
-        let file = File::open(&path).map_err(|cause| DatasetError::Unreadable { path, cause })?;
-        // A row that is read again is read for its prompt.
-        let parser = RowParser { tags: Vec::new(), ..passed.parser };
-        let index = Index { path: dataset.path.clone(), entries, parser, file: Mutex::new(file) };
+        let rows = match passed.parser {
+            None => RowStore::Held(held.prompts),
+            Some(parser) => {
+                let file = File::open(&path).map_err(|cause| DatasetError::Unreadable { path, cause })?;
+                // A row that is read again is read for its prompt.
+                let parser = RowParser { tags: Vec::new(), ..parser };
+                RowStore::File { parser, file: Mutex::new(file) }
+            }
+        };
+        let index = Index { path: dataset.path.clone(), entries, rows };
         Ok(Self { index, findings, has_messages })
+    }
+}
+
+/// The prompts of a table.
+#[derive(Default)]
+struct Held {
+    prompts: Vec<Prompt>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Most bytes of them.
+    const MOST: usize = 1 << 30;
+
+    fn keep(&mut self, dataset: &Dataset, found: FoundRow) -> Result<(), DatasetError> {
+        let Ok(row) = found.row else { return Ok(()) };
+        self.bytes += match &row.prompt {
+            Prompt::Text(text) | Prompt::Messages(text) => text.len(),
+            Prompt::Conversation(_) | Prompt::TokenIds(_) => 0,
+        };
+        self.prompts.push(row.prompt);
+        if self.bytes <= Self::MOST {
+            return Ok(());
+        }
+        let kept = count(self.prompts.len() as u64);
+        Err(DatasetError::NoTable {
+            what: dataset.path.clone(),
+            cause: format!("its first {kept} prompts take more than 1 GiB, and those of a table stay in memory"),
+            cure: "read fewer: set `rows` of the dataset in a workload file".to_owned(),
+        })
     }
 }
 
@@ -141,7 +184,7 @@ impl RowRule<'_> {
         }
         let input = self.input_tokens(&row.prompt);
         let answer_tokens = match &row.answer {
-            AnswerLength::Unknown | AnswerLength::Called(_) => None,
+            AnswerLength::Unknown | AnswerLength::Elsewhere(_) => None,
             AnswerLength::Tokens(tokens) => Some(*tokens),
             AnswerLength::Of(answer) => Some(self.counter.count(answer)),
         };
@@ -167,7 +210,7 @@ impl RowRule<'_> {
             Ok(Some(entry(output_tokens)))
         } else {
             let called = match &row.answer {
-                AnswerLength::Called(name) => format!(" (`{name}` is not read: call it `output_tokens`)"),
+                AnswerLength::Elsewhere(sentence) => format!(" ({sentence})"),
                 _ => String::new(),
             };
             let cure = "give the class `output_tokens`, or --output-tokens";
@@ -193,7 +236,7 @@ impl RowRule<'_> {
             (DatasetFormat::Sharegpt, _) => "`conversations` has no turn, or its first says nothing",
             (DatasetFormat::Jsonl, Prompt::Messages(_)) => "`messages` hold no text",
             (DatasetFormat::Jsonl, _) => "`prompt` is empty",
-            (DatasetFormat::Csv, _) => "the prompt is empty",
+            (DatasetFormat::Csv | DatasetFormat::Table, _) => "the prompt is empty",
         };
         let bad = whole(place, cause);
         if self.dataset.format != DatasetFormat::Csv {

@@ -43,7 +43,7 @@ fn open(workload: WorkloadSpec) -> Result<(WorkloadSpec, Arc<Datasets>), Dataset
 
 fn findings(workload: &WorkloadSpec) -> DatasetFindings {
     match &workload.classes[0].prompt {
-        PromptSource::Dataset(dataset) => dataset.found.clone().unwrap(),
+        PromptSource::Dataset(dataset) => *dataset.found.clone().unwrap(),
         other => panic!("{other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokenizers::{Encoding, Tokenizer};
 
 use super::costs::estimate_tokens;
-use super::hub::Hub;
+use crate::generator::hub::{Hub, Repository};
 use crate::random::RandomStream;
 
 /// Reason why prompts cannot be made as requested.
@@ -155,19 +155,13 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
         return Err(PromptError::NoSuchTokenizer { given: source.to_owned() });
     }
     Hub::from_env()
-        .and_then(|hub| hub.tokenizer(source))
+        .and_then(|hub| hub.file(&Repository::model(source), "tokenizer.json"))
         .map_err(|cause| PromptError::HubUnavailable { id: source.to_owned(), cause })
 }
 
-/// Whether this is `owner/name` or `name` in the letters that the hub allows.
+/// Whether this is an id of the hub and not the path of a file.
 fn looks_like_hub_id(source: &str) -> bool {
-    let part = |part: &str| {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(allowed)
-    };
-    source.split('/').count() <= 2
-        && source.split('/').all(part)
-        && Path::new(source).extension().is_none_or(|extension| extension != "json")
+    Repository::is_id(source) && Path::new(source).extension().is_none_or(|extension| extension != "json")
 }
 
 #[cfg(test)]

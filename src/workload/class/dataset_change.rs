@@ -14,16 +14,21 @@ use crate::workload::spec::WorkloadSpec;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Dataset")]
 pub struct DatasetChange {
-    /// Send the prompts of this file, with its lengths, in place of those of the workload's only class [default: the
-    /// workload's]
-    #[arg(id = "dataset", long = "dataset", visible_alias = "dataset-path", value_name = "FILE")]
+    /// Send the prompts of this file, with its lengths, in place of those of the workload's only class, or those of a
+    /// dataset of the Hugging Face hub: hf:ORG/NAME[@REVISION][#SPLIT] [default: the workload's]
+    #[arg(id = "dataset", long = "dataset", visible_alias = "dataset-path", value_name = "FILE|hf:ORG/NAME")]
     pub path: Option<String>,
 
-    /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, or CSV with column
-    /// names [default: by the ending of its name: .json, .jsonl or .ndjson, .csv]
+    /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, CSV with column
+    /// names, or a table in Parquet or JSON [default: by the ending of its name: .json, .jsonl or .ndjson, .csv,
+    /// .parquet]
     #[arg(id = "dataset_format", long = "dataset-format", value_name = "FORMAT",
           value_parser = one_of::<DatasetFormat>(DatasetFormat::VARIANTS))]
     pub format: Option<DatasetFormat>,
+
+    /// Columns of prompts, and of answers or their lengths: prompt=NAME,output=NAME [default: the usual names]
+    #[arg(id = "dataset_columns", long = "dataset-columns", value_name = "COLUMNS", value_parser = columns)]
+    pub columns: Option<[Option<String>; 2]>,
 
     /// Order of its rows: `shuffled` by the seed, or as in the file [default: file]
     #[arg(id = "dataset_order", long = "dataset-order", value_name = "ORDER",
@@ -62,12 +67,13 @@ impl DatasetChange {
             return self.format_of(path).is_none().then(|| {
                 format!(
                     "`--dataset` is {path:?}, whose extension does not imply a format; add --dataset-format: one of \
-                     sharegpt, jsonl, csv"
+                     sharegpt, jsonl, csv, table"
                 )
             });
         }
         let flags = [
             ("--dataset-format", self.format.is_some()),
+            ("--dataset-columns", self.columns.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
             // With a trace, the flag refers to its lines.
@@ -102,6 +108,9 @@ impl DatasetChange {
                 dataset.order = self.order.unwrap_or(dataset.order);
                 dataset.filter = self.filter.or(dataset.filter);
                 dataset.skip_bad |= self.skip_bad;
+                let [prompt, output] = self.columns.clone().unwrap_or_default();
+                dataset.prompt_column = prompt.or(dataset.prompt_column.take());
+                dataset.output_tokens_column = output.or(dataset.output_tokens_column.take());
             }
         }
     }
@@ -109,4 +118,16 @@ impl DatasetChange {
     fn format_of(&self, path: &str) -> Option<DatasetFormat> {
         self.format.or_else(|| DatasetFormat::of_name(path))
     }
+}
+
+/// Reads which columns have prompts and answers.
+fn columns(text: &str) -> Result<[Option<String>; 2], String> {
+    let mut columns = [None, None];
+    for pair in text.split(',') {
+        let (role, name) = pair.split_once('=').unwrap_or((pair, ""));
+        let place = ["prompt", "output"].iter().position(|known| *known == role.trim());
+        let column = place.and_then(|place| columns.get_mut(place)).filter(|_| !name.trim().is_empty());
+        *column.ok_or("it must name columns as in prompt=question,output=answer")? = Some(name.trim().to_owned());
+    }
+    Ok(columns)
 }

@@ -10,7 +10,7 @@ use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::metadata::read_tag_columns;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::spec_table;
-use crate::workload::reading::value::Allowed;
+use crate::workload::reading::value::{Allowed, SpecValue};
 
 /// Rows that a file may have. The most are more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
@@ -19,10 +19,11 @@ spec_table! {
     default
     /// A file of prompts: its format, which rows are sent and in which order.
     pub struct Dataset = "a dataset prompt" {
-        /// The file. In a workload file a relative path begins at the folder of that file.
-        path: String = required(|value| value.path()),
+        /// The file, or a dataset of the Hugging Face hub as `hf:ORG/NAME[@REVISION][#SPLIT]`. In a workload file a
+        /// relative path begins at the folder of that file.
+        path: String = required(hub_or_path),
         /// Format of the file. By default the file name decides: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are
-        /// `jsonl`, `.csv` is `csv`.
+        /// `jsonl`, `.csv` is `csv`, `.parquet` and datasets of the hub are `table`.
         format: DatasetFormat = format_of(path.as_deref()),
         /// Order in which rows are sent.
         order: RowOrder = optional(RowOrder::File, |value| value.variant()),
@@ -35,18 +36,25 @@ spec_table! {
         skip_bad: bool = optional(false, |value| value.flag()),
         /// Whether unique words precede each prompt, so that no prefix cache holds it. They cost about five tokens.
         salt: bool = optional(false, |value| value.flag()),
-        /// Name of the prompt column of a CSV file.
+        /// Name of the prompt column of a CSV file or a table.
         prompt_column: Option<String> = option(|value| value.nonblank()),
-        /// Name of a CSV file's column with answer lengths. It is given if it is not `output_tokens`.
+        /// Name of the column with answer lengths, if it is not `output_tokens`. That of a table may hold answers,
+        /// which are counted.
         output_tokens_column: Option<String> = option(|value| value.nonblank()),
         /// Columns, or fields, of its rows that are tags of their requests. Each tag has its column. In a file also a
         /// list of columns, whose names are then the tags.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
         /// Findings about the file. They are absent until it is read.
-        found: Option<DatasetFindings> = option(|value| value.stored(DatasetFindings::is_plausible)),
+        found: Option<Box<DatasetFindings>> = option(|value| value.stored(DatasetFindings::is_plausible).map(Box::new)),
     }
     then(fitting)
+}
+
+/// Reads a name on the hub as it stands, or the path of a file.
+fn hub_or_path(value: SpecValue<'_>) -> Option<String> {
+    let path = value.path()?;
+    value.text().filter(|text| text.starts_with(HUB)).or(Some(path))
 }
 
 fn fitting(fields: &Fields<'_>, dataset: &Dataset) -> Option<()> {
@@ -55,6 +63,9 @@ fn fitting(fields: &Fields<'_>, dataset: &Dataset) -> Option<()> {
     }
     Some(())
 }
+
+/// Beginning of the name of a dataset on the Hugging Face hub.
+const HUB: &str = "hf:";
 
 /// Formats of datasets.
 #[derive(
@@ -73,6 +84,9 @@ pub enum DatasetFormat {
     Jsonl,
     /// CSV with a header line: `prompt`, and optionally `output_tokens`.
     Csv,
+    /// Rows with columns, in Parquet or JSON. The JSON is a list, or an object a line; columns with common names are
+    /// recognised.
+    Table,
 }
 
 /// Order in which rows are sent.
@@ -106,8 +120,14 @@ pub enum RowFilter {
 pub struct DatasetFindings {
     /// Its size, bytes.
     pub bytes: u64,
-    /// SHA-256 of the whole file, hexadecimal.
+    /// SHA-256 of the whole file, hexadecimal; of several files that of their SHA-256.
     pub sha256: String,
+    /// Commit of the hub that the files are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Files of the hub that were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// Rows that are sent.
     pub rows: u64,
     /// Rows that the filter left out.
@@ -140,13 +160,17 @@ impl DatasetFindings {
 }
 
 impl DatasetFormat {
-    /// The format that a file name's extension implies.
+    /// The format that a name implies, of a file or on the hub.
     pub fn of_name(path: &str) -> Option<Self> {
+        if path.starts_with(HUB) {
+            return Some(Self::Table);
+        }
         let ending = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
             "json" => Some(Self::Sharegpt),
             "jsonl" | "ndjson" => Some(Self::Jsonl),
             "csv" => Some(Self::Csv),
+            "parquet" => Some(Self::Table),
             _ => None,
         }
     }
@@ -163,15 +187,24 @@ impl Dataset {
         Self { path, format, ..Self::default() }
     }
 
+    /// Its name on the hub, `ORG/NAME[@REVISION][#SPLIT]`, if it is there.
+    pub fn on_hub(&self) -> Option<&str> {
+        self.path.strip_prefix(HUB)
+    }
+
     /// Returns the fields that do not go with its format. Each comes with a sentence that says so.
     pub(crate) fn misfits(&self) -> Vec<(&'static str, String)> {
         let name = self.format.name();
         let filter = (self.filter.is_some() && self.format != DatasetFormat::Sharegpt)
             .then(|| ("filter", format!("is a rule for sharegpt, and `format` is {name}; leave one of them out")));
         let columns = [("prompt_column", &self.prompt_column), ("output_tokens_column", &self.output_tokens_column)];
-        let columns = columns.into_iter().filter(|(_, given)| given.is_some() && self.format != DatasetFormat::Csv);
-        let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
-        filter.into_iter().chain(columns.map(|(field, _)| (field, sentence.clone()))).collect()
+        let has_columns = matches!(self.format, DatasetFormat::Csv | DatasetFormat::Table);
+        let columns = columns.into_iter().filter(|(_, given)| given.is_some() && !has_columns);
+        let sentence = format!("names a column of a csv file or a table, and `format` is {name}; leave it out");
+        let format = (self.on_hub().is_some() && self.format != DatasetFormat::Table)
+            .then(|| ("format", format!("is {name}, and a dataset of the hub is a table; leave it out")));
+        let columns = columns.map(|(field, _)| (field, sentence.clone()));
+        filter.into_iter().chain(columns).chain(format).collect()
     }
 }
 
@@ -183,7 +216,8 @@ impl Fields<'_> {
         given.or_else(|| DatasetFormat::of_name(path)).or_else(|| {
             let path = self.text("path")?;
             let sentence = format!(
-                "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
+                "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv, \
+                 table"
             );
             self.reject_of("path", &sentence)
         })

@@ -44,7 +44,12 @@ fn a_dataset_says_the_lengths_unless_the_class_does() {
     );
     assert_eq!(spec.classes[0].output_tokens, Distribution::Constant { value: 9 });
     assert_eq!((dataset(&spec).order, dataset(&spec).rows), (RowOrder::Shuffled, Some(1_000)));
-    for (name, format) in [("x.ndjson", Some(DatasetFormat::Jsonl)), ("x.parquet", None), ("json", None)] {
+    for (name, format) in [
+        ("x.ndjson", Some(DatasetFormat::Jsonl)),
+        ("x.parquet", Some(DatasetFormat::Table)),
+        ("hf:a/b", Some(DatasetFormat::Table)),
+        ("json", None),
+    ] {
         assert_eq!(DatasetFormat::of_name(name), format);
     }
 }
@@ -55,9 +60,13 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         "input_tokens = { kind = \"constant\", value = 9 }\noutput_tokens = { kind = \"constant\", value = 9 }";
     for (class, said) in [
         (
-            r#"prompt = { kind = "dataset", path = "a.parquet" }"#.to_owned(),
-            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose extension does not imply a format; add `format`: \
-             one of sharegpt, jsonl, csv",
+            r#"prompt = { kind = "dataset", path = "a.txt" }"#.to_owned(),
+            "line 5: `classes[0].prompt.path` is \"a.txt\", whose extension does not imply a format; add `format`: \
+             one of sharegpt, jsonl, csv, table",
+        ),
+        (
+            r#"prompt = { kind = "dataset", path = "hf:a/b", format = "jsonl" }"#.to_owned(),
+            "line 5: `classes[0].prompt.format` is jsonl, and a dataset of the hub is a table; leave it out",
         ),
         (
             r#"prompt = { kind = "dataset", path = "a.csv", filter = "vllm" }"#.to_owned(),
@@ -65,8 +74,8 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         ),
         (
             r#"prompt = { kind = "dataset", path = "a.json", prompt_column = "q" }"#.to_owned(),
-            "line 5: `classes[0].prompt.prompt_column` names a column of a csv file, and `format` is sharegpt; leave \
-             it out",
+            "line 5: `classes[0].prompt.prompt_column` names a column of a csv file or a table, and `format` is \
+             sharegpt; leave it out",
         ),
         (
             r#"prompt = { kind = "dataset", path = "a.json", rows = 0 }"#.to_owned(),
@@ -147,6 +156,9 @@ fn relative_paths_begin_at_the_file_s_folder() {
     let spec = WorkloadSpec::load(path.to_str().unwrap()).unwrap();
     assert_eq!(dataset(&spec).path, folder.path().join("data/a.csv").to_str().unwrap());
     assert_eq!(spec.classes[0].images.as_ref().unwrap().folder, "/pictures");
+    std::fs::write(&path, with("prompt = { kind = \"dataset\", path = \"hf:org/name@main#train\" }")).unwrap();
+    let spec = WorkloadSpec::load(path.to_str().unwrap()).unwrap();
+    assert_eq!(dataset(&spec).on_hub(), Some("org/name@main#train"), "the hub is no folder");
 }
 
 #[test]
@@ -157,7 +169,7 @@ fn the_command_line_brings_a_dataset_or_changes_it() {
         order: Some(RowOrder::Shuffled),
         filter: Some(RowFilter::Vllm),
         skip_bad: true,
-        format: None,
+        ..DatasetChange::default()
     };
     let changed = spec.with(&Overrides { dataset: change, ..Overrides::default() }).unwrap();
     let expected = Dataset {
@@ -174,4 +186,24 @@ fn the_command_line_brings_a_dataset_or_changes_it() {
     let changed = changed.with(&overrides).unwrap();
     assert_eq!(dataset(&changed), &Dataset { order: RowOrder::File, ..expected });
     assert_eq!(changed.classes[0].output_tokens, Distribution::Constant { value: 7 });
+}
+
+#[test]
+fn columns_are_named_on_the_command_line() {
+    let columns = |columns: [Option<&str>; 2]| DatasetChange {
+        path: Some("hf:org/name".into()),
+        columns: Some(columns.map(|name| name.map(str::to_owned))),
+        ..DatasetChange::default()
+    };
+    let spec = WorkloadSpec::load("short_chat").unwrap();
+    let change = |change| spec.clone().with(&Overrides { dataset: change, ..Overrides::default() });
+    let changed = change(columns([Some("question"), None])).unwrap();
+    let expected =
+        Dataset { prompt_column: Some("question".into()), ..Dataset::new("hf:org/name".into(), DatasetFormat::Table) };
+    assert_eq!(dataset(&changed), &expected);
+    let lines = DatasetChange { format: Some(DatasetFormat::Jsonl), ..columns([None, Some("answer")]) };
+    let error = change(lines).unwrap_err().to_string();
+    assert!(error.contains("names a column of a csv file or a table, and `format` is jsonl"), "{error}");
+    let error = change(DatasetChange { path: None, ..columns([None, None]) }).unwrap_err().to_string();
+    assert!(error.contains("`--dataset-columns` is about a dataset, and `short_chat` has none"), "{error}");
 }

@@ -210,6 +210,8 @@ fn dataset() -> impl Strategy<Value = Dataset> {
         |(sha256, (bytes, rows, filtered_rows, bad_rows), mean_input_tokens, mean_output_tokens)| DatasetFindings {
             bytes,
             sha256,
+            revision: Some("0a1b".to_owned()),
+            files: vec!["data/train.parquet".to_owned()],
             rows,
             filtered_rows,
             bad_rows,
@@ -218,7 +220,12 @@ fn dataset() -> impl Strategy<Value = Dataset> {
             tags: vec![vec!["de".to_owned()]],
         },
     );
-    let format = prop_oneof![Just(DatasetFormat::Sharegpt), Just(DatasetFormat::Jsonl), Just(DatasetFormat::Csv)];
+    let format = prop::sample::select(vec![
+        DatasetFormat::Sharegpt,
+        DatasetFormat::Jsonl,
+        DatasetFormat::Csv,
+        DatasetFormat::Table,
+    ]);
     let order = prop_oneof![Just(RowOrder::File), Just(RowOrder::Shuffled)];
     let column = || prop::option::of("[a-z]{1,8}");
     let rows = prop::option::of(1_u64..=100_000_000);
@@ -230,9 +237,9 @@ fn dataset() -> impl Strategy<Value = Dataset> {
             filter: (filtered && format == DatasetFormat::Sharegpt).then_some(RowFilter::Vllm),
             skip_bad,
             salt,
-            prompt_column: prompt_column.filter(|_| format == DatasetFormat::Csv),
-            output_tokens_column: output_column.filter(|_| format == DatasetFormat::Csv),
-            found,
+            prompt_column: prompt_column.filter(|_| matches!(format, DatasetFormat::Csv | DatasetFormat::Table)),
+            output_tokens_column: output_column.filter(|_| matches!(format, DatasetFormat::Csv | DatasetFormat::Table)),
+            found: found.map(Box::new),
             ..Dataset::new(path, format)
         },
     )

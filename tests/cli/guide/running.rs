@@ -88,6 +88,9 @@ impl Ground {
                 (_, word) if word.contains(" of tag ") || word.contains(" of slice ") => "p95 ttft < 500ms".to_owned(),
                 ("--otlp", _) => "http://127.0.0.1:9".to_owned(),
                 ("--tokenizer", _) => root().join("tests/data/tiny-tokenizer.json").display().to_string(),
+                ("--dataset", word) if word.starts_with("hf:") => {
+                    root().join("tests/data/datasets/table/chats.parquet").display().to_string()
+                }
                 ("--start-at", _) => self.start_at.clone(),
                 ("--resume", _) => self.stored("tables"),
                 ("--fit", _) => "fits".to_owned(),

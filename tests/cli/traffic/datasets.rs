@@ -1,12 +1,13 @@
 //! Prompts from files over real HTTP: a server sees exactly what the file says.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::support::{Desk, control, serve, stream};
+use crate::support::{Desk, control, serve, serve_by_hand, stream};
 
 /// Copies a sample of the tests' data into the desk's folder.
 fn put(desk: &Desk, name: &str) {
@@ -200,4 +201,103 @@ fn a_simulated_dataset_is_counted_as_a_run_counts_it() {
         .assert()
         .code(2)
         .stderr(contains("--tokenizer counts the rows of a dataset, and `quick` has none"));
+}
+
+/// A hub that has one dataset, and what it was asked.
+fn hub(files: &'static [(&'static str, &'static [u8])]) -> (String, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen_by_it = Arc::clone(&asked);
+    let address = serve_by_hand(move |seen, socket| {
+        seen_by_it.lock().unwrap().push(seen.path.clone());
+        let token = seen.head.to_ascii_lowercase().contains("authorization: bearer hf_test");
+        let (list, one) = ("/api/datasets/org/rows/revision/v1", "/datasets/org/rows/resolve/0a1b2c/");
+        let file = seen.path.strip_prefix(one).and_then(|name| files.iter().find(|(known, _)| *known == name));
+        let (status, etag, body) = if !token {
+            (
+                "401 Unauthorized\r\nx-error-message: Access to dataset org/rows is restricted.",
+                String::new(),
+                Vec::new(),
+            )
+        } else if seen.path == list {
+            let names: Vec<_> = files.iter().map(|(name, _)| json!({ "rfilename": name })).collect();
+            ("200 OK", String::new(), json!({ "sha": "0a1b2c", "siblings": names }).to_string().into_bytes())
+        } else if let Some((_, content)) = file {
+            ("200 OK", format!("{:x}", crc32fast::hash(content)), content.to_vec())
+        } else {
+            ("404 Not Found", String::new(), Vec::new())
+        };
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status}\r\nx-repo-commit: 0a1b2c\r\netag: \"{etag}\"\r\ncontent-length: {length}\r\nconnection: \
+             close\r\n\r\n"
+        );
+        let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(&body));
+    });
+    (format!("http://{address}"), asked)
+}
+
+#[test]
+fn a_dataset_of_the_hub_is_fetched_once_and_its_commit_recorded() {
+    const CHATS: &[u8] = include_bytes!("../../data/datasets/table/chats.parquet");
+    const QUESTIONS: &[u8] = include_bytes!("../../data/datasets/table/questions.parquet");
+    const FILES: &[(&str, &[u8])] = &[
+        ("README.md", b""),
+        ("data/train-00000-of-00002.parquet", QUESTIONS),
+        ("data/train-00001-of-00002.parquet", QUESTIONS),
+        ("data/test-00000-of-00001.parquet", CHATS),
+        ("data/cut-00000-of-00001.parquet", QUESTIONS.split_at(1_500).0),
+    ];
+    let (hub, asked) = hub(FILES);
+    let desk = Desk::new();
+    let home = desk.path().join("hub");
+    let skyline = |arguments: &[&str]| {
+        let mut command = desk.skyline(arguments);
+        command.env("HF_ENDPOINT", &hub).env("HF_HOME", &home).env("HF_TOKEN", "hf_test");
+        command
+    };
+    let dataset = |name: &'static str| ["bench", "quick.toml", "--dataset", name];
+    for (name, said) in [
+        ("hf:org/rows@v1#dev", "no set of files is called dev: data/cut, data/test, data/train"),
+        ("hf:org/rows@v1#dev", "name one of them, as in --dataset hf:org/rows@v1#data/cut"),
+        ("hf:org/rows@v2", "/api/datasets/org/rows/revision/v2: 404 Not Found"),
+        ("hf:org/rows/more", "this names no dataset of the hub"),
+        ("hf:org/rows@v1#cut", "hf:org/rows@v1#data/cut-00000-of-00001.parquet: it is cut short or damaged"),
+        ("hf:org/rows@v1#cut", "is fetched again"),
+        ("hf:org/rows@v1#train", "hf:org/rows@v1#data/train-00000-of-00002.parquet, row 3: it does not say how long"),
+    ] {
+        skyline(&dataset(name)).assert().code(2).stderr(contains(said));
+    }
+    let refused = desk.skyline(&dataset("hf:org/rows@v1")).env("HF_ENDPOINT", &hub).env("HF_HOME", &home).assert();
+    refused.code(2).stderr(contains("401 Unauthorized (Access to dataset org/rows is restricted.)\n"));
+
+    // Two rows are in the first file: the second is not asked for.
+    let (head, _) = crate::quick::QUICK.split_once("input_tokens").unwrap();
+    let two = "prompt = { kind = \"dataset\", path = \"hf:org/rows@v1\", rows = 2 }";
+    desk.file("two.toml", &format!("{head}{two}\n"));
+    skyline(&["bench", "two.toml", "--dry-run"]).assert().code(0);
+    let (server, bodies) = recording();
+    let test = [&dataset("hf:org/rows@v1#test")[..], &["--url", &server, "--drain", "0s"], &FLIGHT].concat();
+    skyline(&test).assert().code(0).stdout(contains("tiny: 2 rows of hf:org/rows@v1#test (1,332 bytes, SHA-256 "));
+    assert!(bodies.lock().unwrap()[1..].iter().any(|body| body["messages"][0]["content"] == "Be brief."));
+    let taken = desk.summary()["run"]["datasets"][0].clone();
+    assert_eq!(taken["revision"], "0a1b2c");
+    assert_eq!(taken["files"], json!(["data/test-00000-of-00001.parquet"]));
+    let snapshot = home.join("hub/datasets--org--rows/snapshots/0a1b2c");
+    assert_eq!(std::fs::read(snapshot.join("data/test-00000-of-00001.parquet")).unwrap(), CHATS);
+    assert!(!snapshot.join("data/train-00001-of-00002.parquet").exists());
+    let run = desk.run();
+
+    // Offline it is the same plan, and the check of a stored run reads no more than the cache.
+    let before = asked.lock().unwrap().len();
+    let hash = desk.summary()["run"]["plan_hash"].as_str().unwrap()[..12].to_owned();
+    let planned = [&test[..], &["--dry-run"]].concat();
+    skyline(&planned).env("HF_HUB_OFFLINE", "1").assert().code(0).stdout(contains(format!("hash {hash}")));
+    let check = |home: &Path| {
+        let mut command = desk.skyline(&["report", run.to_str().unwrap(), "--json", "--allow-invalid"]);
+        command.env("HF_ENDPOINT", &hub).env("HF_HOME", home).assert()
+    };
+    check(&home).code(0).stdout(contains("records agree with the plan, drawn again from the header\""));
+    check(&desk.path().join("elsewhere")).stdout(contains("hf:org/rows@v1#test is missing"));
+    assert_eq!(asked.lock().unwrap().len(), before);
+    skyline(&dataset("hf:org/rows@v1#gone")).env("HF_HUB_OFFLINE", "1").assert().code(2).stderr(contains("data/test"));
 }

@@ -37,6 +37,13 @@ fn dataset(taken: &TakenPrompts) -> String {
         counted(*rows, "row"),
         count(*bytes)
     )];
+    if let Some(revision) = &taken.revision {
+        let files = match &*taken.files {
+            [first, .., last] => format!("{first} to {last}"),
+            files => files.concat(),
+        };
+        parts.push(format!("{files} at commit {revision}"));
+    }
     if requests > rows {
         let often = requests.div_ceil(*rows);
         parts.push(format!("sent up to {} each", counted(often, "time")));

@@ -1,0 +1,86 @@
+//! Rows of JSON files, one after another.
+
+use std::io::{BufReader, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::error::{BadRow, DatasetError};
+use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
+use super::parse::DatasetRow;
+use crate::generator::rows::{FileLines, LineError};
+
+/// Bytes read at once.
+pub(super) const BUFFER: usize = 256 << 10;
+
+/// A row found by the pass.
+pub(super) struct FoundRow {
+    pub(super) place: ItemPosition,
+    /// Bytes from there to the end of the row.
+    pub(super) length: u32,
+    pub(super) row: Result<DatasetRow, BadRow>,
+}
+
+/// Takes a row, and says whether more are wanted.
+pub(super) type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>;
+
+/// Reads the bytes of a row.
+pub(super) type Parse<'p> = &'p dyn Fn(&[u8], ItemPosition) -> Result<DatasetRow, BadRow>;
+
+impl FoundRow {
+    fn new(bytes: &[u8], place: ItemPosition, parse: Parse<'_>) -> Self {
+        Self { place, length: bytes.len() as u32, row: parse(bytes, place) }
+    }
+}
+
+/// Cure where one JSON format is mistaken for the other.
+const SHAREGPT_CURE: &str =
+    "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
+const JSONL_CURE: &str = "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
+
+pub(super) fn malformed(path: &Path, line: u64, cause: &str, cure: &'static str) -> DatasetError {
+    DatasetError::Malformed { path: path.to_owned(), line, cause: cause.to_owned(), cure }
+}
+
+/// Passes the items of a JSON list to `visit`.
+pub(super) fn items(
+    path: &Path,
+    file: impl Read,
+    parse: Parse<'_>,
+    visit: Visit<'_>,
+) -> Result<ControlFlow<()>, DatasetError> {
+    let mut list = JsonList::new(BufReader::with_capacity(BUFFER, file));
+    loop {
+        let next = list.next().map_err(|error| match error {
+            ListError::Read(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
+            ListError::Shape { line, cause } => malformed(path, line, cause, SHAREGPT_CURE),
+        })?;
+        let Some((place, bytes)) = next else { return Ok(ControlFlow::Continue(())) };
+        if visit(FoundRow::new(bytes, place, parse))?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+}
+
+/// Passes the lines of a file to `visit`.
+pub(super) fn lines(
+    path: &Path,
+    file: impl Read,
+    parse: Parse<'_>,
+    visit: Visit<'_>,
+) -> Result<ControlFlow<()>, DatasetError> {
+    let mut lines = FileLines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
+    for row in 1.. {
+        let more = lines.advance().map_err(|error| match error {
+            LineError::Io(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
+            LineError::TooLong => malformed(path, lines.number, "the line is longer than 64 MiB", JSONL_CURE),
+        })?;
+        if !more {
+            break;
+        }
+        let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
+        if visit(FoundRow::new(&lines.line, place, parse))?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}

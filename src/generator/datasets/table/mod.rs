@@ -1,0 +1,12 @@
+//! Rows with columns: Parquet, a JSON list, or JSON objects line by line, in files here or on the Hugging Face hub.
+
+mod choice;
+mod columns;
+mod files;
+mod parquet;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub(in crate::generator) use files::bytes_here;
+pub(super) use read::table;

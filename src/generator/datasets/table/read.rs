@@ -1,0 +1,152 @@
+//! One pass over the files of a table.
+
+use std::cell::OnceCell;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::columns::TableColumns;
+use super::files::TableFiles;
+use super::parquet::{self, ParquetFault};
+use crate::generator::datasets::error::{BadRow, DatasetError};
+use crate::generator::datasets::hashed::{FileDigest, Hashed};
+use crate::generator::datasets::json_list::ItemPosition;
+use crate::generator::datasets::json_rows::{FoundRow, Visit, items, lines};
+use crate::generator::datasets::parse::{DatasetRow, at, whole};
+use crate::generator::rows::Object;
+use crate::units::{cut, hexadecimal};
+use crate::workload::Dataset;
+
+/// Passes every row of a table to `visit` until it breaks off. Files after that are neither fetched nor read.
+pub(in crate::generator::datasets) fn table(dataset: &Dataset, visit: Visit<'_>) -> Result<FileDigest, DatasetError> {
+    let files = TableFiles::find(dataset)?;
+    let mut digest = FileDigest { revision: files.revision(), ..FileDigest::default() };
+    let (mut hashes, columns) = (Vec::new(), OnceCell::new());
+    for name in &files.names {
+        let path = files.path(name)?;
+        let file = TableFile { dataset, files: &files, name: files.shown(name), path: &path, columns: &columns };
+        let (bytes, sha256) = file.hashed()?;
+        digest.bytes += bytes;
+        hashes.push(sha256);
+        digest.names.extend(digest.revision.is_some().then(|| name.clone()));
+        if file.rows(visit)?.is_break() {
+            break;
+        }
+    }
+    digest.sha256 = match &*hashes {
+        [one] => *one,
+        several => Sha256::digest(several.concat()).into(),
+    };
+    Ok(digest)
+}
+
+/// A file of a table.
+struct TableFile<'t> {
+    dataset: &'t Dataset,
+    files: &'t TableFiles<'t>,
+    name: String,
+    path: &'t Path,
+    /// The columns of the table, once its first row is known.
+    columns: &'t OnceCell<Result<TableColumns, String>>,
+}
+
+impl TableFile<'_> {
+    fn fault(&self, cause: String, cure: String) -> DatasetError {
+        DatasetError::NoTable { what: self.name.clone(), cause, cure }
+    }
+
+    fn open(&self) -> Result<File, DatasetError> {
+        File::open(self.path).map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })
+    }
+
+    /// Size and SHA-256 of the file. The hub names the content of a large file by it.
+    fn hashed(&self) -> Result<(u64, [u8; 32]), DatasetError> {
+        let mut file = Hashed { file: self.open()?, hash: Sha256::new(), bytes: 0 };
+        let read = io::copy(&mut file, &mut io::sink());
+        read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
+        let sha256: [u8; 32] = file.hash.finalize().into();
+        let content = fs::canonicalize(self.path).ok();
+        let content = content.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        let named = content.filter(|name| name.len() == 64 && self.files.revision().is_some());
+        if named.is_some_and(|name| name != hexadecimal(&sha256)) {
+            let cause = "the file in the cache is cut short or damaged: its SHA-256 is not the hub's".to_owned();
+            return Err(self.fault(cause, self.files.cure(self.path)));
+        }
+        Ok((file.bytes, sha256))
+    }
+
+    /// Passes its rows to `visit`.
+    fn rows(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, DatasetError> {
+        let mut file = self.open()?;
+        let mut head = Vec::new();
+        let read = file.by_ref().take(1 << 10).read_to_end(&mut head).and_then(|_| file.rewind());
+        read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
+        let mut visit = |found: FoundRow| match self.columns.get() {
+            Some(Err(question)) => Err(self.fault(question.clone(), COLUMNS_CURE.to_owned())),
+            _ => visit(found),
+        };
+        let parse = |bytes: &[u8], place: ItemPosition| {
+            let Object(fields): Object<Map<String, Value>> =
+                serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+            self.row(&fields, place)
+        };
+        let path = Path::new(&self.name);
+        let text = String::from_utf8_lossy(&head);
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let passed = match text.as_bytes() {
+            [b'P', b'A', b'R', b'1', ..] => self.parquet(file, &mut visit),
+            [b'[', ..] => items(path, file, &parse, &mut visit),
+            [b'{', ..] => lines(path, file, &parse, &mut visit),
+            _ => {
+                let begins = cut(text.lines().next().unwrap_or_default().to_owned(), 40);
+                let cause = format!("it is neither Parquet nor JSON: it begins with {begins:?}");
+                Err(self.fault(cause, "give a file as it was published, not compressed".to_owned()))
+            }
+        };
+        passed.map_err(|error| match error {
+            DatasetError::BadRow { row, .. } => DatasetError::BadRow { path: path.to_owned(), row },
+            DatasetError::Malformed { line, cause, .. } => {
+                self.fault(format!("line {line}: {cause}"), self.files.cure(self.path))
+            }
+            other => other,
+        })
+    }
+
+    fn parquet(&self, file: File, visit: Visit<'_>) -> Result<ControlFlow<()>, DatasetError> {
+        let find = |names: &[String]| self.columns_among(names).as_ref().map_err(Clone::clone);
+        let passed = parquet::rows(file, find, |row, fields| {
+            let place = ItemPosition { line: 0, row, ..ItemPosition::FIRST };
+            visit(FoundRow { place, length: 0, row: self.row(&fields, place) })
+        });
+        passed.map_err(|fault| match fault {
+            ParquetFault::Row(error) => error,
+            ParquetFault::Columns(question) => self.fault(question, COLUMNS_CURE.to_owned()),
+            ParquetFault::Codec(codec) => self.fault(
+                format!("its columns are compressed with {codec}, and only SNAPPY and no compression are read"),
+                "write it again with one of them, or take JSONL".to_owned(),
+            ),
+            ParquetFault::Broken(error) => {
+                let cause = format!("it is cut short or damaged, and cannot be read as Parquet: {error}");
+                self.fault(cause, self.files.cure(self.path))
+            }
+        })
+    }
+
+    fn columns_among(&self, names: &[String]) -> &Result<TableColumns, String> {
+        self.columns.get_or_init(|| TableColumns::find(self.dataset, names))
+    }
+
+    fn row(&self, fields: &Map<String, Value>, place: ItemPosition) -> Result<DatasetRow, BadRow> {
+        let names = || fields.keys().cloned().collect::<Vec<_>>();
+        let columns = self.columns.get_or_init(|| TableColumns::find(self.dataset, &names()));
+        let row = columns.as_ref().map_err(Clone::clone).and_then(|columns| columns.row(fields));
+        row.map_err(|cause| whole(place, cause))
+    }
+}
+
+const COLUMNS_CURE: &str = "name columns with --dataset-columns prompt=NAME,output=NAME, or with prompt_column and \
+                            output_tokens_column in a workload file";
