@@ -63,9 +63,9 @@ pub use parts::phases::PhaseLoad;
 pub use parts::tags::TagValues;
 pub use requests::{
     AnswerForms, Balance, CheckExample, CheckPasses, ClassForms, Dot, FailureCount, Failures, FormFault, Lengths,
-    LoadForm, MadePrompts, OddAnswers, Passes, Quality, RequestCounts, RequestLatency, RequestSpeed, RequestState,
-    SampledRequests, Scatter, SlicePasses, StreamDelivery, TakenImages, TakenPrompts, TokenAccount, TokenDeadlines,
-    answers_end, of_request,
+    LoadForm, MadePrompts, NaturalAnswers, OddAnswers, Passes, Quality, RequestCounts, RequestLatency, RequestSpeed,
+    RequestState, SampledRequests, Scatter, SlicePasses, StreamDelivery, TakenImages, TakenPrompts, TokenAccount,
+    TokenDeadlines, answers_end, of_request,
 };
 pub(crate) use requests::{SloOutcome, tokens_per_s};
 pub(crate) use server::costs::cost_per_million;

@@ -168,6 +168,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         conversation: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
+        length: crate::workload::AnswerEnding::default(),
         answer: None,
         priorities: slos.iter().map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo }).collect(),
         metadata: std::collections::BTreeMap::new(),

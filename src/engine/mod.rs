@@ -41,6 +41,7 @@ pub use openai::{
 pub(crate) use openai::{MOCK_SERVER, warm_server};
 #[cfg(test)]
 pub(crate) use protocols::ECHO;
+pub(crate) use protocols::protocol::answer_tokens;
 pub use protocols::{CHAT, COMPLETIONS, Protocol};
 pub(crate) use proxy::Proxy;
 pub use router::{Router, Targets};
@@ -50,6 +51,6 @@ pub use stream::{AnswerGrammar, ChunkText, ResponseReader};
 pub use target::{
     AnswerForm, CertificateCheck, CommonRequest, ExtraBody, Header, Sampling, Secret, Target, TlsOptions,
 };
-pub(crate) use target::{PriorityField, answer_tokens, session_header};
+pub(crate) use target::{PriorityField, session_header};
 pub use transport::{ArrivalStamp, BodyEnd};
 pub(crate) use transport::{ConnectionLimits, ReaderRest, ReaderTicks, check_ca_cert, client_config};

@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::address::{BaseUrl, ConnectionOptions};
-use super::dialect_traits::LengthFields;
+use super::dialect_traits::{LengthFields, LengthForcing};
 use super::http_url::Http2;
-use super::protocols::protocol::{Protocol, TOKEN_LIMITS};
+use super::protocols::protocol::Protocol;
 use super::proxy::Proxy;
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
-use crate::workload::AnswerShape;
+use crate::workload::{AnswerEnding, AnswerShape};
 
 /// A server, and all that its requests have in common, fixed during a run.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub struct CommonRequest {
     pub models: Vec<String>,
     /// The answer format of each class, by its index in the workload; empty: free text.
     pub answers: Vec<Option<AnswerShape>>,
+    /// Ends of answers, by class; empty: all are forced where they can be.
+    pub endings: Vec<AnswerEnding>,
     /// Whether requests carry a priority.
     pub(crate) priority: PriorityField,
     /// Headers of every request; they replace ours, and one given twice is sent twice.
@@ -74,6 +76,11 @@ impl CommonRequest {
     /// Whether the extra body sets this field of every request.
     pub(crate) fn fixes(&self, field: &str) -> bool {
         self.extra_body.0.contains_key(field)
+    }
+
+    /// Whether every answer ends by itself, so that no length is forced.
+    pub(crate) fn ends_naturally(&self) -> bool {
+        !self.endings.is_empty() && self.endings.iter().all(|ending| *ending == AnswerEnding::Natural)
     }
 
     /// The parameters of every request.
@@ -124,25 +131,14 @@ impl Target {
             [only] => only,
             _ => traits.token_limit,
         };
-        self.length.unwrap_or(LengthFields { limit, forcing: traits.length })
+        let forcing = if self.ends_naturally() { LengthForcing::None } else { traits.length };
+        self.length.unwrap_or(LengthFields { limit, forcing })
     }
 }
 
 /// Fields of every body. Their values are never shown: one may be a credential.
 #[derive(Clone, Default)]
 pub struct ExtraBody(pub Map<String, Value>);
-
-/// Tokens of all answers to a body with these fields, whose own length is `planned`.
-pub(crate) fn answer_tokens(body: &Map<String, Value>, planned: f64) -> f64 {
-    let limits = TOKEN_LIMITS.iter().filter_map(|name| body.get(*name)?.as_u64());
-    limits.max().map_or(planned, |most| most as f64) * answers_asked(body) as f64
-}
-
-/// Answers for which a body with these fields asks.
-pub(super) fn answers_asked(body: &Map<String, Value>) -> u64 {
-    let asked = ["n", "best_of"].iter().filter_map(|name| body.get(*name)?.as_u64());
-    asked.max().unwrap_or(1).max(1)
-}
 
 impl fmt::Debug for ExtraBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

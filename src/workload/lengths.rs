@@ -174,6 +174,28 @@ impl Distribution {
         }
     }
 
+    /// The lengths with so many tokens less in each. `None` where some would have none left, or of another kind.
+    pub(crate) fn shortened(&self, by: u32) -> Option<Self> {
+        let less = |tokens: u32| tokens.checked_sub(by).filter(|left| *left > 0);
+        let (min, max) = self.bounds();
+        let (min, max) = (less(min)?, less(max)?);
+        match self {
+            Self::Constant { .. } => Some(Self::Constant { value: min }),
+            Self::Uniform { .. } => Some(Self::Uniform { min, max }),
+            Self::Normal { mean, std, .. } => {
+                let mean = Some(mean - f64::from(by)).filter(|mean| *mean > 0.0)?;
+                Some(Self::Normal { mean, std: *std, min, max })
+            }
+            // What is above a number is drawn as if it began there.
+            Self::Exponential { mean, .. } => Some(Self::Exponential { mean: *mean, min, max }),
+            Self::Empirical { values, weights } => {
+                let values = values.iter().map(|value| value - by).collect();
+                Some(Self::Empirical { values, weights: weights.clone() })
+            }
+            Self::LogNormal { .. } | Self::Dataset { .. } | Self::Trace { .. } => None,
+        }
+    }
+
     /// Whether the rows of a dataset give the lengths.
     pub const fn is_of_rows(&self) -> bool {
         matches!(self, Self::Dataset { .. })

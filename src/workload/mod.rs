@@ -19,12 +19,14 @@ mod trace;
 mod typed;
 mod window;
 
-pub use answer::{AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec};
+pub use answer::{
+    AnswerEnding, AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec,
+};
 pub use arrival::{
     ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Spike,
     ThinkTime,
 };
-pub use class::{DatasetChange, ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
+pub use class::{DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, Slo, Tenant};
 pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};

@@ -6,6 +6,7 @@ use crate::workload::arrival::pattern::{ArrivalPattern, BURSTINESS};
 use crate::workload::arrival::stages::{LoadSpike, RateStage};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::dataset_change::DatasetChange;
+use crate::workload::class::request_change::RequestChange;
 use crate::workload::class::slo::Slo;
 use crate::workload::clients::behaviour::RETRIES;
 use crate::workload::clients::change::ClientChange;
@@ -45,8 +46,7 @@ pub struct Overrides {
     pub arrival: Option<ArrivalPattern>,
     /// Shape of gamma gaps around the mean rate (`--burstiness`). They replace the workload's process.
     pub burstiness: Option<f64>,
-    /// Ramps in place of the workload's process (`--ramp`). Each goes from one rate to another over a time; the run
-    /// lasts as long, unless something else says how long it lasts.
+    /// Ramps in place of the workload's process (`--ramp`). The run lasts as long, unless something else says how long.
     pub ramp: Vec<RateStage>,
     /// `--spike`: a Poisson process at the rate, and a spike over it.
     pub spike: Option<LoadSpike>,
@@ -56,6 +56,8 @@ pub struct Overrides {
     pub output_tokens: Option<Distribution>,
     /// `--slo`: the SLO of every request, in place of those of the workload.
     pub slo: Option<Slo>,
+    /// Changes to what prompts share, and to how answers end.
+    pub request: RequestChange,
     /// Changes to datasets.
     pub dataset: DatasetChange,
     /// Changes to the behaviour of clients.
@@ -97,7 +99,8 @@ impl WorkloadSpec {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
         overrides.check(&mistakes);
-        let own = [overrides.dataset.mistake(&self), overrides.clients.mistake(self.clients.as_ref())];
+        let Overrides { dataset, request, clients, .. } = overrides;
+        let own = [dataset.mistake(&self), request.mistake(&self), clients.mistake(self.clients.as_ref())];
         own.into_iter().flatten().for_each(|mistake| mistakes.add(None, mistake));
         if mistakes.is_empty()
             && let Some(mistake) = self.refusal(overrides)
@@ -107,7 +110,8 @@ impl WorkloadSpec {
         if !mistakes.is_empty() {
             return Err(mistakes.into_error(ORIGIN));
         }
-        let spec = self.changed(overrides);
+        let mut spec = self.changed(overrides);
+        overrides.request.apply(&mut spec.classes).unwrap_or_else(|mistake| mistakes.add(None, mistake));
         if let Some((field, sentence)) = spec.window().mistake(spec.warmup_s) {
             let flag = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",

@@ -4,6 +4,7 @@ use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::{LoadSpike, RATE_OR_NONE, RateStage};
 use super::class::slo::{BOUND_MS, Slo};
 use super::lengths::Distribution;
+use super::prompt::source::{PREFIXES, SharedPrefixes};
 use super::reading::mistakes::{Mistakes, SpecError};
 use super::reading::node::{Node, NodeValue};
 use super::reading::text::parse_toml;
@@ -54,6 +55,20 @@ impl Distribution {
             Some(lengths) if mistakes.is_empty() => Ok(lengths),
             _ => Err(mistakes.sentences()),
         }
+    }
+}
+
+impl SharedPrefixes {
+    /// Reads prefixes as they are typed. They are `2048`, or `2048x64` for 64 of them, with any form of lengths.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them, as a sentence.
+    pub fn typed(text: &str) -> Result<Self, String> {
+        let numbered = |(tokens, number): (_, &str)| Some((tokens, number.trim().parse::<u32>().ok()?));
+        let (tokens, number) = text.rsplit_once(['x', '×']).and_then(numbered).unwrap_or((text, 1));
+        PREFIXES.mistake("count", number.into()).map_or(Ok(()), Err)?;
+        Ok(Self::alike(number, Distribution::typed(tokens)?, 0.0))
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) const RULES: &[FindingRow] = &[
         let elsewhere = run.oddities.iter().find(|odd| odd.kind == OddityKind::Elsewhere);
         let unread = elsewhere.map(|odd| format!("text came in `{}`, which is not read", odd.what.join("`, `")));
         let why = unread.as_deref().unwrap_or("hidden reasoning");
-        let all = tokens.output.received_tokens;
+        let all = tokens.answer_lengths.received.map_or(0.0, |all| all.mean * all.count as f64).round() as u64;
         (tokens.hidden_tokens > 0).then(|| facts![tokens.hidden_tokens, all, tokens.hiding_requests, why])
     })
     .says(

@@ -37,5 +37,5 @@ pub use speed::RequestSpeed;
 pub(crate) use speed::tokens_per_s;
 pub(crate) use stays::Occupancy;
 pub use taken::{TakenImages, TakenPrompts};
-pub use tokens::{Balance, Lengths, MadePrompts, TokenAccount};
+pub use tokens::{Balance, Lengths, MadePrompts, NaturalAnswers, TokenAccount};
 pub(crate) use tokens::{IMPOSSIBLE_CURE, ImpossibleUsage};

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::observed::{Measured, Observed};
 use super::oddities::OddAnswers;
-use crate::record::{OddityKind, Outcome, TokenSource};
+use crate::record::{FinishReason, OddityKind, Outcome, TokenSource};
 use crate::units::{count, counted};
-use crate::workload::{LengthCounts, LengthSpread, PromptSource, RequestClass};
+use crate::workload::{AnswerEnding, LengthCounts, LengthSpread, PromptSource, RequestClass};
 
 /// Tokens of the measured requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -22,8 +22,11 @@ pub struct TokenAccount {
     pub added_tokens: u64,
     /// Prompts that were made to a length, and how long they are by `usage`.
     pub made: MadePrompts,
-    /// Answer tokens: requested against received.
+    /// Answer tokens: requested against received, of answers whose length is forced.
     pub output: Balance,
+    /// Answers that end by themselves; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub natural: Option<NaturalAnswers>,
     /// Lengths of prompts: requested, and by the server's `usage`.
     pub prompt_lengths: Lengths,
     /// Lengths of answers: requested, and received.
@@ -86,6 +89,16 @@ pub struct Balance {
     pub relative_error: Option<f64>,
     /// Requests off by more than a tenth of the requested number, either way.
     pub requests_off_by_a_tenth: u64,
+}
+
+/// Answers that end by themselves, of the classes with natural lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NaturalAnswers {
+    /// How long they are.
+    pub lengths: LengthSpread,
+    /// Answers that came to their limit and were cut there.
+    pub cut_at_limit: u64,
 }
 
 /// Answers with token counts of the server that they cannot have.
@@ -186,7 +199,9 @@ impl TokenAccount {
         let template_tokens = header.prompts.template_tokens;
         let impossible_usage = ImpossibleUsage::from_observed(observed);
         let mut account = Self { template_tokens, impossible_usage, ..Self::default() };
-        let [mut asked_prompts, mut prompts, mut asked_answers, mut answers] = [const { LengthCounts::new() }; 4];
+        let [mut asked_prompts, mut prompts, mut asked_answers, mut answers, mut natural] =
+            [const { LengthCounts::new() }; 5];
+        let mut cut_at_limit = 0;
         for record in observed.requests.iter().map(Measured::record) {
             account.chunks += record.chunks.len() as u64;
             account.merged_reads += u64::from(record.merged_reads);
@@ -201,8 +216,14 @@ impl TokenAccount {
             if is_known {
                 answers.add(record.output_tokens);
             }
+            let class = header.workload.classes.get(usize::from(record.class));
+            let is_natural = class.is_some_and(|class| class.length == AnswerEnding::Natural);
+            if is_natural && is_known {
+                natural.add(record.output_tokens);
+                cut_at_limit += u64::from(record.finish_reason == Some(FinishReason::Length));
+            }
             // An answer with a form ends by itself: what was asked is only the most.
-            if record.validity.is_none() && is_known {
+            if record.validity.is_none() && !is_natural && is_known {
                 account.output.add(asked_answer, record.output_tokens);
             }
             match record.output_tokens_source {
@@ -224,7 +245,6 @@ impl TokenAccount {
             let Some((usage, prompt)) = record.usage.zip(record.counted_prompt()) else { continue };
             prompts.add(prompt);
             let asked = u64::from(record.input_tokens_asked);
-            let class = header.workload.classes.get(usize::from(record.class));
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
             account.added_tokens += added.unwrap_or(0);
             account.input.add(asked + added.unwrap_or(0), prompt);
@@ -238,6 +258,7 @@ impl TokenAccount {
         }
         account.prompt_lengths = Lengths { requested: asked_prompts.spread(), received: prompts.spread() };
         account.answer_lengths = Lengths { requested: asked_answers.spread(), received: answers.spread() };
+        account.natural = natural.spread().map(|lengths| NaturalAnswers { lengths, cut_at_limit });
         account
     }
 }
@@ -324,6 +345,29 @@ mod tests {
         let images = crate::workload::Images { folder: "pictures".into(), per_request, found: None };
         log.header.workload.classes[0].images = Some(images);
         assert_eq!(TokenAccount::from_observed(&Observed::from_log(&log)).made.requests, 2);
+    }
+
+    #[test]
+    fn answers_that_end_by_themselves_are_held_against_no_length() {
+        let answer = |index, class, tokens, reason| {
+            let priority = crate::workload::Priority::High;
+            let mut record = record(index).class(class, priority).paced(100, 10, tokens).usage(100, tokens).build();
+            (record.output_tokens_asked, record.finish_reason) = (10, Some(reason));
+            record
+        };
+        let (stop, cut) = (FinishReason::Stop, FinishReason::Length);
+        let answers = [answer(0, 0, 10, cut.clone()), answer(1, 1, 4, stop.clone()), answer(2, 1, 10, cut)];
+        let mut log = run(1_000, answers.to_vec());
+        let mut natural = log.header.workload.classes[0].clone();
+        natural.length = AnswerEnding::Natural;
+        log.header.workload.classes.push(natural);
+        let account = TokenAccount::from_observed(&Observed::from_log(&log));
+        assert_eq!((account.output.requests, account.output.relative_error), (1, Some(0.0)));
+        let natural = account.natural.unwrap();
+        assert_eq!((natural.lengths.count, natural.lengths.p50, natural.cut_at_limit), (2, 7.0, 1));
+        assert_eq!(account.answer_lengths.received.unwrap().count, 3, "lengths are of all answers");
+        log.header.workload.classes.truncate(1);
+        assert_eq!(TokenAccount::from_observed(&Observed::from_log(&log)).natural, None);
     }
 
     #[test]

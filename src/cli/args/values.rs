@@ -7,19 +7,11 @@ use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::record::{EngineKind, Fact};
 use crate::workload::nearest;
-pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, since, size, some_time, whole};
+pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, share, since, size, some_time, whole};
 
 /// Returns what an option and its opposite say together.
 pub(in crate::cli) fn switched(on: bool, off: bool) -> Option<bool> {
     (on || off).then_some(on)
-}
-
-/// A share such as `5%` or `0.05`, whatever it is.
-pub(in crate::cli) fn share(text: &str) -> Option<f64> {
-    match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
-        None => text.parse().ok(),
-    }
 }
 
 /// A number above zero.

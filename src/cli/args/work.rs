@@ -9,7 +9,9 @@ use super::values::{above_zero, seconds, since, whole};
 use crate::experiment::LoadAxis;
 use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
-use crate::workload::{ArrivalPattern, ClientChange, DatasetChange, Distribution, Overrides, Slo, Trace, WorkloadSpec};
+use crate::workload::{
+    ArrivalPattern, ClientChange, DatasetChange, Distribution, Overrides, RequestChange, Slo, Trace, WorkloadSpec,
+};
 
 /// The workload and all of its overrides but those of its load, for verbs that choose the load.
 #[derive(Debug, Args)]
@@ -54,6 +56,8 @@ pub(in crate::cli) struct WorkArgs {
     #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
+    request: RequestChange,
+    #[command(flatten)]
     dataset: DatasetChange,
     #[command(flatten)]
     clients: ClientChange,
@@ -63,7 +67,8 @@ impl WorkArgs {
     /// Whether options stand for a workload.
     pub(super) fn is_described(&self) -> bool {
         let RequestArgs { input_tokens, output_tokens, .. } = &self.requests;
-        let is_described = input_tokens.is_some() || output_tokens.is_some() || self.dataset.path.is_some();
+        let (lengths, prefixes) = (input_tokens.is_some() || output_tokens.is_some(), self.request.shares());
+        let is_described = lengths || prefixes || self.dataset.path.is_some();
         is_described && self.named().0.is_none() && !self.trace.is_named()
     }
 
@@ -105,6 +110,7 @@ impl WorkArgs {
             input_tokens: self.requests.input_tokens.clone(),
             output_tokens: self.requests.output_tokens.clone(),
             slo: self.requests.slo(),
+            request: self.request.clone(),
             dataset: DatasetChange { skip_bad: self.trace.skip_bad(), ..self.dataset.clone() },
             clients: self.clients.clone(),
             ..load.clone()

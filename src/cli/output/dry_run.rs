@@ -9,7 +9,7 @@ use crate::report::{self, Extent, Format, documents};
 use crate::session::run::PlannedLoad;
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
-use crate::units::{count, counted, joined, spoken, three_digits};
+use crate::units::{count, counted, joined, percent, spoken, three_digits};
 use crate::workload::{Slo, WorkloadSpec};
 
 /// A fact of what would be run.
@@ -28,8 +28,21 @@ fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
             _ => format!("{} of {} priority", slo(share.slo), share.priority),
         });
         let slos: Vec<_> = slos.collect();
-        let line =
-            format!("{}: {input} prompt tokens and {output} answer tokens on average, {}", class.name, slos.join("; "));
+        let shared = class.shared_prefix.as_ref().map(|prefixes| {
+            let tokens = prefixes.tokens.mean();
+            let part = percent(tokens / (tokens + class.input_tokens.mean()));
+            let before = match prefixes.count {
+                1 => "a shared prefix".to_owned(),
+                number => format!("one of {} shared prefixes", count(number.into())),
+            };
+            format!(" after {before} of {} ({part} of both)", three_digits(tokens))
+        });
+        let line = format!(
+            "{}: {input} prompt tokens{} and {output} answer tokens on average, {}",
+            class.name,
+            shared.unwrap_or_default(),
+            slos.join("; ")
+        );
         facts.push(("requests", line));
     }
     let of_tenants = spec.tenants.iter().filter_map(|tenant| Some((&tenant.name, tenant.slo?)));

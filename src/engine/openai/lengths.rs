@@ -9,8 +9,8 @@ use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::engine::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol, TOKEN_LIMITS};
-use crate::engine::target::{AnswerForm, answers_asked};
+use crate::engine::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol, TOKEN_LIMITS, answers_asked};
+use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind};
 
 /// Test requests at the most, the first included.
@@ -42,7 +42,8 @@ impl OpenAiEngine {
         refused: impl Fn(Duration),
     ) -> Result<(Self, SmokeReport), SmokeError> {
         let own = self.target.length_fields();
-        let mut tests = LengthTests::new(own);
+        let natural = self.target.ends_naturally();
+        let mut tests = LengthTests::new(own, natural);
         let (mut next, mut first_error) = (Some((own, tests.prompt(own))), None);
         let mut waited = false;
         while let Some((fields, prompt)) = next.filter(|_| tests.tried.len() < MOST_TRIED) {
@@ -65,7 +66,9 @@ impl OpenAiEngine {
             (Some((fields, report)), _) => {
                 let (forcing_tried, changed) = (tests.forcing_in_words(), changed(own, fields));
                 let engine = if fields == own { self } else { self.with_length_fields(fields) };
-                Ok((engine, SmokeReport { forcing_tried, changed, both_tried: tests.both_tried, ..report }))
+                let ended = natural && report.length == LengthTest::EndsEarly;
+                let length = if ended { LengthTest::NotTested } else { report.length };
+                Ok((engine, SmokeReport { length, forcing_tried, changed, both_tried: tests.both_tried, ..report }))
             }
             (None, Some(error)) => Err(error),
             (None, None) => unreachable!("the first test request is answered or not"),
@@ -107,6 +110,8 @@ type TestFields = (LengthFields, &'static str);
 /// is forced. Only the dialect's own fields force what no limit may end.
 struct LengthTests {
     own: LengthFields,
+    /// Whether answers end by themselves, so that only the limit is tested.
+    natural: bool,
     tried: Vec<TestFields>,
     /// Whether the limit of the last one is known to be kept.
     limit_kept: bool,
@@ -121,9 +126,10 @@ struct LengthTests {
 }
 
 impl LengthTests {
-    fn new(own: LengthFields) -> Self {
+    fn new(own: LengthFields, natural: bool) -> Self {
         Self {
             own,
+            natural,
             tried: Vec::new(),
             limit_kept: false,
             most: LengthForcing::IgnoreEosAndMinTokens,
@@ -179,7 +185,7 @@ impl LengthTests {
         let least = self.own.forcing.max(self.most);
         [LengthForcing::None, LengthForcing::IgnoreEos, LengthForcing::IgnoreEosAndMinTokens]
             .into_iter()
-            .filter(|forcing| (self.most..=least).contains(forcing))
+            .filter(|forcing| !self.natural && (self.most..=least).contains(forcing))
             .map(|forcing| LengthFields { forcing, ..fields })
             .find(|next| !self.tried.contains(&(*next, SHORT_ANSWER)))
     }
@@ -253,7 +259,7 @@ impl SmokeReport {
                      {TEST_TOKENS}{sent}; answers may be shorter than planned"
                 )
             }
-            LengthTest::NotTested => "not tested: --extra-body sets it".to_owned(),
+            LengthTest::NotTested => "not tested: --extra-body sets it, or answers end by themselves".to_owned(),
         }
     }
 }

@@ -74,7 +74,7 @@ pub enum LengthTest {
     Ignored,
     /// The model ended it early.
     EndsEarly,
-    /// The extra body sets it.
+    /// The extra body sets it, or the answer ended by itself as requested.
     NotTested,
 }
 

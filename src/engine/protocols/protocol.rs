@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Map, Value};
+
 use crate::engine::stream::AnswerGrammar;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
@@ -64,4 +66,16 @@ impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name)
     }
+}
+
+/// Tokens of all answers to a body with these fields, whose own length is `planned`.
+pub(crate) fn answer_tokens(body: &Map<String, Value>, planned: f64) -> f64 {
+    let limits = TOKEN_LIMITS.iter().filter_map(|name| body.get(*name)?.as_u64());
+    limits.max().map_or(planned, |most| most as f64) * answers_asked(body) as f64
+}
+
+/// Answers for which a body with these fields asks.
+pub(in crate::engine) fn answers_asked(body: &Map<String, Value>) -> u64 {
+    let asked = ["n", "best_of"].iter().filter_map(|name| body.get(*name)?.as_u64());
+    asked.max().unwrap_or(1).max(1)
 }

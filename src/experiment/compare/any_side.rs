@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::condition::{Condition, Facts};
+use super::lengths::SAME_LENGTH;
 use super::side::ComparedSide;
 use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey, LoadForm, VerdictOutcome};
 use crate::foreign::{ConcurrencyCap, ForeignConditions, ForeignRun};
@@ -106,9 +107,6 @@ impl AnySide {
     }
 }
 
-/// Share of the baseline's mean lengths by which others may differ and be the same. Tools count prompts differently.
-const SAME_LENGTH: f64 = 0.1;
-
 /// A fact that not all sides report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unchecked {
@@ -147,11 +145,9 @@ impl AnySide {
     fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
         match self {
             Self::Ours(side) => {
-                let each = |of: fn(&crate::analysis::TokenAccount) -> crate::analysis::Balance| {
-                    let balance = side.runs.first().map(|run| of(&run.tokens))?;
-                    (balance.requests > 0).then(|| balance.received_tokens as f64 / balance.requests as f64)
-                };
-                (each(|tokens| tokens.input), each(|tokens| tokens.output))
+                let tokens = side.runs.first().map(|run| &run.tokens);
+                let mean = |lengths: crate::analysis::Lengths| lengths.received.map(|received| received.mean);
+                (tokens.and_then(|all| mean(all.prompt_lengths)), tokens.and_then(|all| mean(all.answer_lengths)))
             }
             Self::Foreign(_, run) => run.mean_tokens(),
         }

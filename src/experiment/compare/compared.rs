@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::change::{ChangeStanding, Pairing};
 use super::condition::{Condition, Difference, Role, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
+use super::lengths::longer_answers;
 use super::row::{ComparedRow, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
 use crate::analysis::FigureKey;
@@ -48,6 +49,10 @@ pub struct AgainstBaseline {
     /// Latency that got better while each GPU makes fewer tokens. It is absent where that is not so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,
+    /// Share by which the mean answer is longer than the baseline's. It is absent where lengths are forced or the same;
+    /// else figures that follow from lengths are not judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longer_answers: Option<f64>,
 }
 
 /// Reason why runs cannot be compared.
@@ -151,6 +156,7 @@ impl Compared {
                 rows,
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
                 warm_like_cold: cold_and_warm(baseline, other),
+                longer_answers: longer_answers(baseline, other),
             }
         });
         Ok(Self {

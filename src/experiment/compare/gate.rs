@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::change::{Change, ChangeBasis, Pairing};
+use super::lengths::{follows_length, longer_answers};
 use super::side::ComparedSide;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Status, Unit, VerdictOutcome};
@@ -114,6 +115,9 @@ impl Gate {
         let Margin { figure, share, .. } = self.margin();
         if figure.metric.info().unit == Unit::MONEY && baseline.currency() != other.currency() {
             return self.unmeasured("prices are in different currencies");
+        }
+        if follows_length(figure.metric) && longer_answers(baseline, other).is_some() {
+            return self.unmeasured("answers end by themselves, and not at the same lengths on both sides");
         }
         let requests = pairing.requests(figure, baseline, other);
         let (before, after) = (baseline.figure(figure), other.figure(figure));

@@ -6,6 +6,7 @@ mod compared;
 mod condition;
 mod foreign;
 mod gate;
+mod lengths;
 mod pairs;
 mod row;
 mod side;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::change::{Change, ChangeStanding, Pairing, SIGNIFICANT, two_means};
+use super::lengths::{follows_length, longer_answers};
 use super::pairs::RequestPairs;
 use super::side::ComparedSide;
 use crate::analysis::statistics::{Estimate, holm, mean, slope, slope_p, student_t_quantile};
@@ -55,6 +56,8 @@ impl ComparedRow {
         let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut().map(|row| (row.p, &mut row.p_holm)));
         unjudged(!(baseline.reasons.is_empty() && other.reasons.is_empty()), rows.iter_mut());
+        let of_lengths = rows.iter_mut().filter(|row| follows_length(row.figure.metric));
+        unjudged(longer_answers(baseline, other).is_some(), of_lengths);
         rows
     }
 
@@ -112,7 +115,7 @@ pub(super) fn correct<'a>(tests: impl Iterator<Item = (Option<f64>, &'a mut Opti
     places.into_iter().zip(holm(&p_values)).for_each(|(place, corrected)| *place = Some(corrected));
 }
 
-/// Takes the verdicts back where a side is INVALID (`distrusted`).
+/// Takes the verdicts back where they are `distrusted`. A side is INVALID, or its answers have other lengths.
 pub(super) fn unjudged<'a>(distrusted: bool, rows: impl Iterator<Item = &'a mut ComparedRow>) {
     rows.filter(|_| distrusted).for_each(|row| row.standing = ChangeStanding::Unknown);
 }

@@ -6,9 +6,10 @@ mod single_runs;
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{FigureKey, Status, summarise};
+use crate::analysis::{FigureKey, Metric, Status, summarise};
 use crate::experiment::seeds::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
+use crate::workload::AnswerEnding;
 
 /// Four requests, each with its first token after the time given.
 fn log(ttft_ms: u64) -> RunLog {
@@ -63,6 +64,34 @@ fn judged(sides: &[ComparedSide], gates: &[&str]) -> Vec<GateJudgement> {
 
 fn close(found: Option<f64>, expected: f64) -> bool {
     found.is_some_and(|found| (found - expected).abs() < 1e-9)
+}
+
+#[test]
+fn answers_that_end_by_themselves_at_other_lengths_confound_what_follows_from_them() {
+    let side = |name: &str, tokens: u64, length: AnswerEnding| {
+        let record = |i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 100, 10, tokens).build();
+        let mut log = run(20_000, (0..200).map(record).collect());
+        log.header.workload.classes[0].length = length;
+        believed(ComparedSide::of_run(name.to_owned(), &log, summarise(&log, &[]), [].iter()))
+    };
+    let of = |tokens, length| {
+        let sides = [side("a", 100, length), side("b", tokens, length)];
+        let gates = ["max:p95 e2e 5%", "max:p95 tpot 5%"].map(gate);
+        Compared::new(&sides, &[], &gates).unwrap()
+    };
+    let longer = of(118, AnswerEnding::Natural);
+    assert!(close(longer.against[0].longer_answers, 0.18), "{:?}", longer.against[0].longer_answers);
+    let of_lengths = [Metric::E2e, Metric::OutputTokens];
+    let rows = || longer.against[0].rows.iter().filter(|row| of_lengths.contains(&row.figure.metric));
+    assert!(rows().count() >= 3 && rows().all(|row| row.standing == ChangeStanding::Unknown));
+    let [e2e, tpot] = longer.against[0].gates.as_slice() else { panic!() };
+    assert!(e2e.line.contains("answers end by themselves") && e2e.status == Status::Undecided, "{}", e2e.line);
+    assert_eq!(tpot.status, Status::Met, "{}", tpot.line);
+    // As long as a tenth more or less is the same, and a length that is forced confounds nothing.
+    for same in [of(109, AnswerEnding::Natural), of(118, AnswerEnding::Forced)] {
+        assert_eq!(same.against[0].longer_answers, None);
+        assert!(!same.against[0].gates[0].line.contains("by themselves"), "{:?}", same.against[0].gates[0]);
+    }
 }
 
 #[test]

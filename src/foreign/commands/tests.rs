@@ -106,11 +106,15 @@ fn vllm_says_what_requests_are_like() {
         ),
         (
             "--random-prefix-len 50 --random-input-len 100 --random-range-ratio 0.1",
-            "--input-tokens 140..160 --output-tokens vllm_range:128:0.1",
+            "--shared-prefix 50 --input-tokens vllm_range:100:0.1 --output-tokens vllm_range:128:0.1",
         ),
         ("--random-input-len 5 --input-len 6", "--input-tokens 6 --output-tokens 128"),
-        ("--dataset-name sonnet", "--input-tokens 550 --output-tokens 150"),
-        ("--dataset-name prefix_repetition", "--input-tokens 512 --output-tokens 128"),
+        ("--dataset-name sonnet", "--shared-prefix 200 --input-tokens 350 --output-tokens 150"),
+        ("--dataset-name sonnet --sonnet-prefix-len 0", "--input-tokens 550 --output-tokens 150"),
+        (
+            "--dataset-name prefix_repetition --prefix-repetition-num-prefixes 4",
+            "--shared-prefix 256x4 --input-tokens 256 --output-tokens 128",
+        ),
         (
             "--dataset-name custom --dataset-path my.jsonl --custom-output-len -1 --disable-shuffle",
             "--dataset my.jsonl --dataset-format jsonl",
@@ -174,8 +178,8 @@ fn sglang_says_when_requests_leave_and_what_they_are_like() {
         ),
         (
             "--dataset-name generated-shared-prefix --gsp-num-groups 4 --seed 3",
-            "bench --engine sglang --endpoint completions --rate inf --requests 64 --input-tokens 2176 \
-             --output-tokens 256 --seed 3",
+            "bench --engine sglang --endpoint completions --rate inf --requests 64 --shared-prefix 2048x4 \
+             --input-tokens 128 --output-tokens 256 --seed 3",
         ),
         (
             "--dataset-name mooncake --dataset-path t.jsonl --mooncake-slowdown-factor 2 --num-prompts 7",
@@ -254,6 +258,11 @@ fn guidellm_says_several_loads_at_once() {
     );
     let samples = "--profile poisson --rate 2 --data prompt_tokens=9,samples=70";
     assert_eq!(guidellm(samples), "bench --rate 2 --requests 70 --input-tokens 9");
+    for (prefix, option) in [("prefix_tokens=900", "900x1"), ("prefix_tokens=900,prefix_count=5", "900x5")] {
+        let shared =
+            guidellm(&format!("--profile kind=poisson,rate=2 --data prompt_tokens=9,output_tokens=8,{prefix}"));
+        assert_eq!(shared, format!("bench --rate 2 --shared-prefix {option} --input-tokens 9 --output-tokens 8"));
+    }
     for (flags, words) in [
         (
             "--constraint kind=max_requests,count=200 --constraint kind=max_errors,count=5 --profile \
@@ -324,6 +333,14 @@ fn aiperf_says_its_load_and_traces() {
             "--request-rate 4 --arrival-pattern gamma --arrival-smoothness 0.5 --benchmark-duration 60 --osl 9 \
              --osl-stddev 2",
             "bench 60 --rate 4 --burstiness 0.5 --input-tokens 550 --output-tokens normal:9:2",
+        ),
+        (
+            "--concurrency 8 --isl 100 --shared-system-prompt-length 900",
+            "bench --users 8 --requests 16 --shared-prefix 900 --input-tokens 100",
+        ),
+        (
+            "--concurrency 8 --isl 100 --prefix-prompt-length 900 --num-prefix-prompts 5",
+            "bench --users 8 --requests 16 --shared-prefix 900x5 --input-tokens 100",
         ),
         ("--input-file t.jsonl --custom-dataset-type mooncake_trace", "bench --trace t.jsonl"),
         (

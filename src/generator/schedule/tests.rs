@@ -25,6 +25,7 @@ fn chat() -> RequestClass {
         conversation: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
         images: None,
+        length: crate::workload::AnswerEnding::default(),
         answer: None,
         priorities: vec![
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },

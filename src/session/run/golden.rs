@@ -17,7 +17,7 @@ use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::ServerSettings;
 use crate::units::{counted, spoken};
-use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
+use crate::workload::{AnswerEnding, AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
@@ -41,8 +41,8 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
             spec.name
         )));
     }
-    let (models, answers) = (models(spec, server)?, answers(spec, server)?);
-    Ok(CommonRequest { models, answers, ..server.common.clone() })
+    let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);
+    Ok(CommonRequest { models, answers, endings, ..server.common.clone() })
 }
 
 /// The forms of answers that classes ask for; none where all are free text.
@@ -65,6 +65,19 @@ fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<An
         class.name,
         server.common.endpoint,
         server.common.endpoint.another(|protocol| protocol.shapes_answers)
+    )))
+}
+
+/// How the answers of classes end.
+fn endings(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<AnswerEnding>, Stop> {
+    let endings = spec.classes.iter().map(|class| class.length);
+    let natural = spec.classes.iter().find(|class| class.length == AnswerEnding::Natural);
+    let field = ["ignore_eos", "min_tokens"].into_iter().find(|field| server.common.fixes(field));
+    let (Some(class), Some(field)) = (natural, field) else { return Ok(endings.collect()) };
+    Err(Stop::usage(format!(
+        "--extra-body has `{field}`, and the answers of class `{}` end by themselves\n\
+         hint: take it out, or give --length forced",
+        class.name
     )))
 }
 

@@ -17,7 +17,7 @@ use crate::session::run::host_facts;
 use crate::session::stored_run::JudgedRun;
 use crate::session::{command_line, folder, save};
 use crate::simulator::RoutingRule;
-use crate::workload::{TraceFindings, WorkloadSpec};
+use crate::workload::{RequestClass, TraceFindings, WorkloadSpec};
 
 /// A simulation that can begin.
 pub(crate) struct Simulation {
@@ -90,10 +90,10 @@ impl Simulation {
         if shared.any(|prefixes| prefixes.warmed() > 0) {
             notes.push("note: a simulated server begins with an empty cache; no prefix is warm here");
         }
-        if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
+        if !spec.checks.is_empty() || spec.classes.iter().any(RequestClass::ends_by_itself) {
             notes.push(
-                "note: the simulator produces no text: checks are not sent, and answers of a form are as long as their \
-                 limit",
+                "note: the simulator produces no text: checks are not sent, and answers that end by themselves are as \
+                 long as their limit",
             );
         }
         notes

@@ -1,10 +1,12 @@
 //! What answers must be: the form that a class asks for, and golden prompts whose answers are known.
 
+pub(super) mod ending;
 pub(super) mod golden;
 pub(super) mod json_schema;
 pub(super) mod shape;
 pub(super) mod text_hash;
 
+pub use ending::AnswerEnding;
 pub use golden::{Expectation, GoldenCheck, RegexPattern};
 pub use json_schema::JsonSchema;
 pub use shape::{AnswerShape, ShapeFault, ToolChoice, ToolSpec};

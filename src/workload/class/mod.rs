@@ -2,11 +2,13 @@
 
 pub(super) mod dataset_change;
 pub(super) mod mixes;
+pub(super) mod request_change;
 pub(super) mod request_class;
 pub(super) mod slo;
 pub(super) mod tags;
 
 pub use dataset_change::DatasetChange;
 pub use mixes::{ModelMix, Tenant};
+pub use request_change::RequestChange;
 pub use request_class::{PriorityShare, RequestClass};
 pub use slo::{Priority, Slo};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::slo::{Priority, Slo};
+use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::Distribution;
@@ -39,6 +40,9 @@ spec_table! {
         prompt: PromptSource = optional(PromptSource::default(), PromptSource::read),
         /// Images sent with the prompts; none when absent.
         images: Option<Images> = option(Images::read),
+        /// End of its answers. It is `forced` to the requested length, or `natural`, with that length as the limit.
+        #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
+        length: AnswerEnding = optional(AnswerEnding::default(), |value| value.variant()),
         /// Required answer format, which leaves the length unforced; absent: text of the requested length.
         answer: Option<AnswerShape> = option(AnswerShape::read),
         /// Priorities with their shares; never empty (one `medium` share when the file gives none).
@@ -109,6 +113,11 @@ impl RequestClass {
         matches!(self.prompt, PromptSource::RandomTokens { .. })
     }
 
+    /// Whether its answers may end before the requested length, which is then their limit.
+    pub fn ends_by_itself(&self) -> bool {
+        self.length == AnswerEnding::Natural || self.answer.is_some()
+    }
+
     /// Mean number of requests per arrival: the turns of its conversations.
     pub fn mean_turns(&self) -> f64 {
         self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
@@ -118,7 +127,6 @@ impl RequestClass {
 /// Field that is out of place in a class. With it are when it is so, and a sentence that says so.
 type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
 
-/// Fields that do not go together in a class.
 const MISFITS: [Misfit; 7] = [
     (
         "shared_prefix",
@@ -176,6 +184,7 @@ impl RequestClass {
             conversation: None,
             prompt: PromptSource::default(),
             images: None,
+            length: AnswerEnding::default(),
             answer: None,
             priorities: PriorityShare::alone(Slo::default()),
             metadata: BTreeMap::new(),

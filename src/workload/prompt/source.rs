@@ -74,7 +74,7 @@ impl Default for PromptSource {
 /// Most prefixes of a class.
 const MOST: f64 = 100_000.0;
 
-const PREFIXES: Allowed = Allowed::from(1.0, MOST);
+pub(in crate::workload) const PREFIXES: Allowed = Allowed::from(1.0, MOST);
 const SHARE: Allowed = Allowed::from(0.0, 1.0);
 
 spec_table! {
@@ -94,6 +94,11 @@ spec_table! {
 }
 
 impl SharedPrefixes {
+    /// Prefixes of these lengths, all equally popular, of which a share is `warm`.
+    pub(crate) const fn alike(count: u32, tokens: Distribution, warm: f64) -> Self {
+        Self { count, tokens, zipf: 0.0, warm }
+    }
+
     /// Number of prefixes, the most popular first, that are sent once before the run.
     pub fn warmed(&self) -> u32 {
         (self.warm * f64::from(self.count)).round() as u32

@@ -20,7 +20,7 @@ pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::{Entry, Node, NodeValue};
 pub(crate) use table::{spec_kinds, spec_table};
 pub(crate) use text::{exact_json, parse_json, parse_toml};
-pub(crate) use typed_values::{duration, one_of, seconds, since, size, some_time, whole};
+pub(crate) use typed_values::{duration, one_of, one_part, seconds, share, since, size, some_time, whole};
 pub(crate) use value::{Allowed, SpecValue};
 pub(crate) use written::is_usual;
 

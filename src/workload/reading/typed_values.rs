@@ -53,6 +53,20 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| format!("`{text}` is not a size above zero; write it like 64MiB (B, KiB, MiB, GiB)"))
 }
 
+/// A share such as `5%` or `0.05`, whatever it is.
+pub(crate) fn share(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.parse().ok(),
+    }
+}
+
+/// A share of more than nothing and less than all.
+pub(crate) fn one_part(text: &str) -> Result<f64, String> {
+    let found = share(text).filter(|share| *share > 0.0 && *share < 1.0);
+    found.ok_or_else(|| format!("`{text}` is not a share above 0 and below 1; write it like 0.9 or 90%"))
+}
+
 /// Seconds, with or without a unit, above zero.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     some_time(text).map(|time| time.as_secs_f64())

@@ -1,7 +1,9 @@
 //! Changes from the command line.
 
+use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::arrival::clients::{Client, GapFamily};
 use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::class::request_change::RequestChange;
 use crate::workload::lengths::Distribution;
 use crate::workload::overrides::Overrides;
 use crate::workload::spec::WorkloadSpec;
@@ -26,11 +28,13 @@ fn each_change_lands_in_its_field() {
         warmup_s: Some(20.0),
         drain_s: Some(0.0),
         output_tokens: Some(Distribution::Constant { value: 9 }),
+        request: RequestChange { length: Some(AnswerEnding::Natural), ..RequestChange::default() },
         ..Overrides::default()
     };
     let changed = load("short_chat").with(&overrides).unwrap();
     let mut classes = load("short_chat").classes;
     classes[0].output_tokens = Distribution::Constant { value: 9 };
+    classes[0].length = AnswerEnding::Natural;
     let expected = WorkloadSpec {
         horizon_s: 120.0,
         arrival: ArrivalPattern::Poisson { rate_per_s: 3.0 },

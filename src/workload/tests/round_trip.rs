@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::behaviours::behaviour;
+use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::arrival::clients::{Client, GapFamily, RateSpread};
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::stages::{RateStage, RateState, Spike};
@@ -163,6 +164,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                     .filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()),
                 conversation,
                 prompt,
+                length: if weight < 1e8 { AnswerEnding::Natural } else { AnswerEnding::Forced },
                 answer: None,
                 priorities,
                 metadata: [("team".to_owned(), format!("weight {weight}"))].into(),

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use skyline::mock::{AnswerWords, Backend, MockOptions, MockServer};
+use skyline::mock::{AnswerWords, Backend, MockOptions, MockServer, StopLength};
 use skyline::record::{Phase, RunLog};
 use skyline::simulator::Delay;
 
@@ -22,7 +22,13 @@ const WORDS: &str = r#"{
 
 /// A mock with these faults that says the prompt's own words.
 fn mock(faults: &[&str]) -> (MockServer, String) {
+    mock_that_stops(faults, StopLength::default())
+}
+
+/// A mock whose answers end at such lengths where none is forced.
+fn mock_that_stops(faults: &[&str], stop_length: StopLength) -> (MockServer, String) {
     let options = MockOptions {
+        stop_length,
         faults: faults.iter().map(|fault| format!("{fault}=1").parse().unwrap()).collect(),
         words: AnswerWords::Echo,
         ..MockOptions::default()
@@ -110,6 +116,31 @@ fn what_the_server_counts_is_not_counted_again() {
     shown.stdout(contains("source: usage (39)").and(contains("every prompt exact to the token")));
     assert_eq!(told_truly(&desk, &truth(&url), "usage"), 39);
     assert!(desk.lines("counted").is_empty());
+}
+
+#[test]
+fn answers_end_by_themselves_and_two_runs_of_them_are_compared_by_their_lengths_first() {
+    let [short, long] = [desk(), desk()];
+    let run = |desk: &Desk, median: f64, more: &[&str]| {
+        let (_mock, url) = mock_that_stops(&[], StopLength { median, sigma: 0.0 });
+        let arguments = ["bench", "quick.toml", "--url", &url, "--output-tokens", "12", "--length", "natural"];
+        desk.skyline(&arguments).args(["--engine", "vllm", "--no-calibration", "--allow-invalid"]).args(more).assert()
+    };
+    let shown = run(&short, 5.0, &[]).code(0).stderr(contains("does not force").not());
+    shown.stdout(contains("end by themselves: p50 5, p99 5; 0 % cut at the limit"));
+    let tokens = &short.summary()["tokens"];
+    assert_eq!((&tokens["output"]["requests"], &tokens["natural"]["lengths"]["max"]), (&json!(0), &json!(5)));
+    let findings = short.summary()["findings"].clone();
+    assert!(!findings.as_array().unwrap().iter().any(|finding| finding["kind"] == "output_length"), "{findings}");
+    run(&long, 50.0, &[]).code(0).stdout(contains("p50 12, p99 12; 100 % cut at the limit"));
+    let [one, other] = [short.run(), long.run()];
+    short
+        .skyline(&["compare", one.to_str().unwrap(), other.to_str().unwrap(), "--allow-invalid"])
+        .assert()
+        .code(0)
+        .stdout(contains("confounded: answers end by themselves and are 140 % longer on"));
+    let forcing = ["--extra-body", r#"{"ignore_eos": true}"#];
+    run(&long, 5.0, &forcing).code(2).stderr(contains("has `ignore_eos`").and(contains("--length forced")));
 }
 
 #[test]

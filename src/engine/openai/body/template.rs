@@ -79,6 +79,11 @@ impl BodyTemplate {
         self.prompt.is_some()
     }
 
+    /// Whether it requests an answer format.
+    pub(super) fn is_shaped(&self) -> bool {
+        self.capture == CaptureText::Yes
+    }
+
     /// Returns the request with its body. Its answer's text is captured where `capture` or the format asks for it.
     pub(crate) fn prepare(&self, request: &RequestSpec, capture: CaptureText) -> PreparedRequest {
         let RequestSpec { planned, prompt } = request;

@@ -7,7 +7,7 @@ use super::template::BodyTemplate;
 use crate::engine::protocols::protocol::{Protocol, TOKEN_LIMITS};
 use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
-use crate::workload::{AnswerShape, GoldenCheck, Priority};
+use crate::workload::{AnswerEnding, GoldenCheck, Priority};
 
 /// Prompt of a test request with a long answer. Models end the answer to it after more than [`TEST_TOKENS`], and the
 /// answer to the other prompt before.
@@ -23,12 +23,12 @@ const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::L
 
 /// A template for every model and priority of a run's requests.
 pub(crate) struct BodyTemplates {
-    /// Templates for each format, free text first, and each model. There is one, or one per priority where that is
-    /// sent.
+    /// Templates for each form, text of a length first, and each model. There is one, or one per priority where that
+    /// is sent.
     templates: Vec<BodyTemplate>,
     by_model: usize,
     by_form: usize,
-    /// Index of each class's format; empty where all ask for free text.
+    /// Index of each class's form; empty where all ask for text of a length.
     forms: Vec<usize>,
 }
 
@@ -51,20 +51,27 @@ impl BodyTemplates {
             [] => vec![model],
             models => models.iter().map(String::as_str).collect(),
         };
-        let shapes: Vec<&AnswerShape> = target.answers.iter().flatten().collect();
-        let asked = std::iter::once(RequestedForm::Words).chain(shapes.iter().copied().map(RequestedForm::Shaped));
+        let mut asked = vec![RequestedForm::Words];
+        let classes = target.answers.len().max(target.endings.len());
+        let index = |class| {
+            asked.push(match (target.answers.get(class), target.endings.get(class)) {
+                (Some(Some(shape)), _) => RequestedForm::Shaped(shape),
+                (_, Some(AnswerEnding::Natural)) => RequestedForm::Free,
+                _ => return 0,
+            });
+            asked.len() - 1
+        };
+        let forms = (0..classes).map(index).collect();
         let urgencies = &urgencies;
         let of_form = |form| {
             let of_model = move |model| urgencies.iter().map(move |target| BodyTemplate::new(target, model, form));
             models.iter().copied().flat_map(of_model)
         };
-        let index =
-            |shape: &AnswerShape| shapes.iter().position(|known| std::ptr::eq(*known, shape)).map_or(0, |at| at + 1);
         Self {
-            templates: asked.flat_map(of_form).collect(),
+            templates: asked.into_iter().flat_map(of_form).collect(),
             by_model: urgencies.len(),
             by_form: urgencies.len() * models.len(),
-            forms: target.answers.iter().map(|shape| shape.as_ref().map_or(0, index)).collect(),
+            forms,
         }
     }
 
@@ -77,9 +84,9 @@ impl BodyTemplates {
         &self.templates[index.min(self.templates.len() - 1)]
     }
 
-    /// A request for one token in each format except free text, in order.
+    /// A request for one token in each format, in order.
     pub(crate) fn probes(&self) -> impl Iterator<Item = Bytes> {
-        let first = self.templates.iter().step_by(self.by_form).skip(1);
+        let first = self.templates.iter().step_by(self.by_form).filter(|template| template.is_shaped());
         first.map(|template| template.render(&Prompt::Text(SHORT_ANSWER.to_owned()), 1))
     }
 
@@ -125,7 +132,7 @@ mod tests {
     use super::*;
     use crate::engine::captured_text::CaptureText;
     use crate::record::EngineKind;
-    use crate::workload::Expectation;
+    use crate::workload::{AnswerShape, Expectation};
 
     fn target(dialect: EngineKind, priority: PriorityField) -> Target {
         let mut target = Target::new("http://x".parse().unwrap(), dialect);
@@ -158,6 +165,7 @@ mod tests {
         let mut mixed = target(EngineKind::Vllm, PriorityField::Sent);
         mixed.models = vec!["a".into(), "b".into()];
         mixed.answers = vec![None, Some(AnswerShape::Json { in_slo: false }), None];
+        mixed.endings = vec![AnswerEnding::Forced, AnswerEnding::Natural, AnswerEnding::Natural];
         let templates = BodyTemplates::new(&mixed, "base");
         for (class, captured) in [(0, CaptureText::No), (1, CaptureText::Yes), (2, CaptureText::No)] {
             for (model, name) in [(0, "a"), (1, "b")] {
@@ -167,6 +175,11 @@ mod tests {
                     serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
                 assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
                 assert_eq!(body.get("response_format").is_some(), class == 1, "{body}");
+                assert_eq!(
+                    (body.get("ignore_eos").is_some(), body.get("min_tokens").is_some()),
+                    (class == 0, class == 0)
+                );
+                assert_eq!(body["max_tokens"], 1, "the limit is sent to all");
                 assert_eq!(templates.of(&planned).capture, captured);
             }
         }

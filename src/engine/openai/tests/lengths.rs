@@ -15,6 +15,7 @@ use crate::engine::LengthTest;
 use crate::engine::openai::preflight::SmokeReport;
 use crate::engine::target::{AnswerForm, Secret, Target};
 use crate::record::EngineKind;
+use crate::workload::AnswerEnding;
 
 const KEY: &str = "hunter2hunter2";
 
@@ -58,10 +59,21 @@ fn whole(tokens: u32) -> Vec<u8> {
 /// Returns what comes of test requests within a minute. Beside it are how long they took, and what they sent. One that
 /// follows an answer may take as long as `retry`.
 async fn tested(first: Vec<u8>, pause: Duration, retry: Duration) -> (SmokeReport, Duration, Vec<String>) {
+    tested_with(first, pause, retry, |_| ()).await
+}
+
+/// Findings of a target with a change.
+async fn tested_with(
+    first: Vec<u8>,
+    pause: Duration,
+    retry: Duration,
+    change: impl Fn(&mut Target),
+) -> (SmokeReport, Duration, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut target =
         Target::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap(), EngineKind::Openai);
     (target.api_key, target.form) = (Some(Secret::new(KEY)), AnswerForm::Whole);
+    change(&mut target);
     let bodies = Bodies::default();
     let mut server = Box::pin(picky(listener, first, pause, Arc::clone(&bodies)));
     let engine = tokio::select! { engine = engine(target) => engine, never = &mut server => match never {} };
@@ -92,4 +104,28 @@ async fn after_an_answer_the_server_is_warm_and_has_less() {
     let (report, took, sent) = tested(whole(90), pause, retry).await;
     assert_eq!((report.length, sent.len()), (LengthTest::Ignored, 2));
     assert!(took >= retry, "{took:?}");
+}
+
+#[tokio::test]
+async fn of_answers_that_end_by_themselves_only_the_limit_is_tested() {
+    let [pause, retry] = [Duration::ZERO, Duration::from_secs(5)];
+    let natural = |target: &mut Target| {
+        (target.dialect, target.endings) = (EngineKind::Vllm, vec![AnswerEnding::Natural]);
+    };
+    let early = json(
+        200,
+        r#"{"choices":[{"index":0,"message":{"content":"w"},"finish_reason":"stop"}],
+            "usage":{"prompt_tokens":7,"completion_tokens":1}}"#,
+    );
+    for (first, length, tries) in [(early, LengthTest::NotTested, 1), (whole(4), LengthTest::Kept, 1)] {
+        let (report, _, sent) = tested_with(first, pause, retry, natural).await;
+        assert_eq!((report.length, sent.len(), report.changed), (length, tries, None), "{sent:?}");
+        assert!(sent.iter().all(|body| body.contains("max_tokens") && !body.contains("ignore_eos")), "{sent:?}");
+    }
+    let (report, _, sent) = tested_with(whole(90), pause, retry, natural).await;
+    assert_eq!(
+        report.changed.as_deref(),
+        Some("the server does not go by max_tokens: requests ask for their lengths with max_completion_tokens"),
+        "{sent:?}"
+    );
 }

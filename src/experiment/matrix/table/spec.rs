@@ -129,11 +129,9 @@ impl Settings {
                 ));
             }
             class.input_tokens = Distribution::Constant { value: input - prefix.map_or(0, |(_, prefix)| prefix) };
-            class.shared_prefix = prefix.map(|(reuse, prefix)| SharedPrefixes {
-                count: 1,
-                tokens: Distribution::Constant { value: prefix },
-                zipf: 0.0,
-                warm: if reuse == PrefixReuse::Warm { 1.0 } else { 0.0 },
+            class.shared_prefix = prefix.map(|(reuse, value)| {
+                let warm = if reuse == PrefixReuse::Warm { 1.0 } else { 0.0 };
+                SharedPrefixes::alike(1, Distribution::Constant { value }, warm)
             });
         }
         read(&json_value(&spec).map_err(|error| error.to_string())?)

@@ -20,6 +20,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         conversation: None,
         prompt,
         images: None,
+        length: crate::workload::AnswerEnding::default(),
         answer: None,
         priorities: Vec::new(),
         metadata: std::collections::BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! What flowed: rates, the account of tokens, and how much of the prompts was cached.
 
-use crate::analysis::{Balance, MadePrompts, MeasuredHits, Rates, Summary, TokenAccount};
+use crate::analysis::{Balance, MadePrompts, MeasuredHits, NaturalAnswers, Rates, Summary, TokenAccount};
 use crate::report::document::{Section, Table, TableOf};
 use crate::units::{count, counted, joined, percent, seconds, three_digits};
 use crate::workload::LengthSpread;
@@ -46,9 +46,14 @@ pub(super) fn arrived(rates: &Rates) -> Option<f64> {
 
 fn tokens(tokens: &TokenAccount) -> Section {
     let any = tokens.output.requests > 0;
+    let natural = tokens.natural.map(|NaturalAnswers { lengths, cut_at_limit }| {
+        let [p50, p99] = [lengths.p50, lengths.p99].map(|tokens| count(tokens.round() as u64));
+        let cut = percent(cut_at_limit as f64 / lengths.count as f64);
+        format!("{} end by themselves: p50 {p50}, p99 {p99}; {cut} cut at the limit", counted(lengths.count, "answer"))
+    });
     Section::detail("Tokens")
-        .facts("input", (any && tokens.input.requests > 0).then(|| input(tokens)))
-        .facts("output", any.then(|| output(tokens)))
+        .facts("input", ((any || natural.is_some()) && tokens.input.requests > 0).then(|| input(tokens)))
+        .facts("output", any.then(|| output(tokens)).into_iter().chain(natural))
         .table(lengths(tokens))
 }
 

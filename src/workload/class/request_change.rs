@@ -1,0 +1,172 @@
+//! Changes that the command line makes to the requests of a workload: what prompts share, and how answers end.
+
+use clap::Args;
+use strum::VariantNames as _;
+
+use super::request_class::RequestClass;
+use crate::units::{count, percent};
+use crate::workload::answer::ending::AnswerEnding;
+use crate::workload::lengths::Distribution;
+use crate::workload::prompt::source::SharedPrefixes;
+use crate::workload::reading::{one_of, one_part};
+use crate::workload::spec::WorkloadSpec;
+
+/// Tokens of the blocks in which vLLM caches. A planned share is of whole ones.
+const BLOCK: f64 = 16.0;
+
+/// Shared prefixes and ends of answers, in place of those of a workload's classes.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Workload")]
+pub struct RequestChange {
+    /// End of answers: forced to exactly their length. With natural the model ends them, and the length is their limit
+    /// [default: the workload's, else forced]
+    #[arg(long, value_name = "FORM", value_parser = one_of::<AnswerEnding>(AnswerEnding::VARIANTS))]
+    pub length: Option<AnswerEnding>,
+
+    /// Shared prefix of so many tokens, before those of --input-tokens. 2048x64 are 64 prefixes, of which each prompt
+    /// has one [default: the workload's]
+    #[arg(long, value_name = "TOKENS[xN]", value_parser = SharedPrefixes::typed)]
+    pub shared_prefix: Option<SharedPrefixes>,
+
+    /// Share of the tokens of --input-tokens that a prefix cache finds, 0.9 or 90%. It is one prefix for all prompts,
+    /// sent once before the run [default: the workload's]
+    #[arg(long, value_name = "SHARE", value_parser = one_part, conflicts_with = "shared_prefix")]
+    pub cache_hit: Option<f64>,
+}
+
+impl RequestChange {
+    /// Whether it says what prompts share.
+    pub fn shares(&self) -> bool {
+        self.shared_prefix.is_some() || self.cache_hit.is_some()
+    }
+
+    /// Why `workload` cannot take this change: flag and cure.
+    pub(in crate::workload) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
+        let flag = if self.cache_hit.is_some() { "--cache-hit" } else { "--shared-prefix" };
+        let refused = || format!("`{flag}` cannot be given for a trace, which says what prompts share; leave it out");
+        (self.shares() && workload.arrival.trace().is_some()).then(refused)
+    }
+
+    /// Makes the change. The error is why a class cannot take it: flag, value and cure.
+    pub(in crate::workload) fn apply(&self, classes: &mut [RequestClass]) -> Result<(), String> {
+        for class in classes {
+            class.length = self.length.unwrap_or(class.length);
+            if self.shared_prefix.is_some() {
+                class.shared_prefix.clone_from(&self.shared_prefix);
+            }
+            if let Some(share) = self.cache_hit {
+                let (tokens, own) = split(class, share)?;
+                class.shared_prefix = Some(SharedPrefixes::alike(1, Distribution::Constant { value: tokens }, 1.0));
+                class.input_tokens = own;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tokens of a prefix of this share, and the lengths of what is left.
+fn split(class: &RequestClass, share: f64) -> Result<(u32, Distribution), String> {
+    let RequestClass { name, input_tokens, prompt, conversation, .. } = class;
+    let refused = |why: &str| Err(format!("`--cache-hit` is {}, {why}", percent(share)));
+    if prompt.is_verbatim() {
+        return refused(&format!(
+            "and the prompts of class `{name}` are sent as they are; it is for prompts that are written to a length"
+        ));
+    }
+    if conversation.is_some() {
+        return refused(&format!(
+            "and a cache holds what the conversations of class `{name}` said before; give --shared-prefix"
+        ));
+    }
+    let mean = input_tokens.mean();
+    let tokens = (share * mean / BLOCK).floor() * BLOCK;
+    if tokens < BLOCK {
+        let mean = count(mean.round() as u64);
+        return refused(&format!(
+            "less than a block of {BLOCK} of the {mean} tokens of a prompt of class `{name}`; give longer prompts with \
+             --input-tokens"
+        ));
+    }
+    if let Some(own) = input_tokens.shortened(tokens as u32) {
+        return Ok((tokens as u32, own));
+    }
+    let shortest = input_tokens.bounds().0;
+    let (tokens, shortest) = (count(tokens as u64), count(shortest.into()));
+    refused(&format!(
+        "{tokens} tokens of a mean prompt of class `{name}`, and the shortest has {shortest}, or the lengths are \
+         log-normal; give --input-tokens as one number, or as a narrow range such as 900..1100"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::overrides::Overrides;
+
+    fn changed(workload: Option<&str>, lengths: &str, request: RequestChange) -> Result<WorkloadSpec, String> {
+        let spec = workload.map_or_else(WorkloadSpec::synthetic, WorkloadSpec::load).unwrap();
+        let input_tokens =
+            Some(lengths).filter(|typed| !typed.is_empty()).map(|typed| Distribution::typed(typed).unwrap());
+        spec.with(&Overrides { input_tokens, request, ..Overrides::default() }).map_err(|error| error.to_string())
+    }
+
+    fn hit(share: f64) -> RequestChange {
+        RequestChange { cache_hit: Some(share), ..RequestChange::default() }
+    }
+
+    #[test]
+    fn a_planned_hit_rate_splits_the_prompt() {
+        for (lengths, share, prefix, own) in [
+            ("1000", 0.9, 896, "104"),
+            ("1024", 0.5, 512, "512"),
+            ("900..1100", 0.85, 848, "52..252"),
+            ("normal:1000:50:900:1100", 0.8, 800, "normal:200:50:100:300"),
+            ("exponential:300:1000:3000", 0.75, 960, "exponential:300:40:2040"),
+        ] {
+            let class = changed(None, lengths, hit(share)).unwrap().classes.remove(0);
+            let expected = SharedPrefixes::alike(1, Distribution::Constant { value: prefix }, 1.0);
+            assert_eq!(class.shared_prefix, Some(expected), "{lengths}");
+            assert_eq!(class.input_tokens, Distribution::typed(own).unwrap(), "{lengths}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_split_is_refused_with_the_cure() {
+        for (workload, lengths, share, problem) in [
+            (None, "16", 0.9, "less than a block of 16 of the 16 tokens"),
+            (None, "10..1990", 0.9, "896 tokens of a mean prompt of class `synthetic`, and the shortest has 10"),
+            (None, "lognormal:1000:0.5", 0.5, "log-normal; give --input-tokens as one number"),
+            (Some("agents"), "", 0.9, "said before; give --shared-prefix"),
+        ] {
+            let refusal = changed(workload, lengths, hit(share)).unwrap_err();
+            assert!(refusal.contains("`--cache-hit` is") && refusal.contains(problem), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn prefixes_are_typed_with_their_number() {
+        let alike = |count, text: &str| SharedPrefixes::alike(count, Distribution::typed(text).unwrap(), 0.0);
+        for (typed, expected) in [
+            ("2048", alike(1, "2048")),
+            ("2048x64", alike(64, "2048")),
+            ("2048×64", alike(64, "2048")),
+            ("exponential:300x8", alike(8, "exponential:300")),
+            ("exponential:300", alike(1, "exponential:300")),
+        ] {
+            assert_eq!(SharedPrefixes::typed(typed), Ok(expected.clone()), "{typed}");
+            let request = RequestChange { shared_prefix: Some(expected.clone()), ..RequestChange::default() };
+            let spec = changed(None, "7", request).unwrap();
+            assert_eq!(spec.classes[0].shared_prefix.as_ref(), Some(&expected));
+            assert_eq!(spec.classes[0].input_tokens, Distribution::Constant { value: 7 }, "it comes on top");
+        }
+        for (typed, problem) in [
+            ("2048x0", "`count` is 0"),
+            ("2048x200000", "`count` is 200000"),
+            ("many", "`many` is not a length"),
+            ("2048x1.5", "`2048x1.5` is not a length"),
+        ] {
+            let refusal = SharedPrefixes::typed(typed).unwrap_err();
+            assert!(refusal.contains(problem), "{typed}: {refusal}");
+        }
+    }
+}
