@@ -62,6 +62,8 @@ topics! {
         ["dataset" "datasets" "images" "prefixes" "prefix-cache" "answers" "checks" "tools"];
     conversations "conversations" "turns with a history, and closed loops of users"
         ["closed-loop" "users" "sessions"];
+    agents models / "agents" "sessions as graphs: tool loops, agents side by side, joins"
+        ["agent" "graphs" "steps"];
     traces "traces" "replay a trace, make one, or fit a workload to it"
         ["trace" "fitting" "workloads-fit" "servegen"];
     sweep "sweep" "the highest rate within an objective; the GPUs that a rate needs, and their cost"
@@ -82,7 +84,7 @@ topics! {
         ["launch" "kubernetes" "k8s" "slurm"];
     versions automation / "versions" "what a new version keeps: options, exit codes, JSON, run logs, plans"
         ["versioning" "semver" "compatibility" "msrv"];
-    skill automation / "skill" "Skyline for a coding agent, on one page" ["agents" "llms"];
+    skill automation / "skill" "Skyline for a coding agent, on one page" ["coding-agents" "llms"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
     other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
         ["vllm" "sglang" "guidellm" "aiperf" "k6" "translate" "from-vllm" "from-guidellm" "from-aiperf"];

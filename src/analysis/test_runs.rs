@@ -166,6 +166,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         output_tokens: Distribution::Constant { value: 10 },
         shared_prefix: None,
         conversation: None,
+        session: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
         length: crate::workload::AnswerEnding::default(),

@@ -23,6 +23,7 @@ pub use plan_check::check_plan;
 pub use prompts::PromptBuilder;
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
+pub(crate) use sessions::SessionGraph;
 pub use sessions::{SessionPlanner, SessionTurns};
 pub use slots::ConcurrencyCaps;
 pub(crate) use slots::Slots;

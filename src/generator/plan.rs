@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::request::PlannedRequest;
-use super::sessions::{SessionPlanner, first_turn};
+use super::sessions::SessionPlanner;
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
@@ -110,7 +110,7 @@ impl DrawnRequests {
         let row = self.rows.get_mut(class)?.as_mut().map(RowDraws::draw);
         let model = draws.model();
         let draws = draws.classes.get_mut(class)?;
-        let turn = draws.turns().map(|turns| first_turn(index, 0, Some(turns.count(index))));
+        let turn = draws.continues().then(|| draws.first_turn(index, 0));
         Some(PlannedRequest { turn, ..draws.opening(workload, class, row, model)? })
     }
 }

@@ -1,15 +1,16 @@
 //! Holds the records of a run to its plan, drawn again from the header.
 
 mod comparison;
+mod graphs;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use self::comparison::{Shift, compare, planned};
+use self::comparison::{Shift, compare};
 use super::datasets::bytes_here;
 use super::datasets::sources::Datasets;
 use super::request::PlannedRequest;
-use super::schedule::PlanHash;
+use super::schedule::plan_hash::PlanHash;
 use super::sessions::SessionPlanner;
 use super::tokens::tokenizer::TokenCounter;
 use super::traces::survey::survey;
@@ -71,7 +72,10 @@ fn by_hash(log: &RunLog, why: String) -> PlanCheck {
     }
     let mut hash = PlanHash::from_workload(workload);
     for record in records.clone() {
-        hash.add(&PlannedRequest { scheduled: shift.back(&record, record.scheduled), ..planned(&record) });
+        hash.add(&PlannedRequest {
+            scheduled: shift.back(&record, record.scheduled),
+            ..PlannedRequest::from_record(&record)
+        });
     }
     let unchecked = vec![format!("each request by itself ({why})")];
     match hash.in_digits() {

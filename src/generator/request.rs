@@ -1,5 +1,7 @@
 //! One request of a plan: everything but its prompt, and with it.
 
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
 use crate::record::{Phase, RequestRecord, SharedPrefix, Turn};
 use crate::workload::{Priority, Slo};
@@ -40,6 +42,25 @@ pub struct PlannedRequest {
 }
 
 impl PlannedRequest {
+    /// The planned part of a record.
+    pub(super) fn from_record(record: &RequestRecord) -> Self {
+        Self {
+            index: record.index,
+            phase: record.phase,
+            class: record.class,
+            scheduled: record.scheduled,
+            input_tokens: record.input_tokens_asked,
+            output_tokens: record.output_tokens_asked,
+            priority: record.priority,
+            prefix: record.prefix,
+            tenant: record.tenant,
+            model: record.model,
+            tags: record.tags,
+            turn: record.turn(),
+            ..PlannedRequest::default()
+        }
+    }
+
     /// Returns the new prompt tokens: all but those of previous turns.
     pub fn new_tokens(&self) -> u32 {
         self.input_tokens - self.turn.map_or(0, |turn| turn.history_tokens.min(self.input_tokens))
@@ -97,7 +118,7 @@ pub enum Prompt {
     TokenIds(Vec<u32>),
     /// Texts that the user and the server said in turn, the user first and last. They are messages of a chat, or one
     /// text with nothing in between.
-    Conversation(Vec<String>),
+    Conversation(Vec<Arc<str>>),
 }
 
 impl Default for Prompt {

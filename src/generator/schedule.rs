@@ -1,9 +1,10 @@
 //! Everything that a run will send, decided before it begins.
 
+pub(super) mod plan_hash;
+
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
+use self::plan_hash::PlanHash;
 use super::plan::Plan;
 use super::request::{PlannedRequest, RequestSpec};
 use super::sessions::SessionPlanner;
@@ -11,16 +12,8 @@ use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::traces::requests::Blocks;
-use crate::record::{Phase, PlanFacts, SharedPrefix, Turn};
-use crate::units::hexadecimal;
-use crate::workload::{Priority, RetryPolicy, WorkloadSpec};
-
-/// Prefix of the hashed bytes; the number rises when their layout changes.
-const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
-/// Prefix of the hashed bytes for workloads whose requests have prefixes, tenants or models.
-const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
-/// Prefix of the hashed bytes for workloads with sessions.
-const SESSIONS_HASH_DOMAIN: &[u8] = b"skyline plan 3\0";
+use crate::record::{Phase, PlanFacts, Turn};
+use crate::workload::{RetryPolicy, WorkloadSpec};
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -164,6 +157,12 @@ impl Schedule {
     /// answers took no time and were as long as asked: all turns of a conversation, the first 15 of a
     /// closed-loop user.
     ///
+    /// A workload with sessions that are graphs has `skyline plan 4` there. After an opener come the requests of its
+    /// session, in the order of their places. After each of them and the opener stand its agent (2), the place of the
+    /// request that it carries on (4, all bits set: none), 1 where any of those that it waits for releases it and 0
+    /// where all do (1), the number of these (4), and of each the place (4) and the delay in nanoseconds (8). Of a
+    /// closed-loop user it is the first session.
+    ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows); a
     /// closed loop of so many requests has [`PlanFacts::OPEN_END`] there. `measured_requests` is 0 when
@@ -187,9 +186,11 @@ impl Schedule {
                 Phase::Cooldown => break,
             }
             hash.add(&request);
-            let later = sessions.as_ref().map(|sessions| sessions.sketch(request));
-            for turn in later.into_iter().flatten() {
-                hash.add(&turn);
+            if let Some(graph) = sessions.as_ref().and_then(|sessions| sessions.graph_of(&request)) {
+                hash.add_graph(&graph, &request);
+            } else {
+                let later = sessions.as_ref().map(|sessions| sessions.sketch(request));
+                later.into_iter().flatten().for_each(|turn| hash.add(&turn));
             }
             hash.add_blocks(&blocks);
         }
@@ -203,75 +204,6 @@ impl Schedule {
             window_start,
             window_end: window_end.max(window_start),
         }
-    }
-}
-
-/// The hash of a plan, request by request; see [`Schedule::facts`].
-pub(super) struct PlanHash {
-    hash: Sha256,
-    /// Whether requests have prefixes, tenants, models or places in a session.
-    marked: bool,
-}
-
-impl PlanHash {
-    /// The hash of a plan of `workload` before its first request.
-    pub(super) fn from_workload(workload: &WorkloadSpec) -> Self {
-        let marked = !workload.tenants.is_empty()
-            || workload.models.is_some()
-            || workload.classes.iter().any(|class| class.shared_prefix.is_some());
-        let sessions = SessionPlanner::are_in(workload);
-        let mut hash = Sha256::new_with_prefix(match (sessions, marked) {
-            (true, _) => SESSIONS_HASH_DOMAIN,
-            (false, true) => MARKED_HASH_DOMAIN,
-            (false, false) => HASH_DOMAIN,
-        });
-        for (class, number) in workload.classes.iter().zip(0_u16..) {
-            for sha256 in class.files() {
-                hash.update(number.to_le_bytes());
-                hash.update(sha256);
-            }
-        }
-        Self { hash, marked: marked || sessions }
-    }
-
-    /// Adds a request without its blocks.
-    pub(super) fn add(&mut self, request: &PlannedRequest) {
-        let Self { hash, marked } = self;
-        hash.update(request.scheduled.as_nanos().to_le_bytes());
-        hash.update(request.class.to_le_bytes());
-        hash.update(request.input_tokens.to_le_bytes());
-        hash.update(request.output_tokens.to_le_bytes());
-        hash.update(match request.priority {
-            Priority::High => [0],
-            Priority::Medium => [1],
-            Priority::Low => [2],
-        });
-        if *marked {
-            let prefix = request.prefix.unwrap_or(SharedPrefix { number: u32::MAX, tokens: u32::MAX });
-            hash.update(prefix.number.to_le_bytes());
-            hash.update(prefix.tokens.to_le_bytes());
-            hash.update(request.tenant.unwrap_or(u16::MAX).to_le_bytes());
-            hash.update(request.model.unwrap_or(u16::MAX).to_le_bytes());
-        }
-        if let Some(row) = request.row {
-            hash.update(row.to_le_bytes());
-        }
-        if request.images > 0 {
-            hash.update(request.images.to_le_bytes());
-        }
-    }
-
-    /// Adds the blocks of the request before.
-    fn add_blocks(&mut self, blocks: &Blocks) {
-        if !blocks.ids.is_empty() {
-            self.hash.update(blocks.tokens.to_le_bytes());
-            blocks.ids.iter().for_each(|id| self.hash.update(id.to_le_bytes()));
-        }
-    }
-
-    /// The hash as hexadecimal digits.
-    pub(super) fn in_digits(self) -> String {
-        hexadecimal(&self.hash.finalize())
     }
 }
 

@@ -1,7 +1,10 @@
 //! What follows a finished request: the next turn of its conversation, or its user's next request.
 
+pub(super) mod graph;
+mod open;
 mod turns;
 
+pub(crate) use graph::SessionGraph;
 pub use turns::SessionTurns;
 
 use std::sync::Arc;
@@ -11,10 +14,11 @@ use super::request::PlannedRequest;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
 use crate::generator::datasets::sources::Datasets;
-use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws, think_time};
+use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws};
+use crate::generator::draws::pauses::think_time;
 use crate::random::RandomStream;
 use crate::record::{Phase, PlanFacts, Release, SessionCounts, Turn};
-use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
+use crate::workload::{ArrivalPattern, RequestClass, ThinkTime, WorkloadSpec};
 
 /// Draws the later turns of sessions.
 ///
@@ -150,13 +154,26 @@ impl SessionPlanner {
 
     /// Whether a workload has sessions.
     pub(super) fn are_in(workload: &WorkloadSpec) -> bool {
-        workload.arrival.users().is_some() || workload.classes.iter().any(|class| class.conversation.is_some())
+        workload.arrival.users().is_some() || workload.classes.iter().any(RequestClass::continues)
     }
 
     /// Whether later turns may repeat what `request` and its answer say.
     pub fn has_next_turn(&self, request: &PlannedRequest) -> bool {
         let Some(turn) = request.turn else { return false };
+        if let Some(graph) = self.graph_of(request) {
+            return graph.is_carried(turn.place());
+        }
         turn.place() + 1 < self.turns_of(request.class, &turn)
+    }
+
+    /// The graph of the session that `request` belongs to. It is `None` of a conversation and of one that stands alone.
+    pub(crate) fn graph_of(&self, request: &PlannedRequest) -> Option<SessionGraph> {
+        let turn = request.turn.filter(|turn| turn.graph.is_some())?;
+        self.draws.classes.get(usize::from(request.class))?.graph(Turn::index_of(turn.session, turn.begun))
+    }
+
+    fn most_tokens(&self, class: u16) -> Option<u32> {
+        self.draws.classes.get(usize::from(class))?.most_tokens()
     }
 
     /// The request that follows `last`, and why its conversation ended early, if it did. `last` ended like this, and
@@ -167,15 +184,18 @@ impl SessionPlanner {
         end: TurnEnd,
     ) -> (Option<PlannedRequest>, Option<ConversationBreak>) {
         let (next, broken) = self.follower(last, end.answered);
-        (next.map(|(next, release)| self.at(next, release.moment(end.at))), broken)
+        let at = |release: Release| release.moment(|_| Some(end.at)).unwrap_or(end.at);
+        (next.map(|(next, release)| self.at(next, at(release))), broken)
     }
 
     /// Returns the request that follows `last`, with what releases it. It also says why the conversation ended early,
     /// if it did. `answered` are the tokens of the answer that the next turn repeats; absent without a complete answer.
     fn follower(&self, last: &PlannedRequest, answered: Option<u32>) -> (Option<Follower>, Option<ConversationBreak>) {
         let Some(turn) = last.turn else { return (None, None) };
-        let turns = self.turns_of(last.class, &turn);
-        let left = turns.saturating_sub(turn.place() + 1);
+        if turn.graph.is_some() {
+            return (self.next_opener(last, answered.is_some()), None);
+        }
+        let left = self.turns_of(last.class, &turn).saturating_sub(turn.place() + 1);
         let (later_turn, broken) = match answered {
             _ if left == 0 => (None, None),
             None => (None, Some(ConversationBreak::Unanswered(left))),
@@ -184,17 +204,19 @@ impl SessionPlanner {
                 None => (None, Some(ConversationBreak::Full(left))),
             },
         };
-        let next = later_turn.or_else(|| {
-            let users = self.users.as_ref()?;
-            // If the skipped numbers run out, the next one.
-            let numbers = [turn.begun.checked_add(turns), turn.number.checked_add(1)];
-            let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
-            let next = self.opener_of(turn.session, number)?;
-            let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
-            let shortest = if answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
-            Some((next, Release::after(last.index, pause.max(Duration::from_secs_f64(shortest)))))
-        });
-        (next, broken)
+        (later_turn.or_else(|| self.next_opener(last, answered.is_some())), broken)
+    }
+
+    /// Returns what the user of `last` begins next, with what releases it. It is `None` in an open loop.
+    fn next_opener(&self, last: &PlannedRequest, is_answered: bool) -> Option<Follower> {
+        let (users, turn) = (self.users.as_ref()?, last.turn?);
+        // If the skipped numbers run out, the next one.
+        let numbers = [turn.begun.checked_add(self.turns_of(last.class, &turn)), turn.number.checked_add(1)];
+        let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
+        let next = self.opener_of(turn.session, number)?;
+        let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
+        let shortest = if is_answered { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
+        Some((next, Release::after(last.index, pause.max(Duration::from_secs_f64(shortest)))))
     }
 
     /// Returns what follows `last` if it is answered, except its moment and its history. For a later turn of a
@@ -227,8 +249,7 @@ impl SessionPlanner {
         let row = self.rows.get(class)?.as_ref().map(|rows| rows.at(place));
         let mut opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
         opener.index = index;
-        let of = draws.turns().map(|turns| turns.count(index));
-        opener.turn = Some(first_turn(user, number, of));
+        opener.turn = Some(draws.first_turn(user, number));
         Some(opener)
     }
 
@@ -262,7 +283,8 @@ impl SessionPlanner {
         })
     }
 
-    fn at(&self, request: PlannedRequest, scheduled: Timestamp) -> PlannedRequest {
+    /// The request at its moment, in the part of the run that this lies in.
+    pub(super) fn at(&self, request: PlannedRequest, scheduled: Timestamp) -> PlannedRequest {
         let (start, end) = self.window;
         let phase = if scheduled < start {
             Phase::Warmup
@@ -273,11 +295,6 @@ impl SessionPlanner {
         };
         PlannedRequest { phase, scheduled, ..request }
     }
-}
-
-/// The turn that begins a conversation of `of` turns, or stands alone in its session.
-pub(super) fn first_turn(session: u64, number: u32, of: Option<u32>) -> Turn {
-    Turn { session, number, of, begun: number, history_tokens: 0 }
 }
 
 #[cfg(test)]

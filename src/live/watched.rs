@@ -10,7 +10,7 @@ use crate::analysis::{Metric, Objective, Statistic};
 use crate::clock::{RunClock, Timestamp};
 use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
-use crate::workload::{Purpose, Slo, WorkloadSpec};
+use crate::workload::{Purpose, RequestClass, Slo, WorkloadSpec};
 
 /// Further time that a run lasts of which nothing is known yet.
 const UNKNOWN: Duration = Duration::from_secs(10);
@@ -91,7 +91,7 @@ impl Paced {
     fn by(workload: &WorkloadSpec) -> Self {
         if workload.arrival.users().is_some() {
             Self::Nothing
-        } else if workload.classes.iter().any(|class| class.conversation.is_some()) {
+        } else if workload.classes.iter().any(RequestClass::continues) {
             Self::Sessions
         } else {
             Self::Requests

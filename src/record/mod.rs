@@ -11,9 +11,9 @@ pub(crate) use log::{LineFile, farthest_apart};
 pub use log::{LogDamage, LogLine, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind,
-    FinishReason, Join, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase, Release,
-    RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest, Usage,
-    UsageBounds, Validity, WorkKind,
+    FinishReason, GraphPlace, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase, Predecessor,
+    Release, RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest,
+    Usage, UsageBounds, Validity, WorkKind,
 };
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, Delays,

@@ -5,6 +5,7 @@ mod checks;
 pub(super) mod engines;
 mod faults;
 mod feed;
+mod graphs;
 mod protocols;
 mod sessions;
 mod targets;

@@ -26,7 +26,10 @@ pub use arrival::{
     ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Spike,
     ThinkTime,
 };
-pub use class::{DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, Slo, Tenant};
+pub use class::{
+    ClassSession, DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, SessionStep, Slo,
+    StepWait, Tenant,
+};
 pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, TraceLengths};

@@ -45,6 +45,17 @@ output_tokens = {{ kind = "constant", value = 4 }}
 const POISSON: &str = r#"{ kind = "poisson", rate_per_s = 8 }"#;
 const USERS: &str = r#"{ kind = "users", users = 6, think_time_s = { kind = "exponential", mean = 0.2 } }"#;
 const TURNS: &str = r#"conversation = { turns = { kind = "uniform", min = 1, max = 4 }, think_time_s = 0.3, max_context_tokens = 220 }"#;
+/// Sessions of agents: a tool loop, three that explore side by side, and two ways of which the first counts.
+const GRAPH: &str = r#"session.max_context_tokens = 600
+session.steps = [
+    { name = "task", input_tokens = 40 },
+    { name = "loop", turns = { kind = "uniform", min = 1, max = 4 }, tools = 2,
+      delay_s = { kind = "log_normal", median = 0.1, sigma = 1 } },
+    { name = "explore", after = "task", copies = 3, turns = 2, history = "new", delay_s = 0.05 },
+    { name = "quick", after = ["loop", "explore"], history = "loop" },
+    { name = "deep", after = ["loop", "explore"], history = "loop", turns = 2, output_tokens = 50 },
+    { name = "end", after = { any = ["quick", "deep"] }, history = "loop", delay_s = 0.02 },
+]"#;
 
 fn open() -> WorkloadSpec {
     workload(POISSON, "")
@@ -88,7 +99,9 @@ fn is_held(log: &RunLog) {
 
 #[test]
 fn genuine_runs_of_every_kind_are_those_of_their_plans() {
-    for (arrival, more) in [(POISSON, ""), (USERS, ""), (POISSON, TURNS), (USERS, TURNS)] {
+    let slow = r#"{ kind = "poisson", rate_per_s = 0.8 }"#;
+    for (arrival, more) in [(POISSON, ""), (USERS, ""), (POISSON, TURNS), (USERS, TURNS), (slow, GRAPH), (USERS, GRAPH)]
+    {
         let spec = workload(arrival, more);
         let log = run_of(&spec);
         assert!(log.records.iter().any(|record| !record.is_opener()) || (arrival, more) == (POISSON, ""));
@@ -130,7 +143,7 @@ fn old_runs_are_not_refused() {
 
 #[test]
 fn shards_and_what_is_merged_of_them_hold_to_the_whole_plan() {
-    for spec in [open(), workload(USERS, TURNS)] {
+    for spec in [open(), workload(USERS, TURNS), workload(USERS, GRAPH)] {
         let shard = |number: u64| {
             let schedule = Schedule::draw(&spec).shard(number - 1, 3).unwrap();
             let (plan, drain) = (schedule.facts(), Duration::from_secs_f64(spec.drain_s));
@@ -198,6 +211,39 @@ fn is_refused(log: &RunLog, why: &str) {
     assert!(!verdict.valid && verdict.breaks(Rule::Plan), "{why}: {:?}", verdict.reasons);
     let reason = verdict.reasons.iter().find(|reason| reason.rule == Rule::Plan).unwrap();
     assert!(reason.sentence.contains(why), "{}", reason.sentence);
+}
+
+#[test]
+fn a_request_of_a_graph_that_waited_for_something_else_is_refused() {
+    let log = run_of(&workload(USERS, GRAPH));
+    // One of a join, and one that carries on the history of another.
+    let place = |join: bool| {
+        let is_join = |record: &RequestRecord| {
+            let waits = record.release.as_ref().map_or(0, |release| release.predecessors().len());
+            if join { waits == 4 } else { waits == 1 }
+        };
+        (0..log.records.len()).find(|at| is_join(&log.records.at(*at))).unwrap()
+    };
+    let changed = |at: usize, change: &dyn Fn(&mut RequestRecord)| {
+        let mut log = log.clone();
+        change(&mut log.records[at]);
+        log
+    };
+    is_refused(
+        &changed(place(true), &|record| record.scheduled = record.scheduled.after(Duration::from_nanos(1))),
+        "s,",
+    );
+    is_refused(&changed(place(false), &|record| record.output_tokens_asked += 1), "an answer of");
+    let another = changed(place(false), &|record| {
+        let turn = record.turn.as_mut().unwrap();
+        turn.graph.as_mut().unwrap().depth += 1;
+    });
+    is_refused(&another, "another prefix, tenant, model or session");
+    // What a log cannot say is refused when it is read.
+    let folder = tempfile::tempdir().unwrap();
+    let late = changed(place(true), &|record| record.scheduled = record.scheduled.after(Duration::from_nanos(1)));
+    let refused = late.store(folder.path()).and_then(|()| RunLog::read(folder.path()).map(|_| ())).unwrap_err();
+    assert!(refused.to_string().contains("what it waited for releases it at"), "{refused}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    EngineFacts, Failure, FailureKind, Gauge, Join, LogLine, Outcome, PageKind, PartKind, Release, RequestRecord,
-    RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, WorkKind,
+    EngineFacts, Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, Predecessor, Release,
+    RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, WorkKind,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -151,7 +151,7 @@ fn schema_8_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
     assert_eq!((log.records[1].target, log.records[1].work, &log.records[1].release), (0, WorkKind::Tokens, &None));
     let second = EngineFacts { url: "http://10.0.0.8:8000".to_owned(), ..log.header.engine().clone() };
     log.header.engines.push(second);
-    let released = Release::After { of: Join::Any(vec![0, 1]), delay_ns: 5_000_000 };
+    let released = Release::Any([0, 1].map(|index| Predecessor { index, delay_ns: 5_000_000 }).to_vec());
     log.records[1] = RequestRecord {
         target: 1,
         work: WorkKind::Items,

@@ -42,7 +42,11 @@ fn plain(slots: usize, ttft: f64, gap: f64) -> Fleet {
 }
 
 fn llama_on_a10g() -> Fleet {
-    let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
+    llama_on("a10g")
+}
+
+fn llama_on(gpu: &str) -> Fleet {
+    let deployment = Deployment::new(gpu.parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
     Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
@@ -270,4 +274,38 @@ fn bursts_are_phases_of_the_load() {
         .map(|phase| (phase.name.as_str(), phase.load.unwrap().seconds))
         .collect();
     assert_eq!(phases, [("base", 562.0), ("burst", 40.0), ("after_burst", 38.0)]);
+}
+
+/// With room for all keys and values, the simulated server finds exactly what the plan says that a cache can find. The
+/// plan knows nothing of its blocks but their size, and the server nothing of the graph.
+#[test]
+fn a_graph_shares_with_the_simulated_cache_what_its_plan_says() {
+    let text = r#"
+name = "agents"
+horizon_s = 600
+warmup_s = 0
+seed = 11
+arrival = { kind = "poisson", rate_per_s = 0.1 }
+[[classes]]
+name = "agent"
+input_tokens = { kind = "uniform", min = 100, max = 900 }
+output_tokens = { kind = "uniform", min = 20, max = 200 }
+shared_prefix = { count = 1, tokens = 2048 }
+[classes.session]
+steps = [
+    { name = "task" },
+    { name = "loop", turns = { kind = "uniform", min = 2, max = 9 }, delay_s = 0.5 },
+    { name = "explore", after = "task", copies = 3, turns = 3, history = "new" },
+    { name = "fork", after = "loop", copies = 2, turns = 2 },
+    { name = "end", after = ["explore", "fork"], history = "loop", delay_s = 0.2 },
+]
+"#;
+    let spec = WorkloadSpec::from_toml(text, "a test").unwrap();
+    let summary = simulated(&spec, &mut *llama_on("h200").server().unwrap());
+    let cache = summary.prefix_cache.unwrap();
+    let measured = cache.measured.unwrap().rate;
+    println!("planned {:.5} to {:.5}, found {measured:.5}", cache.expected_least, cache.expected_most);
+    assert!(measured > 0.8, "{measured}");
+    assert!((cache.expected_least - 0.001..=cache.expected_most + 0.001).contains(&measured), "{cache:?}");
+    assert_eq!(summary.sessions.unwrap().broken_off, 0);
 }

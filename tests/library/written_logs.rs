@@ -90,7 +90,8 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         let (chunks, outcome, usage, output_tokens, chunks_counted, word) = answer;
         let mut late_stamps = LateStamps::default();
         late_stamps.add(chunks.len(), std::time::Duration::from_nanos(output_tokens));
-        let turn = flag.then_some(Turn { session: index, number, of: Some(6), begun: 0, history_tokens: number });
+        let turn =
+            flag.then_some(Turn { session: index, number, of: Some(6), history_tokens: number, ..Turn::default() });
         RequestRecord {
             index: turn.map_or(index, |turn| Turn::index_of(turn.session, turn.number)),
             phase: if of_plan { Phase::Measured } else { Phase::Cooldown },

@@ -45,7 +45,7 @@ const RULES: &[Row] = &[
     when(|of| holds(of.source == ResultSource::Mock)).says("nothing about a real server: Skyline's mock answered"),
     when(|of| holds(of.outcome == Some(VerdictOutcome::Overloaded)))
         .says("no latency: the server did not keep up, and latencies grow with the length of the run"),
-    when(|of| holds(of.load == Some(LoadForm::Closed))).says("no saturation: closed loop"),
+    when(|of| holds(of.load.is_some_and(LoadForm::is_closed))).says("no saturation: closed loop"),
     when(|of| holds(of.load != Some(LoadForm::Closed) && came(of, ArrivalShape::AtOnce)))
         .says("no sustained rate: all requests came at once"),
     when(|of| Some(facts![of.uncounted_cap.filter(|_| of.load != Some(LoadForm::Closed))?]))

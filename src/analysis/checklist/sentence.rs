@@ -35,7 +35,7 @@ pub(super) fn strongest(evidence: &Evidence) -> Option<String> {
         None => sentence,
     };
     Some(match (evidence.load, overloaded) {
-        (Some(LoadForm::Closed), _) => format!(
+        (Some(LoadForm::Closed | LoadForm::Lanes), _) => format!(
             "In a closed loop, whose rate the server sets, so that this is no capacity and no latency of open traffic: \
              {sentence}"
         ),

@@ -75,6 +75,9 @@ pub(super) fn open_loop(evidence: &Evidence) -> Found {
         Some(LoadForm::Closed) => {
             not_met("closed loop: a slow server gets fewer requests, and saturation does not show", OPEN)
         }
+        Some(LoadForm::Lanes) => {
+            not_met("agents: a slow server gets fewer sessions, and saturation does not show", OPEN)
+        }
     }
 }
 

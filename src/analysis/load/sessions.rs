@@ -47,15 +47,16 @@ impl Sessions {
         for (place, record) in observed.log.records.iter().enumerate() {
             let Some(turn) = in_conversation(observed, &record) else { continue };
             let first = (record.phase, record.scheduled);
-            let begun = Conversation { sent: 0, opening: turn, first, last: (turn.number, place) };
+            let failed = matches!(record.outcome, Outcome::Failed(_) | Outcome::Cancelled);
+            let begun = Conversation { opening: turn, first, last: (record.ended, place), ..Conversation::default() };
             let own = conversations.entry((turn.session, turn.begun)).or_insert(begun);
             own.sent += 1;
+            own.is_broken |= failed;
+            own.is_full |= record.context_full;
             if turn.number < own.opening.number {
                 (own.opening, own.first) = (turn, first);
             }
-            if turn.number > own.last.0 {
-                own.last = (turn.number, place);
-            }
+            own.last = own.last.max((record.ended, place));
         }
         let run_ended = run_end(observed);
         let mut all = conversations.into_iter().peekable();
@@ -86,17 +87,17 @@ impl Sessions {
         went_on: bool,
         run_ended: Timestamp,
     ) -> Option<Figure> {
-        let Conversation { sent, opening, first, .. } = *own;
+        let Conversation { sent, opening, first, is_broken, is_full, .. } = *own;
         if first.0 != Phase::Measured || opening.place() != 0 {
             return None;
         }
-        let whole = went_on || last.context_full || opening.of.is_some_and(|of| sent >= u64::from(of));
+        let whole = went_on || is_full || opening.of.is_some_and(|of| sent >= u64::from(of));
         self.begun += 1;
         self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
         self.turns_sent += sent;
         let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
         Some(match &last.outcome {
-            Outcome::Failed(_) | Outcome::Cancelled => {
+            _ if is_broken => {
                 self.broken_off += 1;
                 Figure::AtLeast(since(last.ended))
             }
@@ -105,7 +106,7 @@ impl Sessions {
                 let last_token = last.chunks.last_at().or(last.whole_answer);
                 Figure::Exact(since(last_token.unwrap_or(last.ended)))
             }
-            Outcome::Completed | Outcome::Censored => {
+            _ => {
                 self.censored += 1;
                 Figure::AtLeast(since(run_ended.max(last.ended)))
             }
@@ -114,20 +115,23 @@ impl Sessions {
 }
 
 /// The turns of a conversation, as its figures need them.
+#[derive(Default)]
 struct Conversation {
     sent: u64,
     /// The first turn, its part of the run, and its scheduled moment.
     opening: Turn,
     first: (Phase, Timestamp),
-    /// Number of the last turn that was sent, and the place of its record.
-    last: (u32, usize),
+    /// The end of the turn that ended last, and the place of its record.
+    last: (Timestamp, usize),
+    /// Whether a turn failed, and whether there was no room for one.
+    is_broken: bool,
+    is_full: bool,
 }
 
 /// The place of a request in its conversation, where its class has any.
 pub(in crate::analysis) fn in_conversation(observed: &Observed<'_>, record: &RequestRecord) -> Option<Turn> {
     let class = observed.log.header.workload.classes.get(usize::from(record.class))?;
-    class.conversation.as_ref()?;
-    record.turn()
+    record.turn().filter(|_| class.continues())
 }
 
 /// The moment at which the run stopped waiting.
@@ -151,7 +155,7 @@ mod tests {
 
     /// Turn `number` of a conversation of `of`.
     fn turn(session: u64, number: u32, of: u32) -> Turn {
-        Turn { session, number, of: Some(of), begun: 0, history_tokens: 100 * number }
+        Turn { session, number, of: Some(of), history_tokens: 100 * number, ..Turn::default() }
     }
 
     /// A request scheduled at `at` whose eleven tokens come from `first` on, 10 ms apart.

@@ -202,7 +202,7 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
     }
     if LoadForm::from_workload(workload) != LoadForm::Open {
         let turn = |record: &RequestRecord| {
-            let turn = in_conversation(observed, record)?.place() + 1;
+            let turn = in_conversation(observed, record)?.depth() + 1;
             TURNS.iter().rposition(|(from, _)| turn >= *from)
         };
         all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));

@@ -248,7 +248,7 @@ impl TokenAccount {
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
             account.added_tokens += added.unwrap_or(0);
             account.input.add(asked + added.unwrap_or(0), prompt);
-            let opens = record.turn().is_none_or(|turn| turn.place() == 0);
+            let opens = record.turn().is_none_or(|turn| turn.carried().is_none());
             if let (Some(added), true) = (added, opens && class.is_some_and(is_made_to_length)) {
                 account.made.add(asked + added, prompt);
             }
@@ -321,7 +321,7 @@ mod tests {
         let mut log =
             run(1_000, vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)]);
         // A first turn is a prompt like any other.
-        log.records[0].turn = Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 }.into());
+        log.records[0].turn = Some(Turn { of: Some(3), ..Turn::default() }.into());
         let mut ids = log.header.workload.classes[0].clone();
         ids.prompt = PromptSource::RandomTokens { vocabulary: Some(9) };
         log.header.workload.classes.push(ids);
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!((account.input.requested_tokens, account.input.received_tokens), (422, 436));
         assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
         // A later turn is not.
-        log.records[0].turn = Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 }.into());
+        log.records[0].turn = Some(Turn { number: 1, of: Some(3), history_tokens: 50, ..Turn::default() }.into());
         assert_eq!(
             TokenAccount::from_observed(&Observed::from_log(&log)).made,
             MadePrompts { requests: 3, exact: 1, most_off: 11 }

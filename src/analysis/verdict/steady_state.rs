@@ -6,7 +6,6 @@ use crate::analysis::judgements::Rule;
 use crate::analysis::load::movement::{Movement, OVERLOAD};
 use crate::analysis::load::served::LEAST_SERVED;
 use crate::analysis::load::work::Work;
-use crate::analysis::requests::LoadForm;
 use crate::analysis::rules::Suppressor::{NothingRan, Smoke};
 use crate::analysis::rules::{facts, filled};
 use crate::analysis::summary::run::Summary;
@@ -152,7 +151,7 @@ fn served(of: &CheckedRun<'_>) -> Option<RuleResult> {
 /// How often each happens is in `skyline guide validity`; `tests/library/verdict.rs` counts it.
 fn growth(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let summary = of.run;
-    if summary.run.load == LoadForm::Closed {
+    if summary.run.load.is_closed() {
         return not_tested("in a closed loop only its users wait, so growth is not a queue");
     }
     let Some(state) = &summary.steady_state else {
@@ -198,7 +197,7 @@ fn moved(movement: &Movement) -> String {
 /// requests, or a latency that moved as it may under an overload. `None` where the data do tell.
 pub(crate) fn unclear(summary: &Summary) -> Option<(String, String)> {
     let requests = summary.requests.executed();
-    if summary.run.load == LoadForm::Closed
+    if summary.run.load.is_closed()
         || summary.run.arrival.rate_profile() == RateProfile::Changing
         || summary.window.cut_short
         || summary.verdict.breaks(Rule::SteadyState)

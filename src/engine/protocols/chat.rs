@@ -1,5 +1,7 @@
 //! Chats: `messages`, answered by a message.
 
+use std::sync::Arc;
+
 use super::choices::CHOICES;
 use super::prompt::{content, string};
 use super::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol};
@@ -37,7 +39,7 @@ fn messages(body: &mut Vec<u8>, prompt: &Prompt) {
 }
 
 /// The messages of a chat, user and server in turn.
-fn conversation(body: &mut Vec<u8>, said: &[String]) {
+fn conversation(body: &mut Vec<u8>, said: &[Arc<str>]) {
     let roles: [&[u8]; 2] = [br#"{"role":"user","content":"#, br#"{"role":"assistant","content":"#];
     let mut before = b'[';
     for (text, role) in said.iter().zip(roles.iter().cycle()) {

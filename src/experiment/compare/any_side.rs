@@ -164,7 +164,7 @@ fn conditions_of(side: &ComparedSide) -> ForeignConditions {
     let arrival = &workload.arrival;
     let form = LoadForm::from_workload(workload);
     let kind = match form {
-        LoadForm::Closed => "closed",
+        LoadForm::Closed | LoadForm::Lanes => "closed",
         LoadForm::PartlyOpen => "partly_open",
         LoadForm::Open => arrival.kind(),
     };

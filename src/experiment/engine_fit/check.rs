@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::analysis::{Figure, Metric, Quantile, Summary, VerdictOutcome, summarise};
 use crate::clock::Timestamp;
-use crate::experiment::virtual_time::log::{answered, declared, with_turns};
+use crate::experiment::virtual_time::log::{answered, declared};
+use crate::experiment::virtual_time::prefixes::SessionPrefixes;
 use crate::record::{Outcome, RecordRef, RequestRecord, RunLog};
 use crate::simulator::{BadFleet, Driver, Fleet, Job, JobHistory, JobId, PrefixHashes, urgency};
 use crate::workload::{Overrides, Slo, WorkloadSpec};
@@ -227,6 +228,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
         }
     };
     let mut coming = asked.iter().peekable();
+    let mut prefixes = SessionPrefixes::default();
     loop {
         let next = coming.peek().and_then(|record| record.sent);
         let Some(now) = [next, driver.next_event()].into_iter().flatten().min() else { break };
@@ -235,7 +237,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
         }
         let mut refused = Vec::new();
         while let Some(record) = coming.next_if(|record| record.sent.is_some_and(|sent| sent <= now)) {
-            refused.extend(driver.submit(now, job(record)));
+            refused.extend(driver.submit(now, job(record, &mut prefixes)));
         }
         refused.into_iter().for_each(&mut keep);
         driver.advance(now, &mut keep);
@@ -248,7 +250,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     Ok(RunLog { records: records.into(), footer, ..log.clone() })
 }
 
-fn job(record: &RequestRecord) -> Job {
+fn job(record: &RequestRecord, prefixes: &mut SessionPrefixes) -> Job {
     let input = record.prompt_tokens();
     let output = match record.outcome {
         Outcome::Completed => record.output_tokens,
@@ -258,7 +260,7 @@ fn job(record: &RequestRecord) -> Job {
     Job {
         priority: urgency(record.priority),
         class: Some(record.class),
-        prefix: prefix(record),
+        prefix: prefix(record, prefixes),
         ..Job::new(
             JobId(record.index),
             u32::try_from(input.max(1)).unwrap_or(u32::MAX),
@@ -268,10 +270,13 @@ fn job(record: &RequestRecord) -> Job {
 }
 
 /// Returns what a record's prompt has in common with others. That is a shared prefix, and the turns before it.
-fn prefix(record: &RequestRecord) -> PrefixHashes {
+fn prefix(record: &RequestRecord, prefixes: &mut SessionPrefixes) -> PrefixHashes {
     let begins = record.prefix.map(|prefix| declared(record.model, record.class, prefix)).unwrap_or_default();
     let tokens = record.input_tokens_asked.saturating_add(record.output_tokens_asked);
-    record.turn().map_or_else(|| begins.clone(), |turn| with_turns(&begins, turn, tokens))
+    match record.turn() {
+        Some(turn) => prefixes.add(turn, begins, tokens),
+        None => begins,
+    }
 }
 
 /// The request as it was before anything answered it.

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, PlannedRequest};
 use crate::record::{
-    Failure, FailureKind, FinishReason, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource, Turn, Usage,
+    Failure, FailureKind, FinishReason, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource, Usage,
 };
 use crate::simulator::{BLOCK_SIZE, Job, JobEnd, JobHistory, JobId, PrefixHashes, urgency};
 
@@ -86,28 +86,20 @@ pub(in crate::experiment) fn answered(
     }
 }
 
-/// The prefix that the prompt of `request`, which begins with `blocks`, shares with others. The rest is unique,
-/// like the salted prompts of a run against a server, so that no prefix cache is warm by accident. Each model
-/// has a cache of its own. A turn of a `conversation` shares its whole text, its answer too, with the turns
-/// that follow.
-pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks, conversation: Option<Turn>) -> PrefixHashes {
-    let begins = match request.prefix {
+/// The prefix that the prompt of `request` shares with others of no session. It begins with `blocks`. The rest is
+/// unique, like the salted prompts of a run against a server, so that no prefix cache is warm by accident. Each model
+/// has a cache of its own.
+pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks) -> PrefixHashes {
+    match request.prefix {
         Some(prefix) => declared(request.model, request.class, prefix),
         None => traced(request, blocks),
-    };
-    let tokens = request.input_tokens.saturating_add(request.output_tokens);
-    conversation.map_or_else(|| begins.clone(), |turn| with_turns(&begins, turn, tokens))
+    }
 }
 
 /// A shared prefix that the workload declares.
 pub(in crate::experiment) fn declared(model: Option<u16>, class: u16, prefix: SharedPrefix) -> PrefixHashes {
     let group = u64::from(model.unwrap_or(0)) << 48 | u64::from(class) << 32 | u64::from(prefix.number);
     PrefixHashes::of_group(group, prefix.tokens / BLOCK_SIZE)
-}
-
-/// Returns a prefix that begins like `begins` and goes on with a conversation. It has `tokens` tokens in all.
-pub(in crate::experiment) fn with_turns(begins: &PrefixHashes, turn: Turn, tokens: u32) -> PrefixHashes {
-    begins.continued(tokens / BLOCK_SIZE, Turn::index_of(turn.session, turn.begun))
 }
 
 /// Returns the prefix that the blocks of a trace tell.
@@ -133,7 +125,7 @@ mod tests {
 
     fn of(ids: &[u64], tokens: u32, input_tokens: u32, model: u16) -> PrefixHashes {
         let request = PlannedRequest { input_tokens, model: Some(model), ..PlannedRequest::default() };
-        leading(&request, &Blocks { ids: ids.into(), tokens }, None)
+        leading(&request, &Blocks { ids: ids.into(), tokens })
     }
 
     /// Leading hashes that two prompts have in common.

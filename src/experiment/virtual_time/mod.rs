@@ -5,6 +5,7 @@ mod clients;
 mod comparison;
 mod executor;
 pub(super) mod log;
+pub(super) mod prefixes;
 mod run;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::clients::VirtualClients;
 use super::log::leading;
+use super::prefixes::SessionPrefixes;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, ConcurrencyCaps, DueQueue, PlannedRequest, Schedule, SessionPlanner, SessionTurns};
-use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
+use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts};
 use crate::runner::ClientRules;
-use crate::simulator::{ServerGauges, SimulatedServer, WorkTotals};
+use crate::simulator::{PrefixHashes, ServerGauges, SimulatedServer, WorkTotals};
 
 /// One run in virtual time.
 ///
@@ -90,7 +91,8 @@ impl VirtualRun {
                 .next_if(|(request, _)| request.scheduled <= clock)
                 .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
             {
-                let prefix = leading(&request, &blocks, turns.conversation_of(&request));
+                turns.released(&request);
+                let prefix = turns.prefix_of(&request, leading(&request, &blocks));
                 clients.dispatch(clock, request, prefix, &mut ended);
             }
             clients.advance(clock, &mut ended);
@@ -133,12 +135,14 @@ struct LaterTurns {
     /// The sessions, which say what follows each request; absent where there are none.
     sessions: Option<SessionTurns>,
     due: DueQueue<PlannedRequest>,
+    prefixes: SessionPrefixes,
 }
 
 impl LaterTurns {
     pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
         let never = Timestamp::from_nanos(u64::MAX);
-        Self { sessions: sessions.map(|planner| SessionTurns::new(planner, never)), due: DueQueue::default() }
+        let sessions = sessions.map(|planner| SessionTurns::new(planner, never));
+        Self { sessions, due: DueQueue::default(), prefixes: SessionPrefixes::default() }
     }
 
     /// Returns when the next one leaves.
@@ -149,9 +153,14 @@ impl LaterTurns {
     /// The next one, if it leaves by `now`.
     pub(super) fn next_by(&mut self, now: Timestamp) -> Option<PlannedRequest> {
         self.next_due().filter(|at| *at <= now)?;
-        let (_, request) = self.due.pop()?;
-        self.sessions.as_mut()?.released(&request);
-        Some(request)
+        self.due.pop().map(|(_, request)| request)
+    }
+
+    /// Notes a request that leaves.
+    fn released(&mut self, request: &PlannedRequest) {
+        if let Some(sessions) = &mut self.sessions {
+            sessions.released(request);
+        }
     }
 
     /// Schedules what a request that has ended releases. It returns how many of them are awaited.
@@ -163,13 +172,20 @@ impl LaterTurns {
             awaited += u64::from(next.phase != Phase::Cooldown);
             self.due.push(next.scheduled, next.index, next);
         }
+        if let Some(turn) = last.turn.filter(|turn| turn.graph.is_some() && !sessions.is_open(turn.session)) {
+            self.prefixes.forget(turn);
+        }
         awaited
     }
 
-    /// The place of a request in a conversation of several turns, where it has one.
-    pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
-        let goes_on = self.sessions.as_ref()?.planner.has_next_turn(request);
-        request.turn.filter(|turn| goes_on || turn.place() > 0)
+    /// The prefix of a request that begins like `begins`. Where it is of a session, its turns share more.
+    fn prefix_of(&mut self, request: &PlannedRequest, begins: PrefixHashes) -> PrefixHashes {
+        let goes_on = self.sessions.as_ref().is_some_and(|sessions| sessions.has_next_turn(request));
+        let tokens = request.input_tokens.saturating_add(request.output_tokens);
+        match request.turn.filter(|turn| goes_on || turn.carried().is_some()) {
+            Some(turn) => self.prefixes.add(turn, begins, tokens),
+            None => begins,
+        }
     }
 
     /// End of the window, where the answers decided it and it is known.

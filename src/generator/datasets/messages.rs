@@ -48,7 +48,7 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
         Prompt::Messages(messages) => Prompt::Messages(messages_led_by(&lead, &messages)),
         Prompt::Conversation(mut said) => {
             if let Some(first) = said.first_mut() {
-                first.insert_str(0, &lead);
+                *first = (lead + first).into();
             }
             Prompt::Conversation(said)
         }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::lengths::LengthSampler;
+use super::pauses::think_time;
+use super::session_steps::StepLaws;
 use crate::generator::datasets::rows::DrawnRow;
 use crate::generator::request::PlannedRequest;
+use crate::generator::sessions::graph::SessionGraph;
 use crate::random::{RandomStream, WeightedChoice};
-use crate::record::SharedPrefix;
+use crate::record::{GraphPlace, SharedPrefix, Turn};
 use crate::workload::{
     Conversation, Distribution, Priority, RequestClass, SharedPrefixes, ThinkTime, WorkloadSpec, zipf,
 };
-
-/// Longest think time, seconds: a year, longer than any run.
-const LONGEST_S: f64 = 366.0 * 86_400.0;
 
 /// Draws of the classes and models of a workload's requests. For each class they hold what its requests have.
 #[derive(Clone, Debug)]
@@ -90,6 +90,7 @@ struct Laws {
     /// `None` where there are no tenants.
     tenants: Option<WeightedChoice>,
     conversation: Option<Turns>,
+    session: Option<StepLaws>,
 }
 
 /// Way in which requests continue as conversations.
@@ -143,6 +144,7 @@ impl ClassDraws {
             prefixes: class.shared_prefix.as_ref().map(|prefixes| PrefixLaw::new(prefixes, &stream("prefix_tokens"))),
             tenants: (!workload.tenants.is_empty()).then(|| WeightedChoice::new(senders)),
             conversation: class.conversation.as_ref().map(|of_class| Turns::new(workload, class, of_class)),
+            session: class.session.as_ref().map(|session| StepLaws::new(workload.seed, class, session)),
         };
         Self {
             laws: Arc::new(laws),
@@ -180,8 +182,13 @@ impl ClassDraws {
     ) -> Option<PlannedRequest> {
         let laws = &self.laws;
         let first = laws.conversation.as_ref().and_then(|turns| turns.first_input.as_ref());
-        let input = first.or(laws.input.as_ref()).map(|law| law.draw(&mut self.input));
-        let output = laws.output.as_ref().map(|law| law.draw(&mut self.output));
+        let (step_input, step_output) = laws
+            .session
+            .as_ref()
+            .map(|steps| &steps.first)
+            .map_or((None, None), |first| (first.0.as_ref(), first.1.as_ref()));
+        let input = first.or(step_input).or(laws.input.as_ref()).map(|law| law.draw(&mut self.input));
+        let output = step_output.or(laws.output.as_ref()).map(|law| law.draw(&mut self.output));
         let input_tokens = input.or_else(|| row.map(|row| row.input_tokens))?;
         let output_tokens = output.or_else(|| row.and_then(|row| row.output_tokens))?;
         let prefix = laws.prefixes.as_ref().map(|law| law.draw(&mut self.prefixes));
@@ -221,7 +228,31 @@ impl ClassDraws {
         self.laws.tenants.as_ref().map(|law| law.draw(&mut self.tenants) as u16)
     }
 
-    /// Returns how requests of the class continue; `None` where each stands alone.
+    /// The turn that begins session `session` at `number`. It opens a conversation or a graph, or stands alone.
+    pub(crate) fn first_turn(&self, session: u64, number: u32) -> Turn {
+        let index = Turn::index_of(session, number);
+        let graph = self.graph(index).map(|graph| graph.len());
+        let of = graph.or_else(|| self.turns().map(|turns| turns.count(index)));
+        let graph = graph.map(|_| GraphPlace::default());
+        Turn { session, number, of, begun: number, graph, ..Turn::default() }
+    }
+
+    /// Whether a request of the class is followed by others.
+    pub(crate) fn continues(&self) -> bool {
+        self.laws.conversation.is_some() || self.laws.session.is_some()
+    }
+
+    /// The graph of the session that request `opener` begins; `None` where the class declares none.
+    pub(crate) fn graph(&self, opener: u64) -> Option<SessionGraph> {
+        self.laws.session.as_ref().map(|steps| steps.graph(opener))
+    }
+
+    /// Most tokens of a prompt and its answer together, in a session of the class.
+    pub(crate) fn most_tokens(&self) -> Option<u32> {
+        self.laws.session.as_ref()?.most_tokens
+    }
+
+    /// Returns how requests of the class continue as conversations; `None` where they do not.
     pub(crate) fn turns(&self) -> Option<&Turns> {
         self.laws.conversation.as_ref()
     }
@@ -260,43 +291,4 @@ pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedP
     let Some(prefixes) = &class.shared_prefix else { return Vec::new() };
     let tokens = lengths_of(prefixes, &RandomStream::named(workload.seed, &format!("prefix_tokens/{}", class.name)));
     tokens.into_iter().zip(0..).map(|(tokens, number)| SharedPrefix { number, tokens }).collect()
-}
-
-/// Draws a think time, rounded down to the nanosecond. It takes one number from `stream`, or none for a constant.
-pub(crate) fn think_time(law: ThinkTime, stream: &mut RandomStream) -> Duration {
-    let seconds = match law {
-        ThinkTime::Constant { value } => value,
-        ThinkTime::Uniform { min, max } => min + (max - min) * stream.unit(),
-        ThinkTime::Exponential { mean } => mean * stream.exponential(),
-        ThinkTime::LogNormal { median, sigma } => median * libm::exp(sigma * stream.normal()),
-    };
-    Duration::from_nanos((seconds.clamp(0.0, LONGEST_S) * 1e9) as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn drawn(law: ThinkTime) -> Vec<f64> {
-        let mut stream = RandomStream::named(5, "pauses");
-        let mut pauses: Vec<f64> = (0..20_000).map(|_| think_time(law, &mut stream).as_secs_f64()).collect();
-        pauses.sort_by(f64::total_cmp);
-        pauses
-    }
-
-    #[test]
-    fn pauses_have_their_mean_and_their_median() {
-        // The medians by hand: (min + max)/2, mean · ln 2, median. Bounds of four standard errors.
-        for (law, median, error) in [
-            (ThinkTime::Constant { value: 2.5 }, 2.5, 0.0),
-            (ThinkTime::Uniform { min: 1.0, max: 3.0 }, 2.0, 0.03),
-            (ThinkTime::Exponential { mean: 4.0 }, 4.0 * std::f64::consts::LN_2, 0.12),
-            (ThinkTime::LogNormal { median: 5.0, sigma: 0.8 }, 5.0, 0.15),
-        ] {
-            let pauses = drawn(law);
-            assert!((pauses[10_000] - median).abs() <= error, "{law:?}: {}", pauses[10_000]);
-            let mean = pauses.iter().sum::<f64>() / 20_000.0;
-            assert!((mean / law.mean_s() - 1.0).abs() < 0.04, "{law:?}: {mean}");
-        }
-    }
 }

@@ -2,6 +2,8 @@
 
 pub(super) mod class_draws;
 mod lengths;
+pub(super) mod pauses;
+mod session_steps;
 
 pub use class_draws::prefixes_of;
 pub use lengths::LengthSampler;

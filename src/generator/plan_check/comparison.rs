@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::graphs::OpenGraphs;
 use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::request::PlannedRequest;
@@ -31,25 +32,6 @@ impl<'a> Shift<'a> {
         let shard = session.checked_rem(self.0.len() as u64).unwrap_or_default();
         let by = self.0.get(shard as usize).copied().unwrap_or_default();
         Timestamp::from_nanos(moment.as_nanos().saturating_sub(by))
-    }
-}
-
-/// The planned part of a record.
-pub(super) fn planned(record: &RequestRecord) -> PlannedRequest {
-    PlannedRequest {
-        index: record.index,
-        phase: record.phase,
-        class: record.class,
-        scheduled: record.scheduled,
-        input_tokens: record.input_tokens_asked,
-        output_tokens: record.output_tokens_asked,
-        priority: record.priority,
-        prefix: record.prefix,
-        tenant: record.tenant,
-        model: record.model,
-        tags: record.tags,
-        turn: record.turn(),
-        ..PlannedRequest::default()
     }
 }
 
@@ -186,12 +168,33 @@ impl<'a> Comparison<'a> {
         // last opener.
         let phases_known = self.log.header.workload.requests.is_none();
         let opened = all.in_places(openers).zip(openers);
-        let mut last: HashMap<u64, u32> = opened.map(|(record, place)| (planned(&record).session(), *place)).collect();
+        let mut last: HashMap<u64, u32> =
+            opened.map(|(record, place)| (PlannedRequest::from_record(&record).session(), *place)).collect();
+        let mut graphs = OpenGraphs::default();
+        all.in_places(openers).for_each(|record| graphs.ended(&record, self.end_of(&record)));
         let mut after_lost = false;
         for &place in turns {
             let record = all.at(place as usize);
-            let session = planned(&record).session();
+            let session = PlannedRequest::from_record(&record).session();
+            let of_graph = record.turn().filter(|turn| turn.graph.is_some() && turn.place() > 0);
+            let in_graph = of_graph.map(|turn| graphs.planned(&sessions, turn));
+            graphs.ended(&record, self.end_of(&record));
             let before = last.insert(session, place).map(|place| all.at(place as usize));
+            match in_graph {
+                Some(Some(planned)) => {
+                    self.compare(&record, &planned, phases_known);
+                    continue;
+                }
+                Some(None) if self.log.damage.is_none() => {
+                    self.differs(format!("request {} came before those that it waits for", record.index));
+                    continue;
+                }
+                Some(None) => {
+                    after_lost = true;
+                    continue;
+                }
+                None => {}
+            }
             let number = |record: &RequestRecord| record.turn().map_or(0, |turn| turn.number);
             if !self.log.damage.is_none() && before.as_ref().is_none_or(|before| number(before) + 1 < number(&record)) {
                 // The turn before may be among the lost lines.
@@ -235,8 +238,12 @@ impl<'a> Comparison<'a> {
             (_, Outcome::Completed) => Some(if before.context_full { u32::MAX } else { 0 }),
             _ => None,
         };
-        let at = self.shift.as_ref().map_or(before.ended, |shift| shift.back(before, before.ended));
-        sessions.after(&planned(before), TurnEnd { at, answered }).0
+        sessions.after(&PlannedRequest::from_record(before), TurnEnd { at: self.end_of(before), answered }).0
+    }
+
+    /// The end of a record on the clock of its own generator.
+    fn end_of(&self, record: &RequestRecord) -> Timestamp {
+        self.shift.as_ref().map_or(record.ended, |shift| shift.back(record, record.ended))
     }
 
     fn compare(&mut self, record: &RequestRecord, request: &PlannedRequest, phase_known: bool) {
@@ -266,7 +273,7 @@ impl<'a> Comparison<'a> {
             })
             .or_else(|| {
                 let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, of.turn);
-                (marks(&planned(record)) != marks(request))
+                (marks(&PlannedRequest::from_record(record)) != marks(request))
                     .then(|| format!("request {} has another prefix, tenant, model or session", record.index))
             });
         if let Some(difference) = difference {

@@ -3,11 +3,14 @@
 mod lengths;
 mod streaming;
 
+use sha2::{Digest, Sha256};
+
 use super::*;
 use crate::generator::draws::class_draws::prefixes_of;
 use crate::generator::request::Prompt;
+use crate::units::hexadecimal;
 use crate::workload::{
-    ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, Purpose, RateStage, RequestClass,
+    ArrivalPattern, Distribution, ModelMix, Priority, PriorityShare, PromptSource, Purpose, RateStage, RequestClass,
     SharedPrefixes, Slo, Tenant,
 };
 
@@ -23,6 +26,7 @@ fn chat() -> RequestClass {
         output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
         shared_prefix: None,
         conversation: None,
+        session: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
         images: None,
         length: crate::workload::AnswerEnding::default(),

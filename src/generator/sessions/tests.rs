@@ -153,11 +153,7 @@ fn nothing_else_moves_where_requests_go_on_as_conversations() {
     let with = openers(&spec(&format!("{TALKS}{ONE_SHOT}"))).0;
     let single = talks(&[(", think_time_s", ", max_context_tokens = 9000, think_time_s")]);
     let single = WorkloadSpec {
-        classes: single
-            .classes
-            .into_iter()
-            .map(|class| crate::workload::RequestClass { conversation: None, ..class })
-            .collect(),
+        classes: single.classes.into_iter().map(|class| RequestClass { conversation: None, ..class }).collect(),
         ..single
     };
     let mut alone = single.clone();

@@ -1,5 +1,8 @@
 //! The sessions of a run under way.
 
+use std::collections::HashMap;
+
+use super::open::OpenSession;
 use super::{ConversationBreak, SessionPlanner};
 use crate::clock::Timestamp;
 use crate::generator::graph::Dependents;
@@ -17,53 +20,90 @@ pub struct SessionTurns {
     pub counts: SessionCounts,
     /// Requests that wait for the ends of others.
     dependents: Dependents<PlannedRequest>,
+    /// The sessions under way that are graphs, by their numbers.
+    open: HashMap<u64, OpenSession>,
 }
 
 impl SessionTurns {
     /// The sessions of a run that sends nothing from `until` on.
     pub fn new(planner: SessionPlanner, until: Timestamp) -> Self {
-        Self { planner, until, counts: SessionCounts::default(), dependents: Dependents::default() }
+        let (counts, dependents) = (SessionCounts::default(), Dependents::default());
+        Self { planner, until, counts, dependents, open: HashMap::new() }
     }
 
-    /// Counts a dispatched request where it is a later turn.
+    /// Notes a dispatched request: it begins its session, or is counted as a later turn.
     pub fn released(&mut self, request: &PlannedRequest) {
-        if request.turn.is_some_and(|turn| !turn.is_opener()) {
+        let Some(turn) = request.turn else { return };
+        if !turn.is_opener() {
             self.counts.released(request.phase);
+        }
+        if turn.place() == 0
+            && let Some(open) = OpenSession::begin(&self.planner, request, &mut self.dependents)
+        {
+            self.open.insert(turn.session, open);
         }
     }
 
     /// Notes the end of `last`, as `record` says it. This releases what waits for it: [`SessionTurns::next_released`].
-    /// Marks the record of a turn after which its conversation had no more context. The next turn repeats the answer,
-    /// but not what was reasoned before it.
+    /// The record of a request in a graph gets what released it. Marks the record of a turn after which its
+    /// conversation had no more context. The next turn repeats the answer, but not what was reasoned before it.
     pub fn ended(&mut self, last: &PlannedRequest, record: &mut RequestRecord) {
         let repeated = || {
             let reasoning = record.usage.and_then(|usage| usage.reasoning()).unwrap_or(0);
             u32::try_from(record.output_tokens.saturating_sub(reasoning)).unwrap_or(u32::MAX)
         };
         let answered = (record.outcome == Outcome::Completed).then(repeated);
-        let (next, broken) = self.planner.follower(last, answered);
-        if let Some(broken) = broken {
+        let graph = last.turn.filter(|turn| turn.graph.is_some());
+        if let Some((turn, open)) = graph.and_then(|turn| Some((turn, self.open.get_mut(&turn.session)?))) {
+            record.release = open.graph().release(&turn, turn.place()).map(Box::new);
+            record.context_full = open.ended(last, answered, &mut self.dependents, &mut self.counts);
+            if open.is_over() {
+                self.open.remove(&turn.session);
+                self.follow(last, answered);
+            }
+        } else if graph.is_none()
+            && let Some(broken) = self.follow(last, answered)
+        {
             broken.count(&mut self.counts);
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
-        if answered.is_none() {
-            self.counts.turns_not_reached += self.dependents.failed(last.index);
-        }
+        self.dependents.ended(last.index, record.ended);
+    }
+
+    /// Lets the request that follows `last` wait for its end, if there is one.
+    fn follow(&mut self, last: &PlannedRequest, answered: Option<u32>) -> Option<ConversationBreak> {
+        let (next, broken) = self.planner.follower(last, answered);
         if let Some((next, release)) = next {
             self.dependents.add(next.index, next, &release);
         }
-        self.dependents.ended(last.index, record.ended);
+        broken
     }
 
     /// The next of the requests that ends have released, and that are sent.
     pub fn next_released(&mut self) -> Option<PlannedRequest> {
         loop {
             let (at, next) = self.dependents.pop()?;
+            let open = self.open.get(&next.session()).filter(|_| next.turn.is_some_and(|turn| turn.place() > 0));
+            let next = open.map_or(next, |open| open.complete(next));
             let next = Some(self.planner.at(next, at)).filter(|next| next.scheduled < self.until);
             if let Some(next) = next.and_then(|next| self.planner.counted(next)) {
                 return Some(next);
             }
         }
+    }
+
+    /// Whether later turns may repeat what `request` and its answer say.
+    pub fn has_next_turn(&self, request: &PlannedRequest) -> bool {
+        let open = self.open.get(&request.session());
+        match open.zip(request.turn) {
+            Some((open, turn)) => open.graph().is_carried(turn.place()),
+            None => self.planner.has_next_turn(request),
+        }
+    }
+
+    /// Whether requests of this session have not ended, as far as it is a graph.
+    pub fn is_open(&self, session: u64) -> bool {
+        self.open.contains_key(&session)
     }
 
     /// End of the window, where the answers decided it and it is known.

@@ -7,12 +7,15 @@ use crate::record::request::outcome::Outcome;
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::Turn;
 use crate::record::run::header::RunHeader;
+use crate::workload::RequestClass;
 
 /// Checks the turns of a log, record by record.
 #[derive(Debug, Default)]
 pub(super) struct SessionChecker {
     /// The last turn of each session, and when it ended.
     last: HashMap<u64, (u32, Timestamp)>,
+    /// The ends of the requests of each graph. The key is its session and the number of its first request.
+    ends: HashMap<(u64, u32), HashMap<u64, Timestamp>>,
 }
 
 impl SessionChecker {
@@ -21,6 +24,9 @@ impl SessionChecker {
     pub(super) fn check(&mut self, record: &RequestRecord) -> Result<(), String> {
         let Some(turn) = record.turn() else { return Ok(()) };
         let refused = |what: String| Err(format!("request {}: {what}", record.index));
+        if turn.graph.is_some() {
+            return self.check_graph(record, turn).or_else(refused);
+        }
         if let Some(&(number, ended)) = self.last.get(&turn.session) {
             if turn.number <= number {
                 return refused(format!("turn {} of session {} comes after turn {number}", turn.number, turn.session));
@@ -44,25 +50,43 @@ impl SessionChecker {
         }
         Ok(())
     }
+
+    /// Checks that a request of a graph was due when the ends before it say.
+    fn check_graph(&mut self, record: &RequestRecord, turn: Turn) -> Result<(), String> {
+        let ends = self.ends.entry((turn.session, turn.begun)).or_default();
+        let due = record.release.as_ref().and_then(|release| release.moment(|index| ends.get(&index).copied()));
+        if let Some(due) = due.filter(|due| *due != record.scheduled) {
+            let [said, due] = [record.scheduled, due].map(Timestamp::as_secs_f64);
+            return Err(format!("it was scheduled at {said} s, and what it waited for releases it at {due} s"));
+        }
+        ends.insert(record.index, record.ended);
+        if turn.of.is_some_and(|of| ends.len() >= of as usize) {
+            self.ends.remove(&(turn.session, turn.begun));
+        }
+        Ok(())
+    }
 }
 
 /// Checks that the record is a turn of the workload's sessions. It must have the index of its place.
 pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let Some(turn) = record.turn() else { return Ok(()) };
-    let Turn { session, number, of, begun, history_tokens } = turn;
+    let Turn { session, number, of, begun, history_tokens, graph } = turn;
     let workload = &header.workload;
     let class = workload.classes.get(usize::from(record.class));
-    let conversation = class.and_then(|class| class.conversation.as_ref());
+    let continues = class.is_some_and(RequestClass::continues);
+    let is_graph = class.is_some_and(|class| class.session.is_some());
     let (asked, users) = (record.input_tokens_asked, workload.arrival.users());
-    if users.is_none() && conversation.is_none() {
+    if users.is_none() && !continues {
         Err("it is a turn of a session, and the workload has no sessions".to_owned())
     } else if session >= 1 << 28 || record.index != Turn::index_of(session, number) {
         Err(format!("its index is not that of turn {number} of session {session}"))
-    } else if of.is_some() != conversation.is_some() || of.is_some_and(|of| turn.place() >= of) {
+    } else if of.is_some() != continues || of.is_some_and(|of| turn.place() >= of) || graph.is_some() != is_graph {
         Err(format!("turn {number} does not belong to its session"))
+    } else if graph.and_then(|graph| graph.carries).is_some_and(|carried| carried >= turn.place()) {
+        Err(format!("turn {number} carries on the history of one that is not before it"))
     } else if begun > number || users.is_none() && begun > 0 {
         Err(format!("turn {number} is of a conversation that began with turn {begun}"))
-    } else if history_tokens > asked || turn.place() == 0 && history_tokens > 0 {
+    } else if history_tokens > asked || turn.carried().is_none() && history_tokens > 0 {
         Err(format!("{history_tokens} of its {asked} prompt tokens are history"))
     } else {
         Ok(())
@@ -92,7 +116,8 @@ mod tests {
         for (number, record) in (0..).zip(&mut log.records) {
             record.class = 0;
             record.index = Turn::index_of(4, number);
-            record.turn = Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number }.into());
+            record.turn =
+                Some(Turn { session: 4, number, of: Some(3), history_tokens: number, ..Turn::default() }.into());
         }
         log.records[1].scheduled = log.records[0].ended;
         log

@@ -21,7 +21,7 @@ pub use kinds::{FinishReason, LostConnection, SharedPrefix, TokenSource, WorkKin
 pub use oddity::{Oddities, Oddity, OddityKind};
 pub use outcome::{Failure, FailureKind, Outcome, Validity};
 pub use record::{CountedAnswer, RequestRecord, UnendedRequest};
-pub use release::{Join, Release};
-pub use turn::{Phase, SessionCounts, Turn};
+pub use release::{Predecessor, Release};
+pub use turn::{GraphPlace, Phase, SessionCounts, Turn};
 pub use usage::Usage;
 pub use usage_bounds::{ShownText, UsageBounds};

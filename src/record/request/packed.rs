@@ -150,6 +150,13 @@ impl RequestRecord {
                 small(with, number)?;
             }
             turn.of.as_mut().map_or(Some(()), |of| small(with, of))?;
+            if let Some(graph) = &mut turn.graph {
+                let mut agent = u32::from(graph.agent);
+                small(with, &mut agent)?;
+                graph.agent = agent as u16;
+                small(with, &mut graph.depth)?;
+                graph.carries.as_mut().map_or(Some(()), |place| small(with, place))?;
+            }
         }
         self.release.iter_mut().flat_map(|release| release.numbers()).try_for_each(|n| with.number(n))?;
         if let Some(tags) = &mut self.tags {
@@ -210,15 +217,16 @@ mod tests {
 
     use super::*;
     use crate::record::{
-        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, Join, LateStamps, Outcome, Release,
-        SharedPrefix, TokenChunk, Turn, Usage,
+        Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, FinishReason, GraphPlace, LateStamps, Outcome,
+        Predecessor, Release, SharedPrefix, TokenChunk, Turn, Usage,
     };
 
     /// Records of several forms.
     fn forms() -> Vec<RequestRecord> {
         let plain = RequestRecord { outcome: Outcome::Completed, ..RequestRecord::default() };
         let at = Some(Timestamp::default());
-        let turn = Turn { session: 0, number: 0, of: Some(0), begun: 0, history_tokens: 0 };
+        let graph = Some(GraphPlace { carries: Some(0), ..GraphPlace::default() });
+        let turn = Turn { of: Some(0), graph, ..Turn::default() };
         let failure = Failure::new(FailureKind::HttpStatus(503), "busy");
         let cached = Some(0);
         let unsent = Attempt {
@@ -245,7 +253,7 @@ mod tests {
             usage: Some(Usage { cached_tokens: cached, reasoning_tokens: cached, ..Usage::default() }),
             impossible_usage: Some(Box::new(Usage { prompt_tokens: u64::MAX, ..Usage::default() })),
             late_stamps: Some(Box::new(LateStamps::default())),
-            release: Some(Box::new(Release::After { of: Join::Any(vec![0, 0]), delay_ns: 0 })),
+            release: Some(Box::new(Release::Any(vec![Predecessor { index: 0, delay_ns: 0 }; 2]))),
             attempts: Some(Box::new(vec![unsent, sent])),
             ..plain.clone()
         };

@@ -8,38 +8,30 @@ use crate::clock::Timestamp;
 
 /// The event that releases a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case")]
 pub enum Release {
     /// Its planned moment.
     At(Timestamp),
-    /// The ends of other requests.
-    After {
-        /// The requests that it waits for.
-        of: Join,
-        /// The delay after the end that releases it, nanoseconds.
-        delay_ns: u64,
-    },
+    /// The ends of all of these: it is due at the latest of their moments.
+    All(Vec<Predecessor>),
+    /// The first end among these.
+    Any(Vec<Predecessor>),
 }
 
-/// The requests that another waits for, by their indices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Join {
-    /// One.
-    One(u64),
-    /// Several, until all of them have ended.
-    All(Vec<u64>),
-    /// Several, until one of them has ended.
-    Any(Vec<u64>),
+/// A request that another waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Predecessor {
+    /// Its index.
+    pub index: u64,
+    /// The delay after its end, nanoseconds.
+    pub delay_ns: u64,
 }
 
-impl Join {
-    /// The indices of those that it waits for.
-    pub fn indices(&self) -> &[u64] {
-        match self {
-            Self::One(index) => std::slice::from_ref(index),
-            Self::All(indices) | Self::Any(indices) => indices,
-        }
+impl Predecessor {
+    /// The moment that its end gives.
+    fn moment(&self, ended: Timestamp) -> Timestamp {
+        ended.after(Duration::from_nanos(self.delay_ns))
     }
 }
 
@@ -47,34 +39,43 @@ impl Release {
     /// A delay after the end of one other request.
     pub fn after(index: u64, delay: Duration) -> Self {
         let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-        Self::After { of: Join::One(index), delay_ns }
+        Self::All(vec![Predecessor { index, delay_ns }])
     }
 
-    /// Returns its planned moment, or the one after an end `at` this moment.
-    pub fn moment(&self, at: Timestamp) -> Timestamp {
+    /// The requests that it waits for.
+    pub fn predecessors(&self) -> &[Predecessor] {
         match self {
-            Self::At(moment) => *moment,
-            Self::After { delay_ns, .. } => at.after(Duration::from_nanos(*delay_ns)),
+            Self::At(_) => &[],
+            Self::All(of) | Self::Any(of) => of,
+        }
+    }
+
+    /// Returns its moment, where `ended` says when each request ended that has. It is `None` while that is not known.
+    pub fn moment(&self, ended: impl Fn(u64) -> Option<Timestamp>) -> Option<Timestamp> {
+        let moment = |before: &Predecessor| ended(before.index).map(|at| before.moment(at));
+        match self {
+            Self::At(moment) => Some(*moment),
+            Self::All(of) => of.iter().map(moment).collect::<Option<Vec<_>>>()?.into_iter().max(),
+            Self::Any(of) => of.iter().filter_map(moment).min(),
         }
     }
 
     /// Its numbers, which differ from request to request.
     pub(super) fn numbers(&mut self) -> impl Iterator<Item = &mut u64> {
-        let (indices, delay_ns): (&mut [u64], _) = match self {
-            Self::At(_) => (&mut [], None),
-            Self::After { of: Join::One(index), delay_ns } => (std::slice::from_mut(index), Some(delay_ns)),
-            Self::After { of: Join::All(indices) | Join::Any(indices), delay_ns } => (indices, Some(delay_ns)),
+        let of: &mut [Predecessor] = match self {
+            Self::At(_) => &mut [],
+            Self::All(of) | Self::Any(of) => of,
         };
-        indices.iter_mut().chain(delay_ns)
+        of.iter_mut().flat_map(|before| [&mut before.index, &mut before.delay_ns])
     }
 
     /// Bytes that it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         let list = match self {
-            Self::After { of: Join::All(indices) | Join::Any(indices), .. } => indices.capacity(),
-            Self::At(_) | Self::After { of: Join::One(_), .. } => 0,
+            Self::At(_) => 0,
+            Self::All(of) | Self::Any(of) => of.capacity(),
         };
-        size_of_val(self) + list * size_of::<u64>()
+        size_of_val(self) + list * size_of::<Predecessor>()
     }
 }
 
@@ -82,17 +83,29 @@ impl Release {
 mod tests {
     use super::*;
 
+    fn waits(delays: &[(u64, u64)]) -> Vec<Predecessor> {
+        delays.iter().map(|&(index, delay_ns)| Predecessor { index, delay_ns }).collect()
+    }
+
     #[test]
     fn releases_survive_json() {
-        let after = |of| Release::After { of, delay_ns: 5 };
         for (release, text) in [
             (Release::At(Timestamp::from_nanos(7)), r#"{"at":7}"#),
-            (after(Join::One(3)), r#"{"after":{"of":{"one":3},"delay_ns":5}}"#),
-            (after(Join::All(vec![3, 4])), r#"{"after":{"of":{"all":[3,4]},"delay_ns":5}}"#),
-            (after(Join::Any(vec![3, 4])), r#"{"after":{"of":{"any":[3,4]},"delay_ns":5}}"#),
+            (Release::after(3, Duration::from_nanos(5)), r#"{"all":[{"index":3,"delay_ns":5}]}"#),
+            (Release::Any(waits(&[(3, 0), (4, 0)])), r#"{"any":[{"index":3,"delay_ns":0},{"index":4,"delay_ns":0}]}"#),
         ] {
             assert_eq!(serde_json::to_string(&release).unwrap(), text);
             assert_eq!(serde_json::from_str::<Release>(text).unwrap(), release);
         }
+    }
+
+    #[test]
+    fn the_latest_of_all_and_the_first_of_any_release() {
+        let ended = |index| [10, 20].get(index as usize).map(|nanos| Timestamp::from_nanos(*nanos));
+        let moment = |release: Release| release.moment(ended).map(Timestamp::as_nanos);
+        assert_eq!(moment(Release::All(waits(&[(0, 15), (1, 3)]))), Some(25));
+        assert_eq!(moment(Release::Any(waits(&[(0, 4), (1, 4)]))), Some(14));
+        assert_eq!(moment(Release::All(waits(&[(0, 0), (2, 0)]))), None, "the last has not ended");
+        assert_eq!(moment(Release::Any(waits(&[(2, 1), (1, 1)]))), Some(21));
     }
 }

@@ -5,17 +5,17 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 /// The place of a request in a session. A session is a sequence of requests, each a think time after the end of the one
-/// before.
+/// before, or a graph of them.
 ///
 /// A session is a conversation with its own arrival, or a closed-loop user, who continues until the end of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
     /// The session's number: the index of its first request.
     pub session: u64,
     /// Its place in the session, from 0.
     pub number: u32,
-    /// Number of turns of its conversation; absent for a closed-loop request outside a conversation.
+    /// Number of turns of its conversation, or of requests of its graph. Absent for a closed-loop request outside both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
     /// The `number` of the first turn of its conversation. It is 0, except for the later conversations of a closed-loop
@@ -25,6 +25,24 @@ pub struct Turn {
     /// Prompt tokens from previous turns, of both sides.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub history_tokens: u32,
+    /// Place in the graph of its session. Absent where each turn carries on the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<GraphPlace>,
+}
+
+/// The place of a request in the graph of its session. It says whose agent sends it, and whose history it carries on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphPlace {
+    /// Number of its agent, the main one first.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub agent: u16,
+    /// Number of requests whose history it carries on.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub depth: u32,
+    /// Place of the request whose prompt and answer its prompt begins with. It is absent where its history is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carries: Option<u32>,
 }
 
 impl Turn {
@@ -42,6 +60,23 @@ impl Turn {
     /// Its place in its conversation, from 0.
     pub const fn place(&self) -> u32 {
         self.number.saturating_sub(self.begun)
+    }
+
+    /// Index of the request whose prompt and answer its prompt begins with.
+    pub fn carried(&self) -> Option<u64> {
+        let place = match self.graph {
+            Some(graph) => graph.carries,
+            None => self.place().checked_sub(1),
+        };
+        place.map(|place| Self::index_of(self.session, self.begun + place))
+    }
+
+    /// Number of requests whose history it carries on.
+    pub const fn depth(&self) -> u32 {
+        match self.graph {
+            Some(graph) => graph.depth,
+            None => self.place(),
+        }
     }
 
     /// Whether it is the first request of its session, whose moment was planned.
@@ -149,9 +184,13 @@ mod tests {
 
     #[test]
     fn a_mark_says_no_more_than_it_must() {
-        let turn = Turn { session: 3, number: 2, of: Some(4), begun: 0, history_tokens: 70 };
+        let turn = Turn { session: 3, number: 2, of: Some(4), history_tokens: 70, ..Turn::default() };
         let json = serde_json::to_string(&turn).unwrap();
         assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70}"#);
         assert_eq!(serde_json::from_str::<Turn>(&json).unwrap(), turn);
+        let graph = Some(GraphPlace { agent: 0, depth: 1, carries: Some(0) });
+        let json = serde_json::to_string(&Turn { graph, ..turn }).unwrap();
+        assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70,"graph":{"depth":1,"carries":0}}"#);
+        assert_eq!(serde_json::from_str::<Turn>(&json).unwrap().depth(), 1);
     }
 }

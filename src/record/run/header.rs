@@ -79,7 +79,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 8;
+    pub const SCHEMA: u32 = 9;
 
     /// The first server, which is asked what all have in common. They speak one dialect, serve one model, and get
     /// requests of one form. A result that names one server names this one.

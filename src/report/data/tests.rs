@@ -24,7 +24,7 @@ fn mixed() -> RunLog {
     let message = "=HYPERLINK(\"http://evil\",\"a, b\")\r\n\u{1b}[2Jsecond line";
     let failure = Failure::new(FailureKind::HttpStatus(503), message);
     let mut turn = record(1 << 28).sent_at(900, 901, 902).paced(950, 10, 3).usage(120, 4).build();
-    turn.turn = Some(Turn { session: 0, number: 1, of: Some(2), begun: 0, history_tokens: 50 }.into());
+    turn.turn = Some(Turn { number: 1, of: Some(2), history_tokens: 50, ..Turn::default() }.into());
     let mut log = run(
         1_000,
         vec![

@@ -72,7 +72,7 @@ fn concurrency(summary: &Summary) -> String {
     let form = match run.load {
         LoadForm::Open => format!("open-loop, {arrivals}"),
         LoadForm::PartlyOpen => format!("partly open-loop (conversations), {arrivals}"),
-        LoadForm::Closed => arrivals,
+        LoadForm::Closed | LoadForm::Lanes => arrivals,
     };
     run.limits.caps_in_words().map_or(form.clone(), |cap| format!("{form}, at most {cap} in flight"))
 }

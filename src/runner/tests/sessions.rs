@@ -87,27 +87,32 @@ async fn execute(
     Executed { records, footer }
 }
 
-async fn timed(toml: &str, engine: &ConversationEngine, options: RunOptions, wishes: &[(u64, Interrupt)]) -> Executed {
+pub(super) async fn timed(
+    toml: &str,
+    engine: &ConversationEngine,
+    options: RunOptions,
+    wishes: &[(u64, Interrupt)],
+) -> Executed {
     execute(toml, engine, options, Pacing::Timer, wishes).await
 }
 
-fn talker(stay: u64) -> ConversationEngine {
+pub(super) fn talker(stay: u64) -> ConversationEngine {
     ConversationEngine { stay: ms(stay), ..ConversationEngine::default() }
 }
 
 /// Scheduled, dispatched and ended, in milliseconds, of every turn of a session.
-fn moments(executed: &Executed, session: u64) -> Vec<[u64; 3]> {
+pub(super) fn moments(executed: &Executed, session: u64) -> Vec<[u64; 3]> {
     let of_session = executed.records.iter().filter(|record| turn(record).session == session);
     of_session
         .map(|record| [record.scheduled, record.dispatched, record.ended].map(|at| at.as_nanos() / 1_000_000))
         .collect()
 }
 
-fn turn(record: &RequestRecord) -> Turn {
+pub(super) fn turn(record: &RequestRecord) -> Turn {
     record.turn().unwrap()
 }
 
-fn counts(executed: &Executed) -> SessionCounts {
+pub(super) fn counts(executed: &Executed) -> SessionCounts {
     executed.footer.sessions.unwrap()
 }
 
@@ -133,7 +138,7 @@ async fn a_turn_says_all_that_was_said_and_asks_for_it() {
     let Prompt::Text(first) = engine.asked(0) else { panic!("the opener is a text") };
     let Prompt::Conversation(second) = engine.asked(1 << 28) else { panic!("a conversation") };
     let Prompt::Conversation(third) = engine.asked(2 << 28) else { panic!("a conversation") };
-    assert_eq!((second.len(), &second[0], &*second[1]), (3, &first, "answer 0"));
+    assert_eq!((second.len(), &second[0], &*second[1]), (3, &first.into(), "answer 0"));
     assert_eq!((third.len(), &third[..3], &*third[3]), (5, &second[..], "answer 268435456"));
     assert_ne!(second[2], third[4], "the user says something new");
     assert!(second[2].starts_with(' '), "{:?} goes on from an answer", second[2]);

@@ -51,20 +51,16 @@ impl NextTurns {
         }
         self.sessions.ended(&last, &mut finished.record);
         // Whoever counts tokens needs the text too.
-        let mut captured = if self.sessions.planner.has_next_turn(&last) { finished.captured.clone() } else { None };
+        let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         let is_empty = |text: &CapturedText| text.read().content.is_empty();
-        let (mut next, mut awaited) = (self.sessions.next_released(), 0);
-        self.sessions.counts.empty_answers += u64::from(next.is_some() && captured.as_ref().is_some_and(is_empty));
-        loop {
-            let another = next.and_then(|_| self.sessions.next_released());
-            awaited += u64::from(next.is_some_and(|next| next.phase != Phase::Cooldown));
-            let captured = if another.is_some() { captured.clone() } else { captured.take() };
-            self.announce(TurnEvent::Ended { last, captured, next });
-            if another.is_none() {
-                return awaited;
-            }
-            next = another;
-        }
+        let next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
+        let repeats = |next: &PlannedRequest| next.turn.is_some_and(|turn| turn.carried() == Some(last.index));
+        let is_repeated = next.iter().any(repeats) && captured.as_ref().is_some_and(is_empty);
+        self.sessions.counts.empty_answers += u64::from(is_repeated);
+        let awaited = next.iter().filter(|next| next.phase != Phase::Cooldown).count() as u64;
+        let is_over = next.is_empty() && !self.sessions.is_open(last.session());
+        self.announce(TurnEvent::Ended { last, captured, next, is_over });
+        awaited
     }
 
     fn announce(&self, event: TurnEvent) {

@@ -40,19 +40,19 @@ pub(super) fn start<E: Engine>(
     Ok(())
 }
 
-/// Writes the turn that `event` announces and hands it on. It then writes the one after it ahead. Returns false when
-/// nobody takes it any more.
+/// Writes the turns that `event` announces and hands them on. It then writes those after them ahead. Returns false when
+/// nobody takes them any more.
 fn write_and_pass_on<E: Engine>(
     writer: &mut TurnWriter<E>,
     event: TurnEvent,
-    hand_on: impl FnOnce(ReadyRequest) -> bool,
+    hand_on: impl FnMut(ReadyRequest) -> bool,
 ) -> bool {
     let begun = match &event {
-        TurnEvent::Began(opener, _) => Some(*opener),
-        TurnEvent::Ended { next, .. } => *next,
+        TurnEvent::Began(opener, _) => vec![*opener],
+        TurnEvent::Ended { next, .. } => next.clone(),
     };
-    let taken = writer.take(event).is_none_or(hand_on);
-    if let Some(request) = begun {
+    let taken = writer.take(event).all(hand_on);
+    for request in begun {
         writer.write_ahead(&request);
     }
     taken

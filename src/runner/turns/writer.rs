@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{CapturedText, Engine};
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionPlanner};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionGraph, SessionPlanner};
 use crate::runner::feed::{ReadyRequest, carried};
 
 /// An event of a turn.
 pub(super) enum TurnEvent {
     /// The first request of a session was dispatched. It has its prompt where later turns repeat it.
     Began(PlannedRequest, Option<Prompt>),
-    /// A turn has ended. It has its answer where that was captured, and the turn that follows, if any.
-    Ended { last: PlannedRequest, captured: Option<CapturedText>, next: Option<PlannedRequest> },
+    /// A turn has ended. It has its answer where that was captured, and the turns that follow.
+    Ended { last: PlannedRequest, captured: Option<CapturedText>, next: Vec<PlannedRequest>, is_over: bool },
 }
 
 /// Writes later turns.
@@ -30,11 +30,35 @@ pub(super) struct TurnWriter<E> {
 /// A session under way.
 #[derive(Debug, Default)]
 struct SessionText {
-    /// The messages so far, user and server in turn, the user first.
-    said: Vec<String>,
-    /// User's next message and its request's index, if the current turn is answered. The current turn is the one in
-    /// flight.
-    ahead: Option<(u64, Prompt)>,
+    /// The graph of its requests; absent of a conversation.
+    graph: Option<SessionGraph>,
+    /// The texts up to each request that others carry on, by its index. The answer comes when it ends.
+    said: HashMap<u64, Said>,
+    /// Messages that were written before their moment, by the indices of their requests.
+    ahead: HashMap<u64, Prompt>,
+}
+
+/// The texts of user and server up to a request and its answer.
+#[derive(Debug, Default)]
+struct Said {
+    before: Option<Arc<Said>>,
+    message: Arc<str>,
+    answer: Option<Arc<str>>,
+}
+
+impl Said {
+    /// All texts from the first on, and then `message`.
+    fn with(self: &Arc<Self>, message: &Arc<str>) -> Vec<Arc<str>> {
+        let mut texts = vec![Arc::clone(message)];
+        let mut at = Some(self);
+        while let Some(said) = at {
+            texts.push(said.answer.clone().unwrap_or_default());
+            texts.push(Arc::clone(&said.message));
+            at = said.before.as_ref();
+        }
+        texts.reverse();
+        texts
+    }
 }
 
 impl<E: Engine> TurnWriter<E> {
@@ -42,65 +66,103 @@ impl<E: Engine> TurnWriter<E> {
         Self { engine, sessions, prompts, open_sessions: HashMap::new() }
     }
 
-    /// Takes an event and returns the request that follows, if any. The message after that is left to
-    /// [`TurnWriter::write_ahead`], so that the request does not wait for it.
-    pub(super) fn take(&mut self, event: TurnEvent) -> Option<ReadyRequest> {
-        match event {
-            TurnEvent::Began(opener, said) => {
-                let said = match said {
-                    Some(Prompt::Text(text)) => vec![text],
-                    _ => Vec::new(),
-                };
-                self.open_sessions.insert(opener.session(), SessionText { said, ahead: None });
-                None
+    /// Takes an event and returns the requests that follow. The messages after them are left to
+    /// [`TurnWriter::write_ahead`], so that no request waits for it.
+    pub(super) fn take(&mut self, event: TurnEvent) -> impl Iterator<Item = ReadyRequest> {
+        let requests = match event {
+            TurnEvent::Began(opener, prompt) => {
+                let session = self.begin(&opener);
+                if let Some(Prompt::Text(text)) = prompt {
+                    session.said.insert(opener.index, Said { message: text.into(), ..Said::default() });
+                }
+                Vec::new()
             }
-            TurnEvent::Ended { last, next: None, .. } => {
-                self.open_sessions.remove(&last.session());
-                None
+            TurnEvent::Ended { last, captured, next, is_over } => {
+                if is_over {
+                    self.open_sessions.remove(&last.session());
+                } else if let Some(said) = self.text_of(&last).and_then(|session| session.said.get_mut(&last.index)) {
+                    said.answer = captured.map(|captured| captured.read().content.into());
+                }
+                next
             }
-            TurnEvent::Ended { captured, next: Some(next), .. } => Some(self.write(&next, captured.as_ref())),
-        }
+        };
+        requests.into_iter().map(|next| self.write(&next))
     }
 
-    fn write(&mut self, next: &PlannedRequest, captured: Option<&CapturedText>) -> ReadyRequest {
+    /// Begins the text of the session that this request opens.
+    fn begin(&mut self, opener: &PlannedRequest) -> &mut SessionText {
+        let session = SessionText { graph: self.sessions.graph_of(opener), ..SessionText::default() };
+        self.open_sessions.entry(opener.session()).insert_entry(session).into_mut()
+    }
+
+    fn text_of(&mut self, request: &PlannedRequest) -> Option<&mut SessionText> {
+        self.open_sessions.get_mut(&request.session())
+    }
+
+    fn write(&mut self, next: &PlannedRequest) -> ReadyRequest {
+        let ahead = self.text_of(next).and_then(|session| session.ahead.remove(&next.index));
+        let prompt = ahead.unwrap_or_else(|| says(&self.prompts, next));
+        if next.turn.is_some_and(|turn| turn.place() == 0) {
+            self.begin(next);
+        }
+        let goes_on = match self.text_of(next).and_then(|session| session.graph.as_ref()) {
+            Some(graph) => next.turn.is_some_and(|turn| graph.is_carried(turn.place())),
+            None => self.sessions.has_next_turn(next),
+        };
         let session = self.open_sessions.entry(next.session()).or_default();
-        let ahead = session.ahead.take().filter(|(index, _)| *index == next.index);
-        let prompt = ahead.map_or_else(|| says(&self.prompts, next), |(_, prompt)| prompt);
-        let goes_on = self.sessions.has_next_turn(next);
-        let spec = match prompt {
-            Prompt::Text(text) if carries_on(next) => {
-                session.said.push(captured.map(CapturedText::read).unwrap_or_default().content);
-                session.said.push(text);
-                next.into_spec(Prompt::Conversation(std::mem::take(&mut session.said)))
+        let before = next.turn.and_then(|turn| turn.carried()).map(|index| session.before(index));
+        let spec = match (prompt, before) {
+            (Prompt::Text(text), before) if goes_on || before.is_some() => {
+                let message: Arc<str> = text.into();
+                let prompt = match &before {
+                    Some(before) => Prompt::Conversation(before.with(&message)),
+                    None => Prompt::Text(message.to_string()),
+                };
+                if goes_on {
+                    session.said.insert(next.index, Said { before, message, answer: None });
+                }
+                next.into_spec(prompt)
             }
-            prompt => next.into_spec(prompt),
+            (prompt, _) => next.into_spec(prompt),
         };
         let prepared = carried(self.engine.prepare(&spec), goes_on);
-        let session = self.open_sessions.entry(next.session()).or_default();
-        session.said = match spec.prompt {
-            Prompt::Conversation(said) => said,
-            Prompt::Text(text) if goes_on => vec![text],
-            _ => Vec::new(),
-        };
         ReadyRequest { request: *next, prepared, said: None }
     }
 
-    /// Writes the message that follows `request` if it is answered.
+    /// Writes the messages that follow `request` if it is answered.
     pub(super) fn write_ahead(&mut self, request: &PlannedRequest) {
-        let Some(next) = self.sessions.if_answered(request) else { return };
-        let prompt = says(&self.prompts, &next);
-        if let Some(session) = self.open_sessions.get_mut(&request.session()) {
-            session.ahead = Some((next.index, prompt));
+        let graph = self.text_of(request).and_then(|session| session.graph.as_ref());
+        let followers: Vec<PlannedRequest> = match graph.zip(request.turn) {
+            Some((graph, turn)) => {
+                graph.begun_by(turn.place()).filter_map(|place| graph.request(request, place, 0)).collect()
+            }
+            None => self.sessions.if_answered(request).into_iter().collect(),
+        };
+        for next in followers {
+            let prompt = says(&self.prompts, &next);
+            if let Some(session) = self.text_of(request) {
+                session.ahead.insert(next.index, prompt);
+            }
         }
+    }
+}
+
+impl SessionText {
+    /// The texts up to the request of this index and its answer. Of a conversation nothing else needs them.
+    fn before(&mut self, index: u64) -> Arc<Said> {
+        let Some(said) = self.said.remove(&index) else { return Arc::default() };
+        let said = Arc::new(said);
+        if self.graph.is_some() {
+            let Said { before, message, answer } = &*said;
+            let kept = Said { before: before.clone(), message: Arc::clone(message), answer: answer.clone() };
+            self.said.insert(index, kept);
+        }
+        said
     }
 }
 
 /// The user's message of a turn.
 fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
-    if carries_on(request) { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
-}
-
-/// Whether a turn continues a conversation.
-fn carries_on(request: &PlannedRequest) -> bool {
-    request.turn.is_some_and(|turn| turn.place() > 0)
+    let carries_on = request.turn.is_some_and(|turn| turn.carried().is_some());
+    if carries_on { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
 }

@@ -81,7 +81,7 @@ impl Simulation {
     pub(crate) fn notes(&self) -> Vec<&'static str> {
         let Self { spec, model, .. } = self;
         let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
-        let alike = spec.classes.iter().any(|class| class.conversation.is_some())
+        let alike = spec.classes.iter().any(RequestClass::continues)
             || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
         let mut notes = Vec::new();
         if model.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !alike {

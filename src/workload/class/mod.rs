@@ -1,9 +1,11 @@
 //! The kinds of request in a workload, and what tells requests apart: priority, SLO, tenant, model, tags.
 
 pub(super) mod dataset_change;
+mod misfits;
 pub(super) mod mixes;
 pub(super) mod request_change;
 pub(super) mod request_class;
+pub(super) mod session;
 pub(super) mod slo;
 pub(super) mod tags;
 
@@ -11,4 +13,5 @@ pub use dataset_change::DatasetChange;
 pub use mixes::{ModelMix, Tenant};
 pub use request_change::RequestChange;
 pub use request_class::{PriorityShare, RequestClass};
+pub use session::{ClassSession, SessionStep, StepWait};
 pub use slo::{Priority, Slo};

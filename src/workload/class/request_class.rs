@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::session::ClassSession;
 use super::slo::{Priority, Slo};
 use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::answer::shape::AnswerShape;
@@ -36,6 +37,8 @@ spec_table! {
             option(without(trace, "what prompts have in common", SharedPrefixes::read)),
         /// How its requests continue as conversations; absent: each request stands alone.
         conversation: Option<Conversation> = option(without(trace, "when every request leaves", Conversation::read)),
+        /// How its requests continue as sessions of steps. It is absent where they are conversations or stand alone.
+        session: Option<ClassSession> = option(without(trace, "when every request leaves", ClassSession::read)),
         /// Source of the prompts. It is a few everyday questions by default.
         prompt: PromptSource = optional(PromptSource::default(), PromptSource::read),
         /// Images sent with the prompts; none when absent.
@@ -74,6 +77,7 @@ spec_table! {
         let readable = Self {
             shared_prefix: shared_prefix.clone().flatten(),
             conversation: conversation.clone().flatten(),
+            session: session.clone().flatten(),
             prompt: prompt.clone().unwrap_or_default(),
             images: images.clone().flatten(),
             answer: answer.clone().flatten(),
@@ -99,17 +103,7 @@ spec_table! {
 }
 
 impl RequestClass {
-    /// The fields that do not go with others, each with a sentence that says so.
-    pub(in crate::workload) fn misfits(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let broken = MISFITS.into_iter().filter(|(_, is_out_of_place, _)| is_out_of_place(self));
-        let columns = self.prompt.dataset().map(|dataset| &dataset.metadata);
-        let twice = columns.and_then(|columns| columns.keys().find(|key| self.metadata.contains_key(*key)));
-        let twice = twice
-            .map(|tag| ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out")));
-        broken.map(|(field, _, sentence)| (field, sentence.to_owned())).chain(twice)
-    }
-
-    fn has_token_ids(&self) -> bool {
+    pub(super) fn has_token_ids(&self) -> bool {
         matches!(self.prompt, PromptSource::RandomTokens { .. })
     }
 
@@ -118,52 +112,17 @@ impl RequestClass {
         self.length == AnswerEnding::Natural || self.answer.is_some()
     }
 
-    /// Mean number of requests per arrival: the turns of its conversations.
+    /// Whether its requests continue: as conversations, or as sessions of steps.
+    pub const fn continues(&self) -> bool {
+        self.conversation.is_some() || self.session.is_some()
+    }
+
+    /// Mean number of requests per arrival. It is that of the turns of its conversations, or of its sessions.
     pub fn mean_turns(&self) -> f64 {
-        self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
+        let of_session = || self.session.as_ref().map_or(1.0, ClassSession::mean_requests);
+        self.conversation.as_ref().map_or_else(of_session, |conversation| conversation.turns.mean())
     }
 }
-
-/// Field that is out of place in a class. With it are when it is so, and a sentence that says so.
-type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
-
-const MISFITS: [Misfit; 7] = [
-    (
-        "shared_prefix",
-        |class| class.shared_prefix.is_some() && class.prompt.is_verbatim(),
-        "goes before written prompts only; leave it out with a dataset or token ids",
-    ),
-    (
-        "images",
-        |class| class.images.is_some() && class.has_token_ids(),
-        "cannot go along with token ids; choose another `prompt`",
-    ),
-    (
-        "conversation",
-        |class| class.conversation.is_some() && class.prompt.dataset().is_some(),
-        "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another `prompt`",
-    ),
-    (
-        "conversation",
-        |class| class.conversation.is_some() && class.has_token_ids(),
-        "is given with token ids, and answers come as text, which cannot be put between them; choose another `prompt`",
-    ),
-    (
-        "images",
-        |class| class.images.is_some() && class.conversation.is_some(),
-        "is given with `conversation`, whose turns are texts; leave one of them out",
-    ),
-    (
-        "answer",
-        |class| class.answer.is_some() && class.has_token_ids(),
-        "cannot be requested with token ids; choose another `prompt`",
-    ),
-    (
-        "answer",
-        |class| class.conversation.is_some() && matches!(class.answer, Some(AnswerShape::Tools { .. })),
-        "is given with `conversation`, and tool calls get no answer between turns; leave one of them out",
-    ),
-];
 
 /// The lengths of prompts and answers of a dataset's rows.
 fn row_lengths(dataset: &Dataset) -> (Distribution, Distribution) {
@@ -182,6 +141,7 @@ impl RequestClass {
             output_tokens,
             shared_prefix: None,
             conversation: None,
+            session: None,
             prompt: PromptSource::default(),
             images: None,
             length: AnswerEnding::default(),

@@ -163,6 +163,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 images: images
                     .filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()),
                 conversation,
+                session: None,
                 prompt,
                 length: if weight < 1e8 { AnswerEnding::Natural } else { AnswerEnding::Forced },
                 answer: None,

@@ -81,7 +81,8 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             LEAST.replace("name = \"only\"", GOES_ON) + "images = { folder = \"x\" }",
-            "line 9: `classes[0].images` is given with `conversation`, whose turns are texts; leave one of them out",
+            "line 9: `classes[0].images` is given with a conversation or a session, whose turns are texts; leave one \
+             of them out",
         ),
         (closed("users = 0"), "line 3: `arrival.users` is 0; it must be a whole number from 1 to 100,000"),
         (

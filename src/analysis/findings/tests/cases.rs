@@ -134,7 +134,7 @@ fn a_cache_that_finds_something_is_on() {
 #[test]
 fn an_empty_answer_that_the_next_turn_repeats_is_named() {
     let mut opener = record(0).sent_at(0, 0, 0).paced(100, 10, 10).build();
-    opener.turn = Some(Box::new(Turn { session: 0, number: 0, of: Some(2), begun: 0, history_tokens: 0 }));
+    opener.turn = Some(Box::new(Turn { of: Some(2), ..Turn::default() }));
     let mut log = run(1_000, vec![opener]);
     log.header.workload.classes[0].conversation = Some(Conversation {
         turns: Distribution::Constant { value: 2 },

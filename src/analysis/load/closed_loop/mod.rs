@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::{Observed, answered};
+use crate::analysis::requests::{LoadForm, Observed, answered};
 use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
@@ -40,11 +40,12 @@ pub struct ClosedLoop {
 }
 
 impl ClosedLoop {
-    /// `None` where the load is not closed, or of one generator's share of the users.
+    /// `None` where the load is not closed, or of one generator's share of the users. Nor of agents, whose requests
+    /// overlap: the law is of users who wait for one answer at a time.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let header = &observed.log.header;
         let ArrivalPattern::Users { users, ramp_s, .. } = header.workload.arrival else { return None };
-        if header.shard.is_some() {
+        if header.shard.is_some() || LoadForm::from_workload(&header.workload) == LoadForm::Lanes {
             return None;
         }
         let length = observed.length().as_secs_f64();

@@ -14,7 +14,7 @@ fn two_users() -> RunLog {
     let request = |user: u64, number: u32| {
         let at = 250 * user + 1_000 * u64::from(number);
         let mut record = record(Turn::index_of(user, number)).sent_at(at, at, at).paced(at + 100, 300, 2).build();
-        record.turn = Some(Turn { session: user, number, of: None, begun: number, history_tokens: 0 }.into());
+        record.turn = Some(Turn { session: user, number, begun: number, ..Turn::default() }.into());
         record.phase = match at {
             ..500 => Phase::Warmup,
             500..4_500 => Phase::Measured,

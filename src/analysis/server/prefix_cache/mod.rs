@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::reported::ServerSide;
-use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage};
-use crate::workload::SharedPrefixes;
+use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Usage};
+use crate::workload::{RequestClass, SharedPrefixes};
 
 /// Tokens of the blocks that servers find again where nobody tells. They run from one token to the longest in use.
 const USUAL_BLOCKS: (u64, u64) = (1, 64);
@@ -89,7 +89,7 @@ impl PrefixCacheFigures {
         let places = log.records.places_by(|record| was_looked_up(record).then_some((record.scheduled, record.index)));
         let sent = log.records.in_places(&places);
         let template = template_tokens(sent.clone());
-        if !classes.iter().any(|class| class.shared_prefix.is_some() || class.conversation.is_some()) {
+        if !classes.iter().any(|class| class.shared_prefix.is_some() || class.continues()) {
             let share = log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
             return Self::of_trace(share, &sent, template, block_tokens, measured);
         }
@@ -98,8 +98,8 @@ impl PrefixCacheFigures {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
             warmed && number < of_class.map_or(0, SharedPrefixes::warmed)
         };
-        // The last turn of each session that goes on, with what was reported of it.
-        let mut reported: HashMap<u64, (u64, Usage)> = HashMap::new();
+        // What was reported of the requests whose history others carry on, by their indices.
+        let mut reported: HashMap<u64, Usage> = HashMap::new();
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
         for record in sent {
@@ -122,10 +122,13 @@ impl PrefixCacheFigures {
             };
             if let Some(turn) = record.turn() {
                 let usage = record.usage.filter(|usage| usage.prompt().is_some());
-                match usage.filter(|_| turn.of != Some(turn.place() + 1)) {
-                    Some(usage) => reported.insert(turn.session, (record.index, usage)),
-                    None => reported.remove(&turn.session),
-                };
+                let continues = classes.get(usize::from(record.class)).is_some_and(RequestClass::continues);
+                let may_go_on = continues && (turn.graph.is_some() || turn.of != Some(turn.place() + 1));
+                reported.extend(usage.filter(|_| may_go_on).map(|usage| (record.index, usage)));
+                // In a conversation nothing else carries on the turn before.
+                if let Some(before) = turn.carried().filter(|_| turn.graph.is_none()) {
+                    reported.remove(&before);
+                }
             }
             if by_usage && record.counted_prompt().is_none() {
                 continue;
@@ -195,12 +198,11 @@ fn was_looked_up(record: &RequestRecord) -> bool {
 
 /// Returns the tokens said before a later turn whose keys and values are there. They are all but the last, as the turn
 /// was asked for and with all that a template may have put between. `None` for other requests.
-fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, (u64, Usage)>) -> Option<(u64, u64)> {
+fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
     let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
-    let index = Turn::index_of(turn.session, turn.number.saturating_sub(1));
-    let before = reported.get(&turn.session).filter(|before| before.0 == index);
-    let reported = before.map_or(asked + template, |(_, usage)| usage.prompt_tokens + usage.completion_tokens);
+    let before = turn.carried().and_then(|index| reported.get(&index));
+    let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
     Some((asked - 1, reported.max(asked) - 1))
 }
 

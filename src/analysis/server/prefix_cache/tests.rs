@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;
-use crate::record::{CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Usage};
+use crate::record::{CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Turn, Usage};
 use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
 
 /// The cache of a log without pages of metrics.
@@ -69,7 +69,8 @@ fn a_later_turn_hits_what_was_said_before() {
     });
     for (number, record) in (0..).zip(&mut log.records) {
         record.index = Turn::index_of(5, number);
-        record.turn = Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number }.into());
+        record.turn =
+            Some(Turn { session: 5, number, of: Some(2), history_tokens: 102 * number, ..Turn::default() }.into());
     }
     log.records[1].usage = Some(Usage { prompt_tokens: 192, ..log.records[1].usage.unwrap() });
     let cache = cache_of(&log).unwrap();

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_messages_in_a_chat_and_one_text_else() {
-        let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(str::to_owned).to_vec());
+        let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(Into::into).to_vec());
         let rendered = |target: &Target| -> Value {
             serde_json::from_slice(&BodyTemplate::new(target, "m", RequestedForm::Words).render(&said, 7)).unwrap()
         };

@@ -243,7 +243,7 @@ async fn every_turn_of_a_session_carries_its_id() {
     target.session_header = Some(HeaderName::from_static("x-session-id"));
     let engine = connect(target).await.unwrap();
     for index in [7, 70, 700] {
-        let turn = (index != 700).then_some(Turn { session: 7, number: 0, of: None, begun: 0, history_tokens: 0 });
+        let turn = (index != 700).then_some(Turn { session: 7, ..Turn::default() });
         let planned = PlannedRequest { index, turn, ..PlannedRequest::default() };
         let request = engine.prepare(&planned.into_spec(Prompt::default()));
         let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));

@@ -18,6 +18,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         output_tokens: length,
         shared_prefix: None,
         conversation: None,
+        session: None,
         prompt,
         images: None,
         length: crate::workload::AnswerEnding::default(),

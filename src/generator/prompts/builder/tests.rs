@@ -20,7 +20,7 @@ fn later_turns_say_exactly_their_new_tokens() {
     let mut said = builder.shared("an answer", 30);
     let mut total = 30;
     for (number, new_tokens) in (1..60).zip((1..600).step_by(9)) {
-        let turn = Turn { session: 5, number, of: None, begun: 0, history_tokens: total };
+        let turn = Turn { session: 5, number, history_tokens: total, ..Turn::default() };
         let input_tokens = total + new_tokens;
         let index = Turn::index_of(5, number);
         let planned = PlannedRequest { index, input_tokens, turn: Some(turn), ..PlannedRequest::default() };

@@ -4,7 +4,7 @@ use super::over_time;
 use super::rows::{self, begun, change, conditions, demands, label, signed, unmet, value, verdict_line};
 use super::side_names;
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{FigureKind, LoadForm, Metric, Quantile, VerdictOutcome};
+use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign, ComparedRow,
     Pairing, SideDescription,
@@ -193,7 +193,7 @@ const OTHER_PLANS: &str = "the runs have plans of their own, so chance gave them
 fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<String> {
     let other = compared.sides.iter().find(|side| side.name == against.side)?;
     let (closed, open) = match [compared.sides.first()?, other] {
-        [closed, open] | [open, closed] if closed.load == LoadForm::Closed && open.load != LoadForm::Closed => {
+        [closed, open] | [open, closed] if closed.load.is_closed() && !open.load.is_closed() => {
             (&closed.name, &open.name)
         }
         _ => return None,

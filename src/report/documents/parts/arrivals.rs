@@ -39,7 +39,8 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
                 mean_s => format!(", who think for {} on average", seconds(mean_s)),
             };
             let at_once = if *ramp_s == 0.0 && *users > 1 { " at once" } else { "" };
-            format!("closed loop, {}{at_once}{thinking}", counted(*users, "user"))
+            let (loops, who) = if form == LoadForm::Lanes { ("", "agent") } else { ("closed loop, ", "user") };
+            format!("{loops}{}{at_once}{thinking}", counted(*users, who))
         }
         ArrivalPattern::Markov { states } => {
             let states = joined(states.iter().map(|one| state(one, form)), ", then ");
@@ -100,7 +101,7 @@ fn unlike_the_mean(pattern: &ArrivalPattern, window: &Window) -> Option<f64> {
 pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
     let run = &summary.run;
     match run.load {
-        LoadForm::Closed => None,
+        LoadForm::Closed | LoadForm::Lanes => None,
         LoadForm::Open if unlike_the_mean(&run.arrival, &summary.window).is_none() => {
             Some(run.arrival.mean_rate_per_s())
         }
@@ -168,7 +169,7 @@ fn short(value: f64) -> String {
 /// Says from when the latencies of such a load count.
 pub(crate) const fn latency_origin(form: LoadForm) -> &'static str {
     match form {
-        LoadForm::Open | LoadForm::PartlyOpen => "the scheduled moment",
+        LoadForm::Open | LoadForm::PartlyOpen | LoadForm::Lanes => "the scheduled moment",
         LoadForm::Closed => "sending",
     }
 }
@@ -179,6 +180,7 @@ pub(crate) const fn form(form: LoadForm) -> Option<&'static str> {
         LoadForm::Open => None,
         LoadForm::PartlyOpen => Some("partly open"),
         LoadForm::Closed => Some("closed loop"),
+        LoadForm::Lanes => Some("agents"),
     }
 }
 
@@ -192,6 +194,7 @@ pub(crate) const fn form_explained(form: LoadForm) -> Option<&'static str> {
         LoadForm::Closed => {
             Some("closed: each user waits for the answer, thinks and sends again; a slow server gets less load")
         }
+        LoadForm::Lanes => Some("agents: each begins its next session when one is over; a slow server gets less load"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sessions and closed loops: their turns, what they reached, and that a closed loop hides waits.
 
-use crate::analysis::{ClosedLoop, LatencyRow, LoadForm, Metric, Part, Quantile, Sessions, Summary};
+use crate::analysis::{ClosedLoop, LatencyRow, Metric, Part, Quantile, Sessions, Summary};
 use crate::record::PartKind;
 use crate::report::document::{Note, Section, Table, TableOf, figure_as, mark};
 use crate::units::{count, counted, joined, percent, seconds, three_digits};
@@ -11,7 +11,7 @@ const HIDDEN: &str = "slow answers hold back the requests that would have queued
 
 pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
     let closed = summary.closed_loop;
-    let hides = summary.run.load == LoadForm::Closed && !summary.is_all_at_once();
+    let hides = summary.run.load.is_closed() && !summary.is_all_at_once();
     let hidden = hides.then(|| {
         let rate = closed.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
         Note::warning(HIDDEN).cure(format!(

@@ -50,7 +50,7 @@ fn load(section: Section, summary: &Summary) -> Section {
     let found = &summary.arrivals;
     // In a closed loop only the first request of each user has a moment of its own.
     let delivered = match run.load {
-        LoadForm::Closed => String::new(),
+        LoadForm::Closed | LoadForm::Lanes => String::new(),
         LoadForm::Open | LoadForm::PartlyOpen => {
             arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
         }

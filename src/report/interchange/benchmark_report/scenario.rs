@@ -68,7 +68,7 @@ pub(super) fn load(report: RunReport<'_>) -> Value {
     let measured = || report.log.records.iter().filter(|record| record.phase == Phase::Measured);
     // A distribution of the workload says the lengths where it alone decides them.
     let class = workload.classes.first().filter(|_| workload.classes.len() == 1);
-    let is_simple = |class: &&RequestClass| class.shared_prefix.is_none() && class.conversation.is_none();
+    let is_simple = |class: &&RequestClass| class.shared_prefix.is_none() && !class.continues();
     let simple_input = class.filter(is_simple).map(|class| &class.input_tokens);
     let input = asked(simple_input, measured().map(|record| record.input_tokens_asked));
     // "If enforced", says the schema: some answers end by themselves.

@@ -1,7 +1,7 @@
 //! Figures over the bins of a run: what flowed and waited, and what servers, devices and this client report.
 
 use super::clock::pauses;
-use crate::analysis::{Bin, BinWait, Figure, FollowedGauge, LoadForm, Metric, Summary, Timeline};
+use crate::analysis::{Bin, BinWait, Figure, FollowedGauge, Metric, Summary, Timeline};
 use crate::record::{Gauge, RunLog};
 use crate::report::chart::{LevelStyle, Palette};
 use crate::report::document::cell;
@@ -72,7 +72,7 @@ pub(super) fn rows(summary: &Summary, timeline: &Timeline) -> Vec<TimelineRow> {
     let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
     let requests = "requests/s";
     let mut rows = vec![timeline_row(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
-    rows.push(if summary.run.load == LoadForm::Closed {
+    rows.push(if summary.run.load.is_closed() {
         timeline_row(requests, "sent", Palette::Faint, Steps, rate(|bin| bin.sent as f64))
     } else {
         timeline_row(requests, "offered", Palette::Faint, Steps, rate(|bin| bin.scheduled as f64))

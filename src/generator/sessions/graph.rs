@@ -1,0 +1,100 @@
+//! The graph of one session: its requests, and what each waits for.
+
+use std::time::Duration;
+
+use crate::generator::request::PlannedRequest;
+use crate::record::{GraphPlace, Predecessor, Release, Turn};
+
+/// The requests of one session. Each has a place and waits for requests of lower places only, so that no wait goes
+/// round in a circle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SessionGraph(pub(crate) Vec<GraphNode>);
+
+/// A request of a session, before anything has been answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GraphNode {
+    /// The places of those that it waits for, each with a delay. The first request waits for none.
+    pub(crate) waits: Vec<(u32, Duration)>,
+    /// Whether the first end among them releases it, instead of the last.
+    pub(crate) any: bool,
+    /// The agent that sends it, and the request whose history it carries on.
+    pub(crate) place: GraphPlace,
+    /// Tokens of its prompt after what it carries on.
+    pub(crate) new_tokens: u32,
+    /// Tokens of its answer.
+    pub(crate) output_tokens: u32,
+}
+
+impl SessionGraph {
+    /// Number of its requests.
+    pub(crate) fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn node(&self, place: u32) -> Option<&GraphNode> {
+        self.0.get(place as usize)
+    }
+
+    /// Whether others carry on the history of the request at this place.
+    pub(crate) fn is_carried(&self, place: u32) -> bool {
+        self.carriers(place).next().is_some()
+    }
+
+    /// The places of those that carry on this history, with the tokens that they add.
+    pub(crate) fn carriers(&self, place: u32) -> impl Iterator<Item = (u32, u64)> {
+        let added = |node: &GraphNode| u64::from(node.new_tokens) + u64::from(node.output_tokens);
+        let later = (0..).zip(&self.0).skip(place as usize + 1);
+        later.filter(move |(_, node)| node.place.carries == Some(place)).map(move |(at, node)| (at, added(node)))
+    }
+
+    /// The places of those whose first wait is for the request at `place`.
+    pub(crate) fn begun_by(&self, place: u32) -> impl Iterator<Item = u32> {
+        let waits = move |node: &GraphNode| node.waits.first().is_some_and(|(before, _)| *before == place);
+        (0..).zip(&self.0).skip(place as usize + 1).filter(move |(_, node)| waits(node)).map(|(at, _)| at)
+    }
+
+    /// Returns the request at `place`, in the session of `of`. `history` are the tokens of the prompt and the answer
+    /// that it carries on.
+    pub(crate) fn request(&self, of: &PlannedRequest, place: u32, history: u32) -> Option<PlannedRequest> {
+        let (node, turn) = (self.node(place)?, of.turn?);
+        let number = turn.begun + place;
+        let history_tokens = node.place.carries.map_or(0, |_| history);
+        // An agent with a history of its own begins as the session does.
+        let before = node.place.carries.map_or(of.prefix.map_or(0, |prefix| prefix.tokens), |_| history);
+        Some(PlannedRequest {
+            index: Turn::index_of(turn.session, number),
+            input_tokens: before.saturating_add(node.new_tokens),
+            output_tokens: node.output_tokens,
+            turn: Some(Turn { number, history_tokens, graph: Some(node.place), ..turn }),
+            ..*of
+        })
+    }
+
+    /// The ends that release the request at `place`, in the session of `turn`. It is `None` of the first request.
+    pub(crate) fn release(&self, turn: &Turn, place: u32) -> Option<Release> {
+        let node = self.node(place).filter(|node| !node.waits.is_empty())?;
+        let nanos = |delay: Duration| u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        let index = |place: u32| Turn::index_of(turn.session, turn.begun + place);
+        let waits = node.waits.iter();
+        let all = waits.map(|(place, delay)| Predecessor { index: index(*place), delay_ns: nanos(*delay) }).collect();
+        Some(if node.any { Release::Any(all) } else { Release::All(all) })
+    }
+
+    /// Returns the requests after `opener`. Answers take no time and are as long as asked.
+    pub(crate) fn sketch(&self, opener: &PlannedRequest) -> Vec<PlannedRequest> {
+        let mut requests = vec![*opener];
+        for place in 1..self.len() {
+            let at = |place: u32| requests.get(place as usize);
+            let carried = self.node(place).and_then(|node| at(node.place.carries?));
+            let history = carried.map_or(0, |before| before.input_tokens.saturating_add(before.output_tokens));
+            let waits = self.node(place).into_iter().flat_map(|node| &node.waits);
+            let moments = waits.filter_map(|(before, delay)| Some(at(*before)?.scheduled.after(*delay)));
+            let is_any = self.node(place).is_some_and(|node| node.any);
+            let scheduled = if is_any { moments.min() } else { moments.max() };
+            let request = self.request(opener, place, history);
+            requests.extend(request.zip(scheduled).map(|(request, scheduled)| PlannedRequest { scheduled, ..request }));
+        }
+        requests.remove(0);
+        requests
+    }
+}

@@ -1,0 +1,68 @@
+//! The fields of a class that do not go together.
+
+use super::request_class::RequestClass;
+use crate::workload::answer::shape::AnswerShape;
+
+impl RequestClass {
+    /// The fields that do not go with others, each with a sentence that says so.
+    pub(in crate::workload) fn misfits(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let broken = MISFITS.into_iter().filter(|(_, is_out_of_place, _)| is_out_of_place(self));
+        let continued = if self.session.is_some() { "session" } else { CONTINUED };
+        let columns = self.prompt.dataset().map(|dataset| &dataset.metadata);
+        let twice = columns.and_then(|columns| columns.keys().find(|key| self.metadata.contains_key(*key)));
+        let twice = twice
+            .map(|tag| ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out")));
+        let field_of = move |field| if field == CONTINUED { continued } else { field };
+        broken.map(move |(field, _, sentence)| (field_of(field), sentence.to_owned())).chain(twice)
+    }
+}
+
+/// Field that is out of place in a class. With it are when it is so, and a sentence that says so.
+type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
+
+/// The field that says how requests continue; `session` where that stands in its place.
+const CONTINUED: &str = "conversation";
+
+/// Fields that do not go together in a class.
+const MISFITS: [Misfit; 8] = [
+    (
+        "shared_prefix",
+        |class| class.shared_prefix.is_some() && class.prompt.is_verbatim(),
+        "goes before written prompts only; leave it out with a dataset or token ids",
+    ),
+    (
+        "images",
+        |class| class.images.is_some() && class.has_token_ids(),
+        "cannot go along with token ids; choose another `prompt`",
+    ),
+    (
+        CONTINUED,
+        |class| class.conversation.is_some() && class.session.is_some(),
+        "is given with `conversation`, and both say how requests continue; leave one of them out",
+    ),
+    (
+        CONTINUED,
+        |class| class.continues() && class.prompt.dataset().is_some(),
+        "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another `prompt`",
+    ),
+    (
+        CONTINUED,
+        |class| class.continues() && class.has_token_ids(),
+        "is given with token ids, and answers come as text, which cannot be put between them; choose another `prompt`",
+    ),
+    (
+        "images",
+        |class| class.images.is_some() && class.continues(),
+        "is given with a conversation or a session, whose turns are texts; leave one of them out",
+    ),
+    (
+        "answer",
+        |class| class.answer.is_some() && class.has_token_ids(),
+        "cannot be requested with token ids; choose another `prompt`",
+    ),
+    (
+        "answer",
+        |class| class.continues() && matches!(class.answer, Some(AnswerShape::Tools { .. })),
+        "is given with a conversation or a session, and tool calls get no answer between turns; leave one of them out",
+    ),
+];
