@@ -37,8 +37,9 @@ pub(super) struct SimulateArgs {
     #[command(flatten)]
     fit: FitArgs,
 
-    /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or
-    /// a Hugging Face id), as `bench` does with it; other prompts have only lengths here [default: an estimate]
+    /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, tekken.json or .tiktoken
+    /// file, a folder that holds one, or a Hugging Face id), as `bench` does with it; other prompts have only lengths
+    /// here [default: an estimate]
     #[arg(long, value_name = "PATH|ID", help_heading = "Dataset")]
     tokenizer: Option<String>,
 

@@ -12,7 +12,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("engine", 10_953),
     ("experiment", 13_226),
     ("foreign", 1_821),
-    ("generator", 6_421),
+    ("generator", 6_603),
     ("guide", 104),
     ("live", 1_804),
     ("main", 4),

@@ -130,6 +130,11 @@ impl Hub {
         self.cache.file(repository, name)
     }
 
+    /// Names of the files of a repository in the cache.
+    pub(in crate::generator) fn cached_files(&self, repository: &Repository) -> Vec<String> {
+        self.cache.files(repository).map(|(_, names)| names).unwrap_or_default()
+    }
+
     fn missing(&self, repository: &Repository, why: &str) -> String {
         format!("it is not in {}, and {why}", self.cache.folder(repository).display())
     }

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use tokenizers::{Encoding, Tokenizer};
 
 use super::costs::estimate_tokens;
+use super::ranks;
 use crate::generator::hub::{Hub, Repository};
 use crate::random::RandomStream;
 
 /// Reason why prompts cannot be made as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
-    #[error("the folder `{folder}` holds no tokenizer.json; name the folder of a model, or the file itself")]
+    #[error(
+        "the folder `{folder}` holds no tokenizer.json, tekken.json or .tiktoken file; name the folder of a model, or \
+         the file itself"
+    )]
     NoTokenizerInFolder { folder: String },
     #[error(
         "no tokenizer at `{given}`: there is no such file or folder, and it is not a Hugging Face id such as \
@@ -127,23 +131,25 @@ impl TokenIdVocabulary {
     }
 }
 
-/// Reads the tokenizer at `source`. That is a `tokenizer.json`, a folder that holds one, or a Hugging Face model id,
-/// which is looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
+/// Reads the tokenizer at `source`. That is a `tokenizer.json`, a `tekken.json`, a `.tiktoken` file, a folder that
+/// holds one of them, or a Hugging Face model id, which is looked up in the hub's cache and then fetched (`HF_HOME`,
+/// `HF_ENDPOINT` and `HF_TOKEN` apply).
 pub(in crate::generator) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     let path = Path::new(source);
     let file = if path.is_dir() {
-        let inside = path.join("tokenizer.json");
-        if !inside.is_file() {
-            return Err(PromptError::NoTokenizerInFolder { folder: source.to_owned() });
-        }
-        inside
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let name = vocabulary_among(names);
+        path.join(name.ok_or_else(|| PromptError::NoTokenizerInFolder { folder: source.to_owned() })?)
     } else if path.is_file() {
         path.to_owned()
     } else {
         from_hub(source)?
     };
-    let mut tokenizer =
-        Tokenizer::from_file(&file).map_err(|cause| PromptError::BadTokenizer { file, cause: cause.to_string() })?;
+    let is_ranked = file.file_name().is_some_and(|name| ranks::is_ranked(&name.to_string_lossy()));
+    let read =
+        if is_ranked { ranks::read(&file) } else { Tokenizer::from_file(&file).map_err(|cause| cause.to_string()) };
+    let mut tokenizer = read.map_err(|cause| PromptError::BadTokenizer { file, cause })?;
     // A tokenizer.json may truncate or pad; the true length is needed.
     tokenizer.with_padding(None);
     let _ = tokenizer.with_truncation(None);
@@ -155,9 +161,29 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
         return Err(PromptError::NoSuchTokenizer { given: source.to_owned() });
     }
     Hub::from_env()
-        .and_then(|hub| hub.file(&Repository::model(source), "tokenizer.json"))
+        .and_then(|hub| of_model(&hub, &Repository::model(source)))
         .map_err(|cause| PromptError::HubUnavailable { id: source.to_owned(), cause })
 }
+
+/// The vocabulary of a model. It is in the cache, else the usual file, else the one that the hub lists.
+fn of_model(hub: &Hub, model: &Repository) -> Result<PathBuf, String> {
+    if let Some(name) = vocabulary_among(hub.cached_files(model)) {
+        return hub.file(model, &name);
+    }
+    hub.file(model, TOKENIZER).or_else(|why| {
+        let other = hub.files(model).ok().and_then(|(_, names)| vocabulary_among(names));
+        other.filter(|name| name != TOKENIZER).map_or(Err(why), |name| hub.file(model, &name))
+    })
+}
+
+/// The vocabulary that is read among files of these names. One by rank comes last.
+fn vocabulary_among(names: impl IntoIterator<Item = String>) -> Option<String> {
+    let fits = names.into_iter().filter(|name| name == TOKENIZER || ranks::is_ranked(name));
+    fits.min_by_key(|name| (name != TOKENIZER, name.clone()))
+}
+
+/// The usual name of a vocabulary.
+const TOKENIZER: &str = "tokenizer.json";
 
 /// Whether this is an id of the hub and not the path of a file.
 fn looks_like_hub_id(source: &str) -> bool {
@@ -230,6 +256,15 @@ mod tests {
         for path in ["./model", "/models/llama", "a/b/c", "tokenizer.json", "../x", "x/"] {
             assert!(!looks_like_hub_id(path), "{path}");
         }
+    }
+
+    #[test]
+    fn a_tokenizer_json_is_read_before_a_vocabulary_by_rank() {
+        let among = |names: &[&str]| vocabulary_among(names.iter().map(|name| (*name).to_owned()));
+        assert_eq!(among(&["tekken.json", "config.json", "tokenizer.json"]).as_deref(), Some("tokenizer.json"));
+        assert_eq!(among(&["tekken.json", "tokenizer.model"]).as_deref(), Some("tekken.json"));
+        assert_eq!(among(&["config.json", "qwen.tiktoken"]).as_deref(), Some("qwen.tiktoken"));
+        assert_eq!(among(&["config.json", "tokenizer.model"]), None);
     }
 
     #[test]

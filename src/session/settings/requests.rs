@@ -75,8 +75,8 @@ pub(crate) struct RequestSettings {
     pub(crate) abort_on: Vec<Option<Breaker>>,
 
     /// Make prompts of exactly the requested length with this tokenizer, and count answers with it after the run if
-    /// the server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's
-    /// /tokenize, else common words; for answers the number of chunks]
+    /// the server does not: a tokenizer.json, tekken.json or .tiktoken file, a folder that holds one, or a Hugging Face
+    /// id [default: the server's /tokenize, else common words; for answers the number of chunks]
     #[arg(long, value_name = "PATH|ID")]
     pub(crate) tokenizer: Option<String>,
 

@@ -203,22 +203,24 @@ fn a_simulated_dataset_is_counted_as_a_run_counts_it() {
         .stderr(contains("--tokenizer counts the rows of a dataset, and `quick` has none"));
 }
 
-/// A hub that has one dataset, and what it was asked.
-fn hub(files: &'static [(&'static str, &'static [u8])]) -> (String, Arc<Mutex<Vec<String>>>) {
+/// A hub that has one repository, and what it was asked.
+fn hub(id: &'static str, files: &'static [(&'static str, &'static [u8])]) -> (String, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen_by_it = Arc::clone(&asked);
     let address = serve_by_hand(move |seen, socket| {
         seen_by_it.lock().unwrap().push(seen.path.clone());
         let token = seen.head.to_ascii_lowercase().contains("authorization: bearer hf_test");
-        let (list, one) = ("/api/datasets/org/rows/revision/v1", "/datasets/org/rows/resolve/0a1b2c/");
-        let file = seen.path.strip_prefix(one).and_then(|name| files.iter().find(|(known, _)| *known == name));
+        let wanted = seen.path.strip_prefix(&format!("/{id}/resolve/")).and_then(|rest| rest.split_once('/'));
+        let file = wanted.filter(|(revision, _)| ["v1", "main", "0a1b2c"].contains(revision));
+        let file = file.and_then(|(_, name)| files.iter().find(|(known, _)| *known == name));
+        let is_list = seen.path.starts_with("/api/") && !seen.path.ends_with("/v2");
         let (status, etag, body) = if !token {
             (
                 "401 Unauthorized\r\nx-error-message: Access to dataset org/rows is restricted.",
                 String::new(),
                 Vec::new(),
             )
-        } else if seen.path == list {
+        } else if is_list {
             let names: Vec<_> = files.iter().map(|(name, _)| json!({ "rfilename": name })).collect();
             ("200 OK", String::new(), json!({ "sha": "0a1b2c", "siblings": names }).to_string().into_bytes())
         } else if let Some((_, content)) = file {
@@ -247,7 +249,7 @@ fn a_dataset_of_the_hub_is_fetched_once_and_its_commit_recorded() {
         ("data/test-00000-of-00001.parquet", CHATS),
         ("data/cut-00000-of-00001.parquet", QUESTIONS.split_at(1_500).0),
     ];
-    let (hub, asked) = hub(FILES);
+    let (hub, asked) = hub("datasets/org/rows", FILES);
     let desk = Desk::new();
     let home = desk.path().join("hub");
     let skyline = |arguments: &[&str]| {
@@ -267,6 +269,7 @@ fn a_dataset_of_the_hub_is_fetched_once_and_its_commit_recorded() {
     ] {
         skyline(&dataset(name)).assert().code(2).stderr(contains(said));
     }
+    assert!(desk.runs().is_empty());
     let refused = desk.skyline(&dataset("hf:org/rows@v1")).env("HF_ENDPOINT", &hub).env("HF_HOME", &home).assert();
     refused.code(2).stderr(contains("401 Unauthorized (Access to dataset org/rows is restricted.)\n"));
 
@@ -300,4 +303,43 @@ fn a_dataset_of_the_hub_is_fetched_once_and_its_commit_recorded() {
     check(&desk.path().join("elsewhere")).stdout(contains("hf:org/rows@v1#test is missing"));
     assert_eq!(asked.lock().unwrap().len(), before);
     skyline(&dataset("hf:org/rows@v1#gone")).env("HF_HUB_OFFLINE", "1").assert().code(2).stderr(contains("data/test"));
+}
+
+#[test]
+fn a_vocabulary_by_rank_is_found_on_the_hub_in_its_cache_and_in_a_folder() {
+    const RANKS: &[u8] = include_bytes!("../../data/tokenizers/cl100k_base.tiktoken");
+    const FILES: &[(&str, &[u8])] = &[("README.md", b""), ("cl100k_base.tiktoken", RANKS)];
+    let (hub, asked) = hub("org/model", FILES);
+    let desk = Desk::new();
+    put(&desk, "prompts.jsonl");
+    let home = desk.path().join("hub");
+    let plan = |tokenizer: &str, offline: &str| {
+        let counted = ["bench", "quick.toml", "--dataset", "prompts.jsonl", "--tokenizer", tokenizer, "--dry-run"];
+        let mut command = desk.skyline(&counted);
+        command.env("HF_ENDPOINT", &hub).env("HF_HOME", &home).env("HF_TOKEN", "hf_test");
+        command.env("HF_HUB_OFFLINE", offline).assert()
+    };
+    let missing = plan("org/model", "1").code(2);
+    missing.stderr(contains("models--org--model, and HF_HUB_OFFLINE lets nothing be fetched"));
+    let hash = |tokenizer, offline| {
+        let shown = plan(tokenizer, offline).code(0);
+        let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+        shown.split_once("hash ").unwrap().1[..12].to_owned()
+    };
+    let fetched = hash("org/model", "0");
+    let before = asked.lock().unwrap().len();
+    assert_eq!(asked.lock().unwrap()[0], "/org/model/resolve/main/tokenizer.json");
+    let cached = home.join("hub/models--org--model/snapshots/0a1b2c");
+    let file = cached.join("cl100k_base.tiktoken");
+    for (tokenizer, offline) in
+        [("org/model", "1"), ("org/model", "0"), (cached.to_str().unwrap(), "0"), (file.to_str().unwrap(), "0")]
+    {
+        assert_eq!(hash(tokenizer, offline), fetched, "{tokenizer}");
+    }
+    assert_eq!(asked.lock().unwrap().len(), before);
+    assert_ne!(hash(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json"), "0"), fetched);
+    desk.file("mine.tiktoken", "IQ== 0\n");
+    plan("mine.tiktoken", "0")
+        .code(2)
+        .stderr(contains("`mine.tiktoken` cannot be read as a tokenizer: it does not say"));
 }
