@@ -77,6 +77,7 @@ pub use server::prefix_cache::{HitSource, MeasuredHits, PrefixCacheFigures};
 pub use server::reported::ServerSide;
 pub(crate) use server::settings::in_words_of;
 pub(crate) use server::slowdown::{clock_and_heat, longest_slowdown, reason_in_words};
+pub use server::speculation::{ChunkTokens, SpeculationFigures};
 pub use server::track::{FollowedGauge, GaugeSummary};
 pub use slo::attainment::Attainment;
 pub use slo::judgement::Judgement;

@@ -186,6 +186,8 @@ pub(crate) struct MetricNames {
     pub gauges: &'static [(Gauge, f64, &'static [&'static str])],
     /// Counters, with the factor to our unit.
     pub counters: &'static [(Counter, f64, &'static [&'static str])],
+    /// The counter of accepted draft tokens by their position, which a label has.
+    pub accepted_at: &'static [&'static str],
     /// Histograms of seconds.
     pub times: &'static [(ServerTime, &'static [&'static str])],
     /// The labels of a device and of its partitions, where the page is about devices.
@@ -225,6 +227,7 @@ pub(super) const ENGINE: MetricNames = MetricNames {
     prefix: "",
     gauges: &[],
     counters: &[],
+    accepted_at: &[],
     times: &[],
     device: &[],
     of_whole_devices: &[],

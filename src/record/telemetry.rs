@@ -93,6 +93,9 @@ pub struct Reading {
     /// Counters since the server's start.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<Counter, f64>,
+    /// Accepted draft tokens since the server's start, by their position in the draft.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted_at: Vec<f64>,
     /// Gauges and counters of each device, by its number or name, if any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, DeviceReading>,
@@ -168,8 +171,18 @@ pub enum Counter {
     CacheQueries,
     /// Found among them.
     CacheHits,
+    /// Prompt tokens that the prefix cache lacked, looked up in one outside of the server.
+    ExternalCacheQueries,
+    /// Found among them.
+    ExternalCacheHits,
     /// Preemptions for lack of cache.
     Preemptions,
+    /// Drafts of speculative decoding: one for each sequence of a step that had some.
+    Drafts,
+    /// Tokens proposed in drafts.
+    DraftTokens,
+    /// Accepted among them.
+    AcceptedTokens,
     /// Energy used, joules.
     EnergyJ,
 }

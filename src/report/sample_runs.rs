@@ -1,7 +1,5 @@
 //! Runs that the writers of formats are tested with.
 
-use std::collections::BTreeMap;
-
 use super::RunReport;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, record, run};
@@ -85,15 +83,7 @@ pub(super) fn observed() -> RunLog {
     };
     log.header.telemetry = vec![source(PageKind::Vllm), source(PageKind::Dcgm)];
     let at = |second: u64| Timestamp::from_nanos(second * 1_000_000_000);
-    let empty = |source, second| Reading {
-        source,
-        asked: at(second),
-        answered: at(second),
-        gauges: BTreeMap::new(),
-        counters: BTreeMap::new(),
-        devices: BTreeMap::new(),
-        histograms: BTreeMap::new(),
-    };
+    let empty = |source, second| Reading { source, asked: at(second), answered: at(second), ..Reading::default() };
     // A server that had 100 requests behind it, and then 590 of 200 ms each, a tenth of them within 100 ms.
     let server = |second, requests: f64, running: f64| {
         let buckets = vec![(0.1, requests * 0.1), (0.25, requests * 0.9), (0.5, requests)];

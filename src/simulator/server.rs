@@ -184,6 +184,14 @@ pub struct ServerGauges {
     pub prefix_cache_hits: u64,
     /// Sequences preempted.
     pub num_preemptions: u64,
+    /// Drafts: one for each sequence of a step that had some.
+    pub spec_decode_num_drafts: u64,
+    /// Tokens proposed in drafts.
+    pub spec_decode_num_draft_tokens: u64,
+    /// Accepted among them.
+    pub spec_decode_num_accepted_tokens: u64,
+    /// Accepted ones by their position, of the first positions.
+    pub spec_decode_num_accepted_tokens_per_pos: [u64; 8],
     /// Prompt tokens of answers begun.
     pub prompt_tokens: u64,
     /// Output tokens produced.
@@ -205,6 +213,7 @@ impl ServerGauges {
             all.prefix_cache_queries += one.prefix_cache_queries;
             all.prefix_cache_hits += one.prefix_cache_hits;
             all.num_preemptions += one.num_preemptions;
+            all.add_drafts(&one);
             all.prompt_tokens += one.prompt_tokens;
             all.generation_tokens += one.generation_tokens;
             all.request_success += one.request_success;
@@ -213,5 +222,21 @@ impl ServerGauges {
             all.kv_cache_usage_perc /= count;
         }
         all
+    }
+
+    /// Counts a draft of so many tokens.
+    pub(super) fn add_draft(&mut self, tokens: u32, accepted: u32) {
+        self.spec_decode_num_drafts += 1;
+        self.spec_decode_num_draft_tokens += u64::from(tokens);
+        self.spec_decode_num_accepted_tokens += u64::from(accepted);
+        self.spec_decode_num_accepted_tokens_per_pos.iter_mut().take(accepted as usize).for_each(|all| *all += 1);
+    }
+
+    fn add_drafts(&mut self, one: &Self) {
+        self.spec_decode_num_drafts += one.spec_decode_num_drafts;
+        self.spec_decode_num_draft_tokens += one.spec_decode_num_draft_tokens;
+        self.spec_decode_num_accepted_tokens += one.spec_decode_num_accepted_tokens;
+        let positions = self.spec_decode_num_accepted_tokens_per_pos.iter_mut();
+        positions.zip(one.spec_decode_num_accepted_tokens_per_pos).for_each(|(all, one)| *all += one);
     }
 }

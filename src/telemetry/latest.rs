@@ -80,9 +80,7 @@ mod tests {
             asked: Timestamp::ZERO,
             answered: Timestamp::ZERO,
             gauges: gauges.iter().copied().collect(),
-            counters: BTreeMap::new(),
-            devices: BTreeMap::new(),
-            histograms: BTreeMap::new(),
+            ..Reading::default()
         }
     }
 

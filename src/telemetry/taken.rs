@@ -56,6 +56,7 @@ pub(super) fn taken_of<'p>(
     if names.device.is_empty() {
         taken.gauges = names.gauges_of(&series);
         taken.counters = names.counters_of(&series);
+        taken.accepted_at = names.accepted_at(&series);
     } else {
         let mut of_device: BTreeMap<String, MetricSeries<'_>> = BTreeMap::new();
         for sample in series.values().flatten() {

@@ -31,6 +31,8 @@ fn a_recorded_page_of_vllm_is_read() {
             (Counter::RequestsSucceeded, 115.0),
             (Counter::CacheQueries, 1_294.0),
             (Counter::CacheHits, 0.0),
+            (Counter::ExternalCacheQueries, 0.0),
+            (Counter::ExternalCacheHits, 0.0),
             (Counter::Preemptions, 0.0),
         ]
         .into()
@@ -43,6 +45,23 @@ fn a_recorded_page_of_vllm_is_read() {
     assert!(ttft.buckets.is_sorted());
     let brief = taken(VLLM, MetricNames::from_kind(PageKind::Vllm), Depth::Brief);
     assert_eq!((brief.counters, brief.histograms.len()), (page.counters, 0));
+}
+
+/// Two engines that draft three tokens at most; the names are those of vLLM's source.
+#[test]
+fn accepted_tokens_are_known_by_their_position() {
+    let page = "vllm:spec_decode_num_drafts_total{engine=\"0\"} 100.0\n\
+                vllm:spec_decode_num_draft_tokens_total{engine=\"0\"} 300.0\n\
+                vllm:spec_decode_num_accepted_tokens_total{engine=\"0\"} 120.0\n\
+                vllm:spec_decode_num_accepted_tokens_per_pos_total{engine=\"0\",position=\"0\"} 70.0\n\
+                vllm:spec_decode_num_accepted_tokens_per_pos_total{engine=\"0\",position=\"1\"} 50.0\n\
+                vllm:spec_decode_num_accepted_tokens_per_pos_total{engine=\"1\",position=\"0\"} 5.0\n\
+                vllm:spec_decode_num_accepted_tokens_per_pos_total{engine=\"1\",position=\"2\"} 1.0\n\
+                vllm:spec_decode_num_accepted_tokens_per_pos_total{engine=\"1\",position=\"x\"} 9.0\n";
+    let counters = [(Counter::Drafts, 100.0), (Counter::DraftTokens, 300.0), (Counter::AcceptedTokens, 120.0)];
+    let read = whole(page);
+    assert_eq!((read.counters, read.accepted_at), (counters.into(), vec![75.0, 50.0, 1.0]));
+    assert_eq!(whole(VLLM).accepted_at, [0.0; 0]);
 }
 
 #[test]

@@ -95,6 +95,26 @@ pub(super) const RULES: &[FindingRow] = &[
         Some(facts![rate, cache.expected_least, CACHED_BAR, cure])
     })
     .says("{%} of the prompt tokens came from a prefix cache, and {%} are shared; limit: {%} less"),
+    when(Kind::MeaninglessAcceptance, "server", &[Smoke], |run| {
+        let found = run.speculation.as_ref()?;
+        let of_files = |name: &str| run.run.datasets.iter().any(|taken| taken.class == name);
+        let filler = !run.run.classes.iter().all(|name| of_files(name));
+        let forced = forces_length(&run.run.engine) && run.tokens.output.requests > 0;
+        let why = match (filler, forced) {
+            (true, true) => "prompts are filler and answers are held to a length",
+            (true, false) => "prompts are filler",
+            (false, true) => "answers are held to a length",
+            (false, false) => return None,
+        };
+        Some(facts![found.acceptance_rate?, found.draft_tokens, why])
+    })
+    .says(
+        "{%} of {#} draft tokens were accepted, and {}: how well a draft guesses depends on the text, so the rate says \
+         nothing of real use",
+    )
+    .cure(
+        "to measure speculation, send real prompts (--dataset), and let answers end by themselves (--length natural)",
+    ),
 ];
 
 fn output_length(run: &Summary) -> Option<Vec<RuleFact>> {

@@ -76,6 +76,8 @@ pub enum FindingKind {
     WarmCache,
     /// A prefix cache found less than requests share.
     LostPrefixes,
+    /// Drafts were accepted or refused for text that nobody would write.
+    MeaninglessAcceptance,
     /// A golden prompt passed before the run and failed under load.
     WorseUnderLoad,
     /// Answers in conversations had no text, and the next turn repeated an empty one.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::observed::{Measured, Observed};
 use crate::record::{Outcome, RequestRecord, RunLog};
 use crate::units::millis;
-use crate::workload::Slo;
+use crate::workload::{AnswerEnding, Slo};
 
 /// Answer tokens later than a reader waits for them. Token i of an answer, from 0, is due at TTFT bound + i × TPOT
 /// bound after the moment from which latencies count.
@@ -73,7 +73,14 @@ pub(crate) fn due_tokens(log: &RunLog, request: &Measured<'_>) -> Option<(u64, u
     }
     let shown: u64 = came.iter().map(|&tokens| place(&record, tokens)).sum();
     let asked = u64::from(record.output_tokens_asked) * record.choices();
-    let missing = if record.outcome == Outcome::Completed { 0 } else { asked.saturating_sub(shown) };
+    let class = log.header.workload.classes.get(usize::from(record.class));
+    // Nobody knows how long an answer would have been that ends by itself: one token more, at the least.
+    let natural = class.is_some_and(|class| class.length == AnswerEnding::Natural);
+    let missing = match record.outcome {
+        Outcome::Completed => 0,
+        _ if natural => 1,
+        _ => asked.saturating_sub(shown),
+    };
     Some((shown + missing, late + missing))
 }
 
@@ -156,6 +163,9 @@ mod tests {
         assert_eq!(due(some.clone().failed(200, broken).build()), Some((10, 8)));
         assert_eq!(due(some.clone().censored(200).build()), Some((10, 8)));
         assert_eq!(due(some.clone().build()), Some((2, 0)), "the model may stop early");
+        let mut natural = bounded(vec![some.clone().censored(200).build()]);
+        natural.header.workload.classes[0].length = AnswerEnding::Natural;
+        assert_eq!(summarise(&natural, &[]).deadlines.map(|found| (found.tokens, found.late_tokens)), Some((3, 1)));
         let mut cancelled = some.build();
         cancelled.outcome = Outcome::Cancelled;
         assert_eq!(due(cancelled), None);

@@ -8,4 +8,5 @@ pub(super) mod prefix_cache;
 pub(super) mod reported;
 pub(super) mod settings;
 pub(super) mod slowdown;
+pub(super) mod speculation;
 pub(super) mod track;

@@ -93,8 +93,6 @@ fn went_back(span: &Span<'_>) -> Option<WentBack> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::clock::Timestamp;
 
@@ -103,10 +101,8 @@ mod tests {
             source: 0,
             asked: Timestamp::from_nanos(second * 1_000_000_000),
             answered: Timestamp::from_nanos(second * 1_000_000_000),
-            gauges: BTreeMap::new(),
             counters: [(Counter::GenerationTokens, tokens)].into(),
-            devices: BTreeMap::new(),
-            histograms: BTreeMap::new(),
+            ..Reading::default()
         };
         reported.iter().map(reading).collect()
     }

@@ -252,9 +252,8 @@ mod tests {
             asked: ms(at),
             answered: ms(at),
             gauges: BTreeMap::from([(Gauge::Running, running)]),
-            counters: BTreeMap::new(),
             devices: busy.iter().enumerate().map(device).collect(),
-            histograms: BTreeMap::new(),
+            ..Reading::default()
         }
     }
 

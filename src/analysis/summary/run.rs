@@ -31,6 +31,7 @@ use crate::analysis::requests::{
 use crate::analysis::server::costs::Costs;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCacheFigures};
 use crate::analysis::server::reported::ServerSide;
+use crate::analysis::server::speculation::SpeculationFigures;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::slo::objective::Objective;
@@ -111,6 +112,10 @@ pub struct Summary {
     /// reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_hits: Option<MeasuredHits>,
+    /// Speculative decoding by the server's totals over the window. Left out where it does not tell of drafts, or made
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speculation: Option<SpeculationFigures>,
     /// Long silences inside answers.
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
@@ -201,6 +206,7 @@ impl Summary {
             delivery: observed.delivery,
             prefix_cache: PrefixCacheFigures::new(log, cache_hits),
             cache_hits,
+            speculation: SpeculationFigures::new(observed, server.as_ref()),
             stalls,
             in_flight: InFlight::from_observed(observed),
             aftermath: SpikeAftermath::from_observed(observed),

@@ -8,7 +8,7 @@ use crate::record::{Counter, Gauge, Reading, TimeHistogram};
 
 /// Lowest value that means that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
-/// Buckets of a histogram that are stored: more than any server has.
+/// Buckets of a histogram, or positions of a draft, that are stored.
 const MOST: usize = 1_024;
 /// Prefix that Ray puts before the names of its applications' metrics.
 pub(in crate::engine) const RAY: &str = "ray_";
@@ -107,6 +107,18 @@ impl MetricNames {
             Some((*counter, well.map(|sample| sample.value).sum::<f64>() * scale))
         };
         self.counters.iter().filter_map(value).collect()
+    }
+
+    /// Accepted draft tokens of a page by their position; label sets are summed.
+    pub(crate) fn accepted_at(&self, series: &MetricSeries<'_>) -> Vec<f64> {
+        let mut all = Vec::new();
+        for sample in self.first(self.accepted_at, series).unwrap_or_default() {
+            let position = sample.label("position").and_then(|position| position.parse::<usize>().ok());
+            let Some(position) = position.filter(|position| *position < MOST) else { continue };
+            all.resize(all.len().max(position + 1), 0.0);
+            all[position] += sample.value;
+        }
+        all
     }
 
     /// The first of these histograms on the page, its label sets added up.

@@ -21,7 +21,10 @@ pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
     let mut histograms = readings.meters.histograms.iter();
     let mut page = String::with_capacity(24 * 1024);
     for series in &TABLE.series {
-        let PageSeries { name, kind, help, label, values: labelled, bounds } = series;
+        let PageSeries { name, kind, help, label, values: labelled, bounds, of_drafts } = series;
+        if *of_drafts && readings.gauges.spec_decode_num_drafts == 0 {
+            continue;
+        }
         let _ = write!(page, "# HELP vllm:{name} {help}\n# TYPE vllm:{name} {kind}\n");
         let value = |name: &str| values.get(name).and_then(Value::as_f64).unwrap_or(0.0);
         if bounds.is_some() {
@@ -32,7 +35,8 @@ pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
             let value = value(name.strip_suffix("_total").unwrap_or(name));
             let _ = writeln!(page, "vllm:{name}{{engine=\"0\",model_name={model}}} {value:?}");
         }
-        for [key, ours] in labelled {
+        // Positions that no draft had are not on the page.
+        for [key, ours] in labelled.iter().filter(|[_, ours]| !*of_drafts || value(ours) > 0.0) {
             // Labels are sorted by name.
             let mut labels = [format!("{label}=\"{key}\""), format!("model_name={model}")];
             labels.sort_unstable();
@@ -49,6 +53,9 @@ fn values(Readings { gauges, meters }: &Readings) -> Map<String, Value> {
         _ => Map::new(),
     };
     let computed = gauges.prompt_tokens.saturating_sub(meters.cached_tokens);
+    if let Some(Value::Array(positions)) = values.remove("spec_decode_num_accepted_tokens_per_pos") {
+        values.extend((0..).zip(positions).map(|(position, accepted)| (format!("accepted_at_{position}"), accepted)));
+    }
     let more = [("prompt_tokens_cached", meters.cached_tokens), ("prompt_tokens_computed", computed), ("one", 1)];
     let ended = Finish::VARIANTS.iter().map(|&reason| (reason.into(), meters.ended[reason as usize]));
     values.extend(more.into_iter().chain(ended).map(|(name, value): (&str, u64)| (name.to_owned(), value.into())));

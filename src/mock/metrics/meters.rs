@@ -74,6 +74,9 @@ pub(super) struct PageSeries {
     pub(super) values: Vec<[String; 2]>,
     /// The buckets of a histogram.
     pub(super) bounds: Option<String>,
+    /// Whether only a server that has drafted has it.
+    #[serde(default)]
+    pub(super) of_drafts: bool,
 }
 
 /// The embedded table, which a test reads.

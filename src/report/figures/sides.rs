@@ -40,11 +40,13 @@ const GAUGES: [(Gauge, Measured); 5] = [
 const AVERAGED_HITS: &str = "Prompt tokens found in the prefix cache, as the server itself averages it";
 const AVERAGED_TOKENS: &str = "Answer tokens that the server made, as it itself averages it";
 
-const COUNTERS: [(Counter, Measured); 4] = [
+const COUNTERS: [(Counter, Measured); 6] = [
     (Counter::PromptTokens, ("server_prompt_tokens", "Prompt tokens processed", Unit::TOKENS)),
     (Counter::GenerationTokens, ("server_output_tokens", "Answer tokens generated", Unit::TOKENS)),
     (Counter::RequestsSucceeded, ("server_requests", "Requests that completed", Unit::REQUESTS)),
     (Counter::Preemptions, ("server_preemptions", PREEMPTED, Unit::PREEMPTIONS)),
+    (Counter::DraftTokens, ("server_draft_tokens", "Tokens proposed in drafts", Unit::TOKENS)),
+    (Counter::AcceptedTokens, ("server_accepted_tokens", "Draft tokens that were accepted", Unit::TOKENS)),
 ];
 const PREEMPTED: &str = "Preemptions: times that a request was put back because the cache was full";
 

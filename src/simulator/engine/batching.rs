@@ -193,6 +193,9 @@ impl BatchingEngine {
             }
             counts.generation_tokens += u64::from(tokens);
             counts.request_success += u64::from(finished);
+            if drafts > 0 {
+                counts.add_draft(drafts, accepted);
+            }
             events.push(TokenEvent { job: sequence.job.id, at: step.ends_at, tokens, first, finished });
             accepted
         });
@@ -256,8 +259,16 @@ impl SimulatedServer for BatchingEngine {
     }
 
     fn gauges(&self) -> ServerGauges {
-        let ServerGauges { prompt_tokens, generation_tokens, request_success, .. } = self.counts;
-        ServerGauges { prompt_tokens, generation_tokens, request_success, ..self.scheduler.gauges() }
+        let of_steps = self.scheduler.gauges();
+        ServerGauges {
+            num_requests_running: of_steps.num_requests_running,
+            num_requests_waiting: of_steps.num_requests_waiting,
+            kv_cache_usage_perc: of_steps.kv_cache_usage_perc,
+            prefix_cache_queries: of_steps.prefix_cache_queries,
+            prefix_cache_hits: of_steps.prefix_cache_hits,
+            num_preemptions: of_steps.num_preemptions,
+            ..self.counts
+        }
     }
 
     fn effort(&self) -> WorkTotals {

@@ -14,3 +14,4 @@ mod http2;
 pub(crate) mod prometheus;
 mod requested;
 mod secrets;
+mod speculation;

@@ -35,6 +35,9 @@ pub struct ServerSide {
     pub restarted: bool,
     /// Rises of the server's totals.
     pub counters: BTreeMap<Counter, f64>,
+    /// Rises of the accepted draft tokens by their position in the draft. Left out where the server does not tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted_at: Vec<f64>,
     /// The server's own times of requests.
     pub times: BTreeMap<ServerTime, TimeSummary>,
     /// Counts and times by both accounts, the server's and the client's. Absent where the client is one of several
@@ -105,6 +108,7 @@ impl ServerSide {
             energy: reported.then(energy).flatten(),
             devices,
             counters,
+            accepted_at: accepted_at(whole),
             times,
             accounts,
             pages: summaries,
@@ -162,6 +166,14 @@ fn rises(spans: &[Span<'_>], kind_of: impl Fn(&Span<'_>) -> Option<PageKind>) ->
     // Energy is of devices.
     let of_servers = Counter::VARIANTS.iter().copied().filter(|counter| *counter != Counter::EnergyJ);
     of_servers.filter_map(rise).collect()
+}
+
+/// Adds up the rises of the accepted draft tokens by their position.
+fn accepted_at(spans: &[Span<'_>]) -> Vec<f64> {
+    let positions = spans.iter().map(|span| span.last.accepted_at.len()).max().unwrap_or(0);
+    let at = |reading: &Reading, position: usize| reading.accepted_at.get(position).copied().unwrap_or(0.0);
+    let rise = |position| spans.iter().map(|span| at(span.last, position) - at(span.first, position)).sum::<f64>();
+    (0..positions).map(|position| rise(position).max(0.0)).collect()
 }
 
 fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {

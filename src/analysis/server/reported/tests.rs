@@ -22,15 +22,7 @@ fn source(kind: PageKind) -> TelemetrySource {
 }
 
 fn reading(source: u16, millis: u64) -> Reading {
-    Reading {
-        source,
-        asked: at(millis),
-        answered: at(millis),
-        gauges: BTreeMap::new(),
-        counters: BTreeMap::new(),
-        devices: BTreeMap::new(),
-        histograms: BTreeMap::new(),
-    }
+    Reading { source, asked: at(millis), answered: at(millis), ..Reading::default() }
 }
 
 /// Returns the times of `n` requests so far, each 90 ms to the first token.

@@ -334,9 +334,7 @@ fn a_page_that_several_shards_read_is_reported_once_and_on_the_run_s_clock() {
         asked: Timestamp::from_nanos(at),
         answered: Timestamp::from_nanos(at + 1),
         gauges: [(Gauge::Running, at as f64)].into(),
-        counters: BTreeMap::new(),
-        devices: BTreeMap::new(),
-        histograms: BTreeMap::new(),
+        ..Reading::default()
     };
     parts[0].log.header.telemetry = vec![page("a")];
     parts[0].log.telemetry.readings = vec![reading(0, 10), reading(0, 30)];

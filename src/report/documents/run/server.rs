@@ -2,8 +2,8 @@
 
 use super::devices::{self, joined, shares};
 use crate::analysis::{
-    BucketQuantile, CountBeside, EnergySource, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
-    TimeSummary, WentBack, Window,
+    BucketQuantile, CountBeside, EnergySource, GaugeSummary, SampleWarning, ServerSide, SpeculationFigures, Summary,
+    TimeBeside, TimeSummary, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, cell};
@@ -17,6 +17,7 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
     let facts = [
         ("requests", requests(server)),
         ("KV cache", cache(server)),
+        ("speculation", summary.speculation.as_ref().and_then(speculation)),
         ("devices", devices::together_in_words(&server.devices)),
         ("energy", energy(server)),
         ("not read", listed(server.unread().map(|page| &page.url), ", ")),
@@ -83,6 +84,33 @@ fn cache(server: &ServerSide) -> Option<String> {
         server.gauge(Gauge::KvUsage).map(shares),
         rise(Counter::Preemptions).map(|times| counted(times.round() as u64, "preemption")),
         hits(),
+        external(server),
+    ])
+}
+
+/// Says what a cache outside of the server found, and what no cache did.
+fn external(server: &ServerSide) -> Option<String> {
+    let rise = |counter| server.rise(counter);
+    let (hits, queries) = (rise(Counter::ExternalCacheHits)?, rise(Counter::ExternalCacheQueries)?);
+    let known = rise(Counter::CacheQueries).zip(rise(Counter::CacheHits));
+    let anew = known.map(|(all, own)| format!(", {} tokens computed anew", count((all - own - hits).max(0.0) as u64)));
+    let found =
+        || format!("external hit rate {} of what it lacked{}", percent(hits / queries), anew.unwrap_or_default());
+    (queries > 0.0).then(found)
+}
+
+/// Says how drafts fared, and how many tokens came in each chunk.
+fn speculation(found: &SpeculationFigures) -> Option<String> {
+    let shares = found.acceptance_by_position.iter().map(|share| percent(*share));
+    let positions: Vec<_> = shares.collect();
+    let chunks = found.chunks.iter().map(|of| format!("{} {}", of.class, three_digits(of.mean_tokens)));
+    let chunks = listed(chunks, ", ").map(|all| format!("tokens a chunk: {all}"));
+    let (accepted, proposed) = (found.acceptance_rate?, count(found.draft_tokens.round() as u64));
+    joined([
+        Some(format!("{} of {proposed} draft tokens accepted", percent(accepted))),
+        Some(format!("{} tokens a step", three_digits(found.acceptance_length))),
+        (!positions.is_empty()).then(|| format!("by position {}", positions.join(", "))),
+        chunks,
     ])
 }
 
@@ -228,6 +256,7 @@ mod tests {
             restarted: false,
             counters: [(Counter::Preemptions, 1.0), (Counter::CacheQueries, 8_000.0), (Counter::CacheHits, 2_000.0)]
                 .into(),
+            accepted_at: Vec::new(),
             times: [
                 (ServerTime::Queue, time(57.3, bucket(297.0, 0.0, Some(300.0)))),
                 (ServerTime::Prefill, time(162.0, bucket(297.0, 0.0, Some(300.0)))),

@@ -211,9 +211,8 @@ mod tests {
             asked: ms(at),
             answered: ms(at + 2),
             gauges: BTreeMap::from([(Gauge::Running, running), (Gauge::KvUsage, 0.5)]),
-            counters: BTreeMap::new(),
             devices: power.iter().enumerate().map(device).collect(),
-            histograms: BTreeMap::new(),
+            ..Reading::default()
         }
     }
 
