@@ -53,7 +53,7 @@ pub use load::attempts::{AskedWaits, AttemptFigures, RetriedFailure};
 pub use load::closed_loop::ClosedLoop;
 pub use load::movement::Movement;
 pub use load::rates::{InFlight, Rates, TimeAverage};
-pub use load::sessions::Sessions;
+pub use load::sessions::{SessionTime, Sessions};
 pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub(crate) use load::stretches::{LoadTimeline, PhaseOfLoad};
 pub use load::timeline::{Bin, BinWait, Timeline};

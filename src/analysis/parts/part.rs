@@ -10,6 +10,7 @@ use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::sessions::in_conversation;
 use crate::analysis::load::stretches::LoadTimeline;
 use crate::analysis::requests::{LoadForm, Measured, Observed};
+use crate::analysis::server::prefix_cache::{block_tokens, history};
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::targets::{SloTarget, targets_of};
 use crate::analysis::statistics::mean;
@@ -24,9 +25,9 @@ pub struct Part {
     pub kind: PartKind,
     /// Name of the class, priority, tenant or model. Of a tag it is `NAME=VALUE`. Of a phase it is `base`, `burst`,
     /// `after_burst`, `dip` (below the base rate), `stage_1` and so on or `after_stages`. Of turns, counted from 1, it
-    /// is `1` or `5–9`. Of an address it is `10.0.0.7:8000`.
+    /// is `1` or `5–9`. Of prompts by length it is `1k to 4k`. Of an address it is `10.0.0.7:8000`.
     pub name: String,
-    /// SLO targets of the requests, in the order of the workload. None of phases, turns and addresses.
+    /// SLO targets of the requests, in the order of the workload. None of phases, turns, lengths and addresses.
     pub slo_targets: Vec<SloTarget>,
     /// Load of a phase; left out of other parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +52,9 @@ pub struct Part {
     /// Mean of the prompt tokens that came from a prefix cache. It is over the requests for which the server reports
     /// it. Absent if there are none.
     pub mean_cached_tokens: Option<f64>,
+    /// Mean of the prompt tokens that were said before in their conversation. They are in whole blocks where their
+    /// length is known: what a cache with room for all finds. Absent where none is of a conversation.
+    pub planned_cached_tokens: Option<f64>,
     /// TTFT, TPOT and e2e.
     pub latency: LatencyTable,
     /// Attainment of their SLO. A phase has no goodput, because it is not as long as the window.
@@ -71,11 +75,13 @@ impl Part {
         requests: &[&Measured<'_>],
         is_one: impl Fn(&Measured<'_>) -> bool,
     ) -> Self {
-        let (mut outcomes, mut prompts, mut cached) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut outcomes, mut prompts, mut cached, mut planned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let block = block_tokens(observed.log).map_or(1, u64::from);
         for record in requests.iter().map(|request| request.record()) {
             outcomes.push(record.outcome.clone());
             prompts.push(record.prompt_tokens() as f64);
             cached.extend(record.usage.and_then(|usage| Some(usage.cached()? as f64)));
+            planned.extend(in_conversation(observed, &record).map(|turn| history(&turn, block) as f64));
         }
         let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
         let all = requests.len() as u64;
@@ -95,6 +101,7 @@ impl Part {
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             mean_prompt_tokens: mean(&prompts),
             mean_cached_tokens: mean(&cached),
+            planned_cached_tokens: mean(&planned),
             latency: LatencyTable::of_group(observed, requests),
             slo: Attainment::new(observed, all, requests, is_one),
         }
@@ -106,7 +113,17 @@ fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
 }
 
 /// Groups of turns: first and last turn of each, from 1.
-const TURNS: [(u32, &str); 6] = [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5–9"), (10, "10 and later")];
+const TURNS: [(u32, &str); 8] =
+    [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5–9"), (10, "10–19"), (20, "20–49"), (50, "50 and later")];
+
+/// Groups of prompts by their length: the fewest tokens of each.
+const PROMPTS: [(u64, &str); 5] =
+    [(0, "under 1k"), (1_000, "1k to 4k"), (4_000, "4k to 16k"), (16_000, "16k to 64k"), (64_000, "64k and more")];
+
+/// Returns the group of a prompt by its length.
+fn prompt_group(record: &RequestRecord) -> Option<usize> {
+    PROMPTS.iter().rposition(|(from, _)| record.prompt_tokens() >= *from)
+}
 
 /// A way to tell requests apart: by something that each has one of, or none.
 struct Division<'a> {
@@ -207,6 +224,11 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         };
         all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));
     }
+    let mut lengths = observed.requests.iter().map(|request| prompt_group(&request.record()));
+    let first = lengths.next();
+    if lengths.any(|length| Some(length) != first) {
+        all.push(Division::new(PartKind::PromptLength, prompt_group, |place| PROMPTS[place].1.to_owned()));
+    }
     let addresses = observed.log.footer.iter().flat_map(|footer| footer.addresses.iter().flatten());
     let addresses: Vec<&str> = addresses.map(String::as_str).collect();
     if addresses.len() > 1 {
@@ -218,4 +240,30 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         all.push(Division::new(PartKind::Address, place, move |place| addresses[place].to_owned()));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    //! Parts by what no name says.
+
+    use super::*;
+    use crate::analysis::summarise::summarise;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn prompts_of_several_lengths_are_parts_of_their_own() {
+        let groups = |lengths: &[u32]| {
+            let records = (0..).zip(lengths).map(|(i, &tokens)| {
+                let mut record = record(i).sent_at(i, i, i).paced(100, 10, 2).build();
+                record.input_tokens_asked = tokens;
+                record
+            });
+            let summary = summarise(&run(1_000, records.collect()), &[]);
+            let parts = summary.parts_of(PartKind::PromptLength).into_iter();
+            parts.map(|part| (part.name.clone(), part.requests)).collect::<Vec<_>>()
+        };
+        assert_eq!(groups(&[100, 999]), []);
+        let expected = [("under 1k", 1), ("1k to 4k", 2), ("64k and more", 1)];
+        assert_eq!(groups(&[64_000, 999, 1_000, 3_999]), expected.map(|(name, requests)| (name.to_owned(), requests)));
+    }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::observed::{Measured, Observed};
 use crate::record::{Outcome, RequestRecord, RunLog};
 use crate::units::millis;
-use crate::workload::{AnswerEnding, Slo};
+use crate::workload::{RequestClass, Slo};
 
 /// Answer tokens later than a reader waits for them. Token i of an answer, from 0, is due at TTFT bound + i × TPOT
 /// bound after the moment from which latencies count.
@@ -75,7 +75,7 @@ pub(crate) fn due_tokens(log: &RunLog, request: &Measured<'_>) -> Option<(u64, u
     let asked = u64::from(record.output_tokens_asked) * record.choices();
     let class = log.header.workload.classes.get(usize::from(record.class));
     // Nobody knows how long an answer would have been that ends by itself: one token more, at the least.
-    let natural = class.is_some_and(|class| class.length == AnswerEnding::Natural);
+    let natural = class.is_some_and(RequestClass::ends_by_itself);
     let missing = match record.outcome {
         Outcome::Completed => 0,
         _ if natural => 1,
@@ -105,7 +105,7 @@ mod tests {
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{RecordBuilder, class, ms, record, run};
     use crate::record::{Failure, FailureKind, TokenChunk};
-    use crate::workload::{ArrivalPattern, Priority, ThinkTime};
+    use crate::workload::{AnswerEnding, ArrivalPattern, Priority, ThinkTime};
 
     /// A run of requests with bounds of 100 and 10 ms.
     fn bounded(records: Vec<RequestRecord>) -> RunLog {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::reported::ServerSide;
-use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Usage};
+use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage};
 use crate::workload::{RequestClass, SharedPrefixes};
 
 /// Tokens of the blocks that servers find again where nobody tells. They run from one token to the longest in use.
@@ -206,6 +206,11 @@ fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Us
     Some((asked - 1, reported.max(asked) - 1))
 }
 
+/// Tokens said before a turn whose keys and values are there, in whole blocks.
+pub(in crate::analysis) fn history(turn: &Turn, block: u64) -> u64 {
+    whole(u64::from(turn.history_tokens).saturating_sub(1), block)
+}
+
 /// Tokens in whole blocks.
 fn whole(tokens: u64, block: u64) -> u64 {
     tokens - tokens % block
@@ -227,7 +232,7 @@ fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
 }
 
 /// Returns the tokens of a block of the prefix caches. Of several servers it is the smallest.
-fn block_tokens(log: &RunLog) -> Option<u32> {
+pub(in crate::analysis) fn block_tokens(log: &RunLog) -> Option<u32> {
     log.header.engines.iter().filter_map(|engine| engine.cache_block_tokens).filter(|&tokens| tokens > 0).min()
 }
 

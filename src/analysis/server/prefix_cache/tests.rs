@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;
-use crate::record::{CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Turn, Usage};
+use crate::record::{CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Usage};
 use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
 
 /// The cache of a log without pages of metrics.

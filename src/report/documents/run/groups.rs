@@ -1,4 +1,4 @@
-//! A run by its parts: priorities, classes, tenants, models, tags, phases and addresses.
+//! A run by its parts: priorities, classes, tenants, models, tags, phases, prompt lengths and addresses.
 
 use super::slo::shared;
 use crate::analysis::{Fairness, FigureKey, Metric, Part, PhaseLoad, Quantile, Summary, TagValues};
@@ -13,6 +13,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         ("By class", PartKind::Class, None),
         ("By tenant", PartKind::Tenant, summary.fairness),
         ("By model", PartKind::Model, None),
+        ("By prompt length, tokens", PartKind::PromptLength, None),
         ("By address", PartKind::Address, None),
     ];
     let several = kinds.into_iter().filter_map(|(title, kind, fair)| {

@@ -1,9 +1,9 @@
 //! Sessions and closed loops: their turns, what they reached, and that a closed loop hides waits.
 
-use crate::analysis::{ClosedLoop, LatencyRow, Metric, Part, Quantile, Sessions, Summary};
+use crate::analysis::{ClosedLoop, LatencyRow, Metric, Part, Quantile, SessionTime, Sessions, Summary};
 use crate::record::PartKind;
 use crate::report::document::{Note, Section, Table, TableOf, figure_as, mark};
-use crate::units::{count, counted, joined, percent, seconds, three_digits};
+use crate::units::{count, counted, joined, listed, percent, seconds, three_digits};
 
 /// Reservation about the latencies of a closed loop.
 const HIDDEN: &str = "slow answers hold back the requests that would have queued behind them (coordinated omission), \
@@ -44,7 +44,30 @@ fn sessions(sessions: &Sessions, turns: Vec<&Part>) -> Section {
         .fact("begun", format!("{all}: {ended}, {censored} cut off by the end of the run"))
         .facts("turns", (begun > 0).then_some(line))
         .facts("duration", duration)
+        .facts("an hour", rate(sessions))
+        .facts("time", sessions.time.map(spent))
         .table(by_turn(turns))
+}
+
+/// Says how many sessions are completed in an hour.
+fn rate(sessions: &Sessions) -> Option<String> {
+    let per = |rate: Option<f64>, what: &str| rate.map(|rate| format!("{} {what}", three_digits(rate)));
+    let rates = [
+        per(sessions.completed_per_hour, "completed"),
+        per(sessions.completed_per_hour_per_gpu, "per GPU"),
+        per(sessions.completed_per_hour_per_user, "per user"),
+    ];
+    listed(rates.into_iter().flatten(), ", ")
+}
+
+/// Says where the time of sessions went.
+fn spent(time: SessionTime) -> String {
+    format!(
+        "{} in the server, {} in tools and pauses, {} waiting in the client",
+        percent(time.server_share),
+        percent(time.pause_share),
+        percent(time.client_share)
+    )
 }
 
 /// `p50 41.2 s`, with the marks of the latency table.
@@ -58,6 +81,7 @@ fn by_turn(turns: Vec<&Part>) -> TableOf<&Part> {
         .column("turn", |turn| turn.name.as_str())
         .column(("requests", 3), |turn| turn.requests)
         .column("prompt tokens", |turn| turn.mean_prompt_tokens.map(f64::round))
+        .column(("said before", 4), |turn| turn.planned_cached_tokens.map(f64::round))
         .column(("cached", 2), |turn| turn.mean_cached_tokens.map(f64::round))
         .column("TTFT p50, ms", |turn| turn.latency.percentile(Metric::Ttft, Quantile::P50))
         .column("p99", |turn| turn.latency.percentile(Metric::Ttft, Quantile::P99))

@@ -1,15 +1,23 @@
-//! Conversations: how many ended, and how long they lasted.
+//! Conversations: how many ended, how often, how long they lasted, and where their time went.
+
+mod time;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use self::time::SessionTime;
+use self::time::SessionTimes;
+
 use crate::analysis::figures::Figure;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::latency::table::of_requests;
-use crate::analysis::requests::Observed;
+use crate::analysis::requests::{Observed, answered};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};
+
+/// Seconds in an hour.
+const HOUR_S: f64 = 3_600.0;
 
 /// The conversations of a run. Counts and durations are about those that began in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,6 +46,16 @@ pub struct Sessions {
     /// token of the last turn. A conversation that broke off or was still going on is known only to last longer. Absent
     /// where none began.
     pub duration: Option<LatencyRow>,
+    /// Sessions completed per hour of the time in which answers count, whenever they began. Absent for an empty window.
+    pub completed_per_hour: Option<f64>,
+    /// Sessions completed per hour and GPU. Absent where the number of GPUs is not declared, or the client is one of
+    /// several generators.
+    pub completed_per_hour_per_gpu: Option<f64>,
+    /// Sessions that one user completes in an hour: 3,600 s ÷ mean duration. Absent where one was cut off, since the
+    /// mean is then unknown.
+    pub completed_per_hour_per_user: Option<f64>,
+    /// Where their time went. Absent where none began.
+    pub time: Option<SessionTime>,
 }
 
 impl Sessions {
@@ -50,7 +68,7 @@ impl Sessions {
             let failed = matches!(record.outcome, Outcome::Failed(_) | Outcome::Cancelled);
             let begun = Conversation { opening: turn, first, last: (record.ended, place), ..Conversation::default() };
             let own = conversations.entry((turn.session, turn.begun)).or_insert(begun);
-            own.sent += 1;
+            own.places.push(place);
             own.is_broken |= failed;
             own.is_full |= record.context_full;
             if turn.number < own.opening.number {
@@ -62,12 +80,19 @@ impl Sessions {
         let mut all = conversations.into_iter().peekable();
         all.peek()?;
         let mut sessions = Self { turns_planned: Some(0), ..Self::default() };
-        let mut durations = Vec::new();
+        let (mut durations, mut times, mut completed) = (Vec::new(), SessionTimes::default(), 0_u64);
         while let Some(((session, _), conversation)) = all.next() {
             // A user of a closed loop who began another conversation had come to the end of this one.
             let went_on = all.peek().is_some_and(|((next, _), _)| *next == session);
             let last = observed.log.records.at(conversation.last.1);
-            durations.extend(sessions.count(&conversation, &last, went_on, run_ended));
+            let whole = conversation.is_whole(&last, went_on);
+            completed += u64::from(whole && answered(&last).is_some_and(|at| observed.counts_answer(at)));
+            let duration = sessions.count(&conversation, &last, whole, run_ended);
+            if duration.is_some() {
+                let records: Vec<_> = conversation.places.iter().map(|place| observed.log.records.at(*place)).collect();
+                times.add(records.iter().map(|record| &**record));
+            }
+            durations.extend(duration);
         }
         sessions.turns_not_reached = sessions
             .turns_planned
@@ -76,25 +101,26 @@ impl Sessions {
         let counts = observed.log.footer.as_ref().and_then(|footer| footer.sessions);
         sessions.empty_answers = counts.map(|counts| counts.empty_answers).filter(|&empty| empty > 0);
         sessions.duration = of_requests(durations.into_iter(), &[]);
+        let deployment = &observed.log.header.deployment;
+        let gpus = deployment.gpus.filter(|gpus| *gpus > 0 && observed.log.header.shard.is_none());
+        let mean_ms = sessions.duration.as_ref().and_then(|row| row.mean_ms).filter(|ms| *ms > 0.0);
+        sessions.completed_per_hour = observed.answers_per_second(completed as f64 * HOUR_S);
+        sessions.completed_per_hour_per_gpu =
+            sessions.completed_per_hour.zip(gpus).map(|(rate, gpus)| rate / f64::from(gpus));
+        sessions.completed_per_hour_per_user = mean_ms.map(|ms| HOUR_S * 1e3 / ms);
+        sessions.time = times.shares();
         Some(sessions)
     }
 
     /// Counts a conversation and says how long it lasted. `None` for one that did not begin in the window.
-    fn count(
-        &mut self,
-        own: &Conversation,
-        last: &RequestRecord,
-        went_on: bool,
-        run_ended: Timestamp,
-    ) -> Option<Figure> {
-        let Conversation { sent, opening, first, is_broken, is_full, .. } = *own;
+    fn count(&mut self, own: &Conversation, last: &RequestRecord, whole: bool, run_ended: Timestamp) -> Option<Figure> {
+        let Conversation { opening, first, is_broken, .. } = *own;
         if first.0 != Phase::Measured || opening.place() != 0 {
             return None;
         }
-        let whole = went_on || is_full || opening.of.is_some_and(|of| sent >= u64::from(of));
         self.begun += 1;
         self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
-        self.turns_sent += sent;
+        self.turns_sent += own.places.len() as u64;
         let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
         Some(match &last.outcome {
             _ if is_broken => {
@@ -117,7 +143,8 @@ impl Sessions {
 /// The turns of a conversation, as its figures need them.
 #[derive(Default)]
 struct Conversation {
-    sent: u64,
+    /// Places of the records of its turns.
+    places: Vec<usize>,
     /// The first turn, its part of the run, and its scheduled moment.
     opening: Turn,
     first: (Phase, Timestamp),
@@ -126,6 +153,15 @@ struct Conversation {
     /// Whether a turn failed, and whether there was no room for one.
     is_broken: bool,
     is_full: bool,
+}
+
+impl Conversation {
+    /// Whether no turn was left when its last one was complete. A user who `went_on` had come to its end.
+    fn is_whole(&self, last: &RequestRecord, went_on: bool) -> bool {
+        let sent = self.places.len() as u64;
+        let ended = went_on || self.is_full || self.opening.of.is_some_and(|of| sent >= u64::from(of));
+        ended && !self.is_broken && last.outcome == Outcome::Completed
+    }
 }
 
 /// The place of a request in its conversation, where its class has any.
@@ -212,6 +248,19 @@ mod tests {
         assert_eq!((begun, completed, broken_off, censored), (3, 1, 1, 1));
         assert_eq!((turns_planned, turns_sent), (Some(3 + 2 + 2), 3 + 2 + 1));
         assert!((sessions.turns_not_reached.unwrap() - 1.0 / 7.0).abs() < 1e-12);
+        // That of the warm-up ended in the window too: two in ten seconds, on two GPUs.
+        let mut log = three();
+        log.header.deployment.gpus = Some(2);
+        let sessions = Sessions::from_observed(&Observed::from_log(&log)).unwrap();
+        assert_eq!((sessions.completed_per_hour, sessions.completed_per_hour_per_gpu), (Some(720.0), Some(360.0)));
+        assert_eq!(sessions.completed_per_hour_per_user, None, "two were cut off");
+        // 500, 400 and 400 ms with the server of 2,500, 1,400 and 400.
+        let time = sessions.time.unwrap();
+        assert!((time.total_s - 4.3).abs() < 1e-9 && time.client_share == 0.0, "{time:?}");
+        assert!(
+            (time.server_share - 1.3 / 4.3).abs() < 1e-9 && (time.pause_share - 3.0 / 4.3).abs() < 1e-9,
+            "{time:?}"
+        );
     }
 
     #[test]
@@ -259,8 +308,14 @@ mod tests {
         let by_turn = summary.parts_of(PartKind::Turn);
         let found: Vec<_> =
             by_turn.iter().map(|turn| (turn.name.as_str(), turn.requests, turn.mean_cached_tokens)).collect();
-        assert_eq!(found, [("4", 1, None), ("5–9", 2, Some(48.0)), ("10 and later", 2, Some(16.0))]);
+        assert_eq!(found, [("4", 1, None), ("5–9", 2, Some(48.0)), ("10–19", 1, None), ("20–49", 1, Some(16.0))]);
         assert_eq!(by_turn[1].mean_prompt_tokens, Some(126.0));
+        // 400 and 800 tokens were said before, the last of which is computed anew; in blocks of 16.
+        assert_eq!(by_turn[1].planned_cached_tokens, Some(f64::midpoint(384.0, 784.0)));
+        let mut unknown = log.clone();
+        unknown.header.engines[0].cache_block_tokens = None;
+        let planned = summarise(&unknown, &[]).parts_of(PartKind::Turn)[1].planned_cached_tokens;
+        assert_eq!(planned, Some(f64::midpoint(399.0, 799.0)));
     }
 
     #[test]
@@ -272,6 +327,10 @@ mod tests {
         assert_eq!((sessions.completed, sessions.censored, sessions.turns_sent), (2, 0, 6));
         // From 9,000 to 9,400 ms.
         assert_eq!(sessions.duration.unwrap().min, Figure::Exact(400.0));
+        // Where none is cut off, a user is known to complete one in (2,500 + 400) / 2 ms.
+        log.records.retain(|record| record.turn().is_none_or(|turn| turn.session != 2));
+        let sessions = Sessions::from_observed(&Observed::from_log(&log)).unwrap();
+        assert_eq!(sessions.completed_per_hour_per_user, Some(3_600.0 / 1.45));
     }
 
     #[test]
