@@ -48,6 +48,11 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     time_scale: Option<f64>,
 
+    /// Seconds of the trace in one of the run. 2 replays it twice as fast [default: 1 where no workload file says]
+    #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true,
+          conflicts_with = "time_scale")]
+    trace_speed: Option<f64>,
+
     /// Requests of the run for one request of the trace: below 1 it keeps a random part, above 1 it overlays copies
     /// of the trace, each shifted by a random offset; the seed decides; for servegen it multiplies the rates of all
     /// clients [default: 1 where no workload file says]
@@ -142,7 +147,7 @@ impl SliceArgs {
             format: self.trace_format.or(trace.format),
             from_s: self.trace_from.unwrap_or(trace.from_s),
             for_s: self.trace_for.or(trace.for_s),
-            time_scale: self.time_scale.unwrap_or(trace.time_scale),
+            time_scale: self.time_scale.or(self.trace_speed.map(f64::recip)).unwrap_or(trace.time_scale),
             rate_scale: self.rate_scale.unwrap_or(trace.rate_scale),
             ..trace
         }
@@ -161,6 +166,7 @@ impl SliceArgs {
             ("--trace-from", self.trace_from.is_some()),
             ("--trace-for", self.trace_for.is_some()),
             ("--time-scale", self.time_scale.is_some()),
+            ("--trace-speed", self.trace_speed.is_some()),
             ("--rate-scale", self.rate_scale.is_some()),
         ]
         .into_iter()

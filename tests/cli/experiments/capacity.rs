@@ -76,6 +76,20 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
 }
 
 #[test]
+fn the_speed_that_a_user_sees_is_searched_like_the_median_tpot() {
+    let desk = Desk::new();
+    let highest = |objective: &str| {
+        let search = ["simulate", "short_chat", "--hardware", "h100", "--sweep", "--objective", objective, "--json"];
+        let ended = desk.skyline(&search).args(["--max-runs", "10", "--samples", "300", "--allow-invalid"]).assert();
+        let sweep: Value = serde_json::from_slice(&ended.get_output().stdout).unwrap();
+        assert_eq!(sweep["answer"]["tightest"], objective);
+        sweep["answer"]["estimate"].as_f64().unwrap()
+    };
+    let [by_speed, by_tpot] = ["tokens_per_s_per_user >= 100/s", "p50 tpot <= 10ms"].map(highest);
+    assert!((by_speed / by_tpot - 1.0).abs() < 0.15, "{by_speed}/s and {by_tpot}/s");
+}
+
+#[test]
 fn what_cannot_be_searched_or_read_is_refused() {
     let desk = Desk::new();
     desk.skyline(&["capacity", "results", "--target-rate", "1e30"])

@@ -178,6 +178,7 @@ fn mistakes_are_told_before_anything_is_sent() {
         (&["--bracket", "5"], "is not a share from 0.1% to 50%"),
         (&["--objective", "goodput > 5/s"], "throughput rises with the load"),
         (&["--objective", "p5_tokens_per_s_per_request > 5/s"], "the speed of requests is neither"),
+        (&["--objective", "tokens_per_s_per_user < 5/s"], "reverse the comparison"),
         (&["--objective", "mlperf:lama"], "there are mlperf:llama-3.1-8b"),
         (&["--resume", "nowhere"], "name the folder of the interrupted experiment"),
         (&["400"], "--max-seconds, the longest, is 300"),

@@ -103,6 +103,11 @@ fn what_is_changed_in_a_trace_is_said() {
         .assert()
         .success()
         .stdout(contains("10.0 times as slow").and(contains("overlaid 3.50 times")));
+    let show = |how: &[&str]| desk.skyline(&[&["trace", "show", "some.jsonl"], how].concat()).assert();
+    let fast = show(&["--trace-speed", "4"]).success().get_output().stdout.clone();
+    assert_eq!(fast, show(&["--time-scale", "0.25"]).success().get_output().stdout, "the same in other words");
+    assert_ne!(fast, show(&[]).success().get_output().stdout);
+    show(&["--trace-speed", "4", "--time-scale", "0.25"]).code(2).stderr(contains("cannot be used with"));
     let sent = sent(&desk);
     // The slice has 60 requests; three copies and about half of a fourth.
     let inside = sent.iter().filter(|request| request.0 < 19_600_000_000).count();
@@ -138,6 +143,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
         (&["--trace", "none.txt"], "has no known trace format"),
         (&["--trace", "gone.jsonl"], "gone.jsonl cannot be read"),
         (&["short_chat", "--time-scale", "2"], "--time-scale needs a trace, and `short_chat` replays none"),
+        (&["short_chat", "--trace-speed", "2"], "--trace-speed needs a trace, and `short_chat` replays none"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate", "3"], "`--rate` cannot be given for a trace"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"], "`--dataset` cannot be given for a trace"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate-scale", "1000"], "`trace.rate_scale` is 1000"),

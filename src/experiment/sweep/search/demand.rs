@@ -49,6 +49,11 @@ pub struct Unsearchable {
     problem: &'static str,
 }
 
+const EASIER: &str = "it gets easier as the load rises; reverse the comparison";
+
+/// Milliseconds of a TPOT, times the tokens per second that it leaves a user.
+const MS_PER_S: f64 = 1e3;
+
 impl SearchDemand {
     /// The demand of `objective`.
     ///
@@ -61,12 +66,12 @@ impl SearchDemand {
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
         let key = &objective.key;
         let (scale, limit) = match (key.kind(), below) {
-            (FigureKind::Rate, _)
-                if matches!(
-                    key.metric,
-                    Metric::TokensPerUser | Metric::TokensPerRequest | Metric::SlowTokensPerRequest
-                ) =>
-            {
+            // It is the median TPOT in other words, which the search follows.
+            (FigureKind::Rate, false) if key.metric == Metric::TokensPerUser && bound > 0.0 => {
+                (DemandScale::Magnitude, MS_PER_S / bound)
+            }
+            (FigureKind::Rate, true) if key.metric == Metric::TokensPerUser => return refused(EASIER),
+            (FigureKind::Rate, _) if matches!(key.metric, Metric::TokensPerRequest | Metric::SlowTokensPerRequest) => {
                 return refused(
                     "a search follows latencies and shares, and the speed of requests is neither; use a latency, such \
                      as `p95 e2e < 10s`",
@@ -89,9 +94,7 @@ impl SearchDemand {
                     None => (DemandScale::Magnitude, bound),
                 }
             }
-            (FigureKind::Latency | FigureKind::Share | FigureKind::Count, _) => {
-                return refused("it gets easier as the load rises; reverse the comparison");
-            }
+            (FigureKind::Latency | FigureKind::Share | FigureKind::Count, _) => return refused(EASIER),
         };
         Ok(Self { objective: Some(objective.clone()), scale, limit })
     }
@@ -123,6 +126,7 @@ impl SearchDemand {
         let figure = match (key.kind(), self.scale) {
             (FigureKind::Latency, DemandScale::Share) => judged.over_share?,
             (FigureKind::Share, _) if !key.less_is_better() => 1.0 - judged.value?,
+            (FigureKind::Rate, _) => MS_PER_S / judged.value.filter(|rate| *rate > 0.0)?,
             // Requests that were cut off took at least that long, as with an overloaded server.
             _ => judged.value.or(judged.at_least)?,
         };
@@ -151,7 +155,8 @@ impl SearchDemand {
     /// Whether it is on how long requests wait, which a queue decides.
     pub(super) fn is_of_waits(&self) -> bool {
         let key = self.objective.as_ref().map(|objective| &objective.key);
-        key.is_some_and(|key| key.kind() == FigureKind::Latency || key.metric == Metric::SloAttainment)
+        let others = [Metric::SloAttainment, Metric::TokensPerUser];
+        key.is_some_and(|key| key.kind() == FigureKind::Latency || others.contains(&key.metric))
     }
 
     /// The limit of a share strictly between 0 and 1.
@@ -170,4 +175,37 @@ pub(super) fn pooled(readings: &[DemandReading]) -> Option<f64> {
     let requests: f64 = readings.iter().map(|reading| reading.requests).sum();
     let sum: f64 = readings.iter().map(|reading| reading.figure * reading.requests).sum();
     (requests > 0.0).then(|| sum / requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::sweep::Load;
+    use crate::experiment::sweep::trial::{JudgedObjective, TrialRequest};
+
+    #[test]
+    fn the_speed_that_a_user_sees_is_searched_as_the_median_tpot() {
+        let objective: Objective = "tokens_per_s_per_user >= 40/s".parse().unwrap();
+        let demand = SearchDemand::from_objective(&objective).unwrap();
+        assert_eq!((demand.scale, demand.limit), (DemandScale::Magnitude, 25.0));
+        for (value, keeps) in [(50.0, true), (40.0, true), (30.0, false)] {
+            let judged = JudgedObjective {
+                objective: objective.clone(),
+                status: Status::Met,
+                value: Some(value),
+                at_least: None,
+                over_share: None,
+                mark: None,
+                over: None,
+            };
+            let load = Load::Rate(3.0);
+            let wanted = TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: String::new() };
+            let trial = Trial { judged: vec![judged], ..Trial::kept_up(&wanted) };
+            let figure = demand.read(&trial, 0).unwrap().figure;
+            assert!((figure - 1e3 / value).abs() < 1e-9, "{figure}");
+            assert_eq!(demand.holds(figure), keeps, "{value}");
+        }
+        let reversed: Objective = "tokens_per_s_per_user < 40/s".parse().unwrap();
+        assert!(SearchDemand::from_objective(&reversed).unwrap_err().to_string().contains("reverse the comparison"));
+    }
 }
