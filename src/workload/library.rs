@@ -12,7 +12,7 @@ use crate::workload::reading::text::{parse_json, parse_toml};
 use crate::workload::trace::source::TraceSurvey;
 
 /// Name and text, in the order of `skyline workloads`.
-const LIBRARY: [(&str, &str); 12] = [
+const LIBRARY: [(&str, &str); 13] = [
     ("short_chat", include_str!("../../workloads/short_chat.toml")),
     ("long_rag", include_str!("../../workloads/long_rag.toml")),
     ("bursty_mix", include_str!("../../workloads/bursty_mix.toml")),
@@ -21,6 +21,7 @@ const LIBRARY: [(&str, &str); 12] = [
     ("long_context_qa", include_str!("../../workloads/long_context_qa.toml")),
     ("summarization", include_str!("../../workloads/summarization.toml")),
     ("agents", include_str!("../../workloads/agents.toml")),
+    ("coding_agent", include_str!("../../workloads/coding_agent.toml")),
     ("batch_offline", include_str!("../../workloads/batch_offline.toml")),
     ("prefill_heavy", include_str!("../../workloads/prefill_heavy.toml")),
     ("decode_heavy", include_str!("../../workloads/decode_heavy.toml")),

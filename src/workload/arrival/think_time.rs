@@ -10,6 +10,8 @@ const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);
 const CENTRE: Allowed = Allowed::above(0.0, LONGEST_S);
 /// At 5, one think time in forty is 18,000 times the median.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
+/// A share of the think times.
+const SHARE: Allowed = Allowed::from(0.0, 1.0);
 
 spec_kinds! {
     /// A distribution of think times in seconds. They go from the end of an answer to the next request.
@@ -42,6 +44,19 @@ spec_kinds! {
             /// Standard deviation of the logarithm (σ).
             sigma: f64 = required(|value| value.number(SIGMA)),
         },
+        /// Mixture of two log-normals. One is of tools that run, the other of people who read and write.
+        "two_log_normals" TwoLogNormals {
+            /// Median of the first, seconds.
+            median: f64 = required(|value| value.number(CENTRE)),
+            /// Standard deviation of its logarithm (σ).
+            sigma: f64 = required(|value| value.number(SIGMA)),
+            /// Median of the other, seconds.
+            other_median: f64 = required(|value| value.number(CENTRE)),
+            /// Standard deviation of its logarithm (σ).
+            other_sigma: f64 = required(|value| value.number(SIGMA)),
+            /// Share of the think times that are of the other, between 0 and 1.
+            other_share: f64 = required(|value| value.number(SHARE)),
+        },
     }
 }
 
@@ -61,6 +76,28 @@ impl ThinkTime {
         Self::read(value)
     }
 
+    /// The mean of a figure of two laws, weighted by their shares. It is that of a law by itself where there is one.
+    fn weighted(&self, figure: impl Fn(&Self) -> f64) -> f64 {
+        match *self {
+            Self::TwoLogNormals { median, sigma, other_median, other_sigma, other_share } => {
+                let other = figure(&Self::LogNormal { median: other_median, sigma: other_sigma });
+                (1.0 - other_share) * figure(&Self::LogNormal { median, sigma }) + other_share * other
+            }
+            _ => figure(self),
+        }
+    }
+
+    /// Expected square, s².
+    pub fn mean_square_s2(&self) -> f64 {
+        match *self {
+            Self::Constant { value } => value * value,
+            Self::Uniform { min, max } => (min * min + min * max + max * max) / 3.0,
+            Self::Exponential { mean } => 2.0 * mean * mean,
+            Self::LogNormal { median, sigma } => median * median * libm::exp(2.0 * sigma * sigma),
+            Self::TwoLogNormals { .. } => self.weighted(Self::mean_square_s2),
+        }
+    }
+
     /// Expected value, seconds.
     pub fn mean_s(&self) -> f64 {
         match *self {
@@ -69,6 +106,7 @@ impl ThinkTime {
             Self::Exponential { mean } => mean,
             // e^(μ + σ²/2)
             Self::LogNormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
+            Self::TwoLogNormals { .. } => self.weighted(Self::mean_s),
         }
     }
 
@@ -93,6 +131,7 @@ impl ThinkTime {
                 self.mean_s() * normal_cdf(z - sigma) + limit * normal_cdf(-z)
             }
             Self::LogNormal { .. } => 0.0,
+            Self::TwoLogNormals { .. } => self.weighted(|law| law.mean_within_s(limit)),
         }
     }
 }
@@ -113,7 +152,12 @@ mod tests {
             let found = law.mean_within_s(limit);
             assert!((found - expected).abs() < 1e-9, "{law:?} within {limit}: {found}, not {expected}");
         }
-        for law in [uniform, exponential, log_normal, ThinkTime::Constant { value: 2.0 }] {
+        let (other_median, other_sigma, other_share) = (40.0, 0.5, 0.25);
+        let both = ThinkTime::TwoLogNormals { median: 5.0, sigma: 0.8, other_median, other_sigma, other_share };
+        let other = ThinkTime::LogNormal { median: other_median, sigma: other_sigma };
+        let expected = 0.75 * log_normal.mean_within_s(20.0) + 0.25 * other.mean_within_s(20.0);
+        assert!((both.mean_within_s(20.0) - expected).abs() < 1e-9, "a quarter of the other law");
+        for law in [uniform, exponential, log_normal, both, ThinkTime::Constant { value: 2.0 }] {
             assert!((law.mean_within_s(1e9) - law.mean_s()).abs() < 1e-9);
             assert_eq!((law.mean_within_s(0.0), law.mean_within_s(-1.0)), (0.0, 0.0));
         }

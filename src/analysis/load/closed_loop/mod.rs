@@ -130,12 +130,7 @@ fn think_after(observed: &Observed<'_>, record: &RequestRecord) -> ThinkTime {
 
 /// Textbook variances, seconds squared.
 fn variance_of(think: &ThinkTime) -> f64 {
-    match *think {
-        ThinkTime::Constant { .. } => 0.0,
-        ThinkTime::Uniform { min, max } => (max - min).powi(2) / 12.0,
-        ThinkTime::Exponential { mean } => mean * mean,
-        ThinkTime::LogNormal { sigma, .. } => think.mean_s().powi(2) * libm::expm1(sigma * sigma),
-    }
+    (think.mean_square_s2() - think.mean_s().powi(2)).max(0.0)
 }
 
 /// Returns the users who had begun, on average over a window. They begin evenly spread over the ramp, the first at
