@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Judgement, Metric, Quantile, Status, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
+use skyline::generator::check_plan;
 use skyline::record::{
-    EngineFacts, Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, Predecessor, Release,
+    EngineFacts, Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, PartKind, PlanCheck, Predecessor, Release,
     RequestRecord, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime, StampSource, WorkKind,
 };
 
@@ -171,6 +172,25 @@ fn schema_8_says_what_it_said_of_several_servers_and_of_clients_who_leave() {
     let folder = tempfile::tempdir().unwrap();
     let refused = log.store(folder.path()).unwrap_err().to_string();
     assert!(refused.contains("server 3 of 2 does not exist"), "{refused}");
+}
+
+#[test]
+fn schema_9_says_what_the_requests_of_its_graph_waited_for() {
+    let log = RunLog::read(&stored(9)).unwrap();
+    assert!(log.damage.is_none());
+    assert!(matches!(check_plan(&log), PlanCheck::Held { records: 6, .. }), "{:?}", check_plan(&log));
+    // By hand: the first of the three that it waits for ends at 1,094.159711 ms, and 20 ms pass.
+    let answer = log.records.iter().find(|record| matches!(record.release.as_deref(), Some(Release::Any(_)))).unwrap();
+    assert_eq!(answer.scheduled.as_nanos(), 1_114_159_711);
+    let summary = summarise(&log, &[]);
+    let sessions = summary.sessions.unwrap();
+    assert_eq!((sessions.begun, sessions.completed, sessions.turns_sent, sessions.broken_off), (1, 1, 6, 0));
+    // Its counters found 976 of 1,464 tokens. By hand, in blocks of 16: 160 of the prefix for each explorer, and
+    // 192 of the 206 said before the loop and the answer, 256 of the 266 said before the loop's second turn: 960.
+    let cache = summary.prefix_cache.unwrap();
+    let measured = cache.measured.unwrap().rate;
+    assert!((measured - 976.0 / 1_464.0).abs() < 1e-12, "{measured}");
+    assert!((cache.expected_least - 960.0 / 1_464.0).abs() < 1e-12, "{cache:?}");
 }
 
 #[test]

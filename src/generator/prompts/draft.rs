@@ -6,6 +6,7 @@ use std::slice;
 use super::vocabulary::{PromptVocabulary, TextPiece};
 use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
+use crate::record::Turn;
 
 /// Tokens that must be left for a new paragraph to begin.
 const ROOM_FOR_PARAGRAPH: u32 = 8;
@@ -13,6 +14,9 @@ const ROOM_FOR_PARAGRAPH: u32 = 8;
 const ENOUGH_LEADS: u64 = 1 << 36;
 /// Most words of a lead.
 const LONGEST: usize = 8;
+/// Distance of the leads of a session's requests. Several may follow the same text, and the first word tells them apart,
+/// so that no cache finds more than was said before.
+const OF_A_SESSION: u64 = 97;
 
 /// Text, and the tokens it may still take.
 #[derive(Clone, Debug)]
@@ -184,7 +188,8 @@ impl Leads {
 
     /// Begins `draft` with the lead of request `index`, as far as it fits.
     pub(super) fn write(&self, index: u64, draft: &mut Draft) {
-        let mut number = self.offset.wrapping_add(index);
+        let apart = Turn::number_of(index).wrapping_mul(OF_A_SESSION);
+        let mut number = self.offset.wrapping_add(index).wrapping_add(apart);
         for words in &self.digits {
             let base = words.len().max(1) as u64;
             let place = (number % base) as usize;
@@ -219,6 +224,18 @@ mod tests {
         assert_eq!(one[..32], other[..32], "two blocks are the same");
         assert_ne!(one[32..], other[32..], "the third is not");
         assert_ne!(text(2, &[7], 16, 16), text(1, &[7], 16, 16), "another salt, another text");
+    }
+
+    #[test]
+    fn requests_of_a_session_begin_with_different_words() {
+        let leads = Leads::following(&PromptVocabulary::new(&TokenCosts::Estimated), 3);
+        let first = |place: u32| {
+            let mut draft = Draft::new(40);
+            leads.write(Turn::index_of(7, place), &mut draft);
+            draft.finish().split_whitespace().next().unwrap().to_owned()
+        };
+        let words: std::collections::HashSet<String> = (0..20).map(first).collect();
+        assert_eq!(words.len(), 20, "{words:?}");
     }
 
     #[test]

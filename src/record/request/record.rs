@@ -142,7 +142,7 @@ pub struct UnendedRequest {
 impl UnendedRequest {
     /// Whether its moment was planned before the run, unlike that of a later turn.
     pub const fn is_opener(&self) -> bool {
-        self.index >> Turn::SESSION_BITS == 0
+        Turn::number_of(self.index) == 0
     }
 }
 

@@ -47,7 +47,7 @@ pub struct GraphPlace {
 
 impl Turn {
     /// Bits of an index for the session.
-    pub(super) const SESSION_BITS: u32 = 28;
+    const SESSION_BITS: u32 = 28;
     /// Most turns of a session: the rest of the 48 bits of a request id.
     pub const MOST: u32 = 1 << (48 - Self::SESSION_BITS);
 
@@ -55,6 +55,11 @@ impl Turn {
     /// numbered like requests that stand alone.
     pub const fn index_of(session: u64, number: u32) -> u64 {
         (number as u64) << Self::SESSION_BITS | session
+    }
+
+    /// The number in its session of the request of this index.
+    pub const fn number_of(index: u64) -> u64 {
+        index >> Self::SESSION_BITS
     }
 
     /// Its place in its conversation, from 0.

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use super::pages::root;
+use skyline::guide::Topic;
+
+use super::pages::{blocks, root};
 use crate::quick::QUICK;
 use crate::support::{Desk, copy};
 
@@ -31,6 +33,7 @@ pub(super) fn desk() -> Desk {
     for name in ["my.toml", "fitted.toml", "tiny_chat.toml"] {
         desk.file(name, &format!("{quick}{checks}"));
     }
+    desk.file("coder.toml", &blocks(Topic::find("agents").unwrap().text, "toml")[0]);
     desk.file("experiments.toml", TABLE);
     desk.file("tune.toml", include_str!("../../../workloads/experiments/tune_seqs.toml"));
     desk.file("serve.sh", "#!/bin/sh\necho \"$1\"\n");

@@ -3,6 +3,7 @@
 mod bench;
 mod breakers;
 mod closed_loop;
+mod graphs;
 #[cfg(target_os = "linux")]
 mod guards;
 mod killed;

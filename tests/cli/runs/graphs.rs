@@ -1,0 +1,128 @@
+//! Sessions of agents, from the command line to the records and to the server's own log.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use predicates::str::contains;
+use serde_json::{Value, json};
+use skyline::record::{RequestRecord, RunLog};
+
+use crate::support::{Desk, mock};
+
+/// A task, a loop of tools, two that explore side by side, and a review that waits for all.
+const AGENTS: &str = r#"
+name = "coder"
+horizon_s = 4
+warmup_s = 0
+drain_s = 30
+arrival = { kind = "constant", rate_per_s = 2 }
+[[classes]]
+name = "coder"
+input_tokens = { kind = "uniform", min = 20, max = 60 }
+output_tokens = { kind = "uniform", min = 4, max = 12 }
+shared_prefix = { count = 1, tokens = 160 }
+[classes.session]
+steps = [
+    { name = "task" },
+    { name = "loop", turns = { kind = "uniform", min = 1, max = 3 }, tools = 2, delay_s = { kind = "uniform", min = 0.01, max = 0.05 } },
+    { name = "explore", after = "task", copies = 2, turns = 2, history = "new" },
+    { name = "review", after = ["loop", "explore"], history = "loop", delay_s = 0.02 },
+]
+"#;
+
+/// A desk where this workload has run against a mock of its own, and what the mock's log says, by index.
+fn run(more: &[&str]) -> (Desk, HashMap<u64, Value>) {
+    let server = mock(&[]);
+    let desk = Desk::new();
+    desk.file("agents.toml", AGENTS);
+    let bench = ["bench", "agents.toml", "--engine", "vllm", "--url", &server.url, "--no-calibration"];
+    desk.skyline(&bench).args(["--allow-invalid"]).args(more).assert().code(0);
+    let host = server.url.strip_prefix("http://").unwrap();
+    let mut socket = TcpStream::connect(host).unwrap();
+    write!(socket, "GET /mock/truth HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    socket.read_to_string(&mut page).unwrap();
+    let lines = page.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let by_index = lines.filter_map(|line| {
+        let id = line["id"].as_str()?;
+        Some((u64::from_str_radix(id.get(id.len() - 12..)?, 16).ok()?, line))
+    });
+    (desk, by_index.collect())
+}
+
+fn log(desk: &Desk) -> RunLog {
+    RunLog::read(&desk.run()).unwrap()
+}
+
+/// Each request of a graph but its first: its record, and when it was due by `ended`.
+fn due(log: &RunLog, ended: impl Fn(u64) -> Option<u64>) -> Vec<(RequestRecord, u64)> {
+    let later = log.records.iter().filter(|record| record.release.is_some());
+    later
+        .map(|record| {
+            let release = record.release.as_deref().unwrap();
+            let due = release.predecessors().iter().map(|before| ended(before.index).unwrap() + before.delay_ns).max();
+            (RequestRecord::clone(&record), due.unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn every_moment_is_that_of_the_ends_before_it_by_the_log_and_by_the_server_s_own() {
+    let (desk, truth) = run(&[]);
+    let log = log(&desk);
+    let ended: HashMap<u64, u64> = log.records.iter().map(|record| (record.index, record.ended.as_nanos())).collect();
+    let requests = due(&log, |index| ended.get(&index).copied());
+    assert!(requests.len() > 20, "{}", requests.len());
+    let deviation = requests.iter().map(|(record, due)| record.scheduled.as_nanos().abs_diff(*due)).max();
+    assert_eq!(deviation, Some(0), "by the log a moment is exact");
+    // The mock's clock knows nothing of ours: when a request came after the ends and delays that the mock saw itself.
+    let nanos = |index: u64, field: &str| truth.get(&index)?[field].as_u64();
+    let late: Vec<i64> = due(&log, |index| nanos(index, "ended_ns"))
+        .iter()
+        .map(|(record, due)| nanos(record.index, "read_ns").unwrap().cast_signed() - due.cast_signed())
+        .collect();
+    let (first, last) = (late.iter().min().unwrap(), late.iter().max().unwrap());
+    println!("requests came {:.3} to {:.3} ms after their moments", *first as f64 / 1e6, *last as f64 / 1e6);
+    // Loose: the mock may note the end of an answer after this client has read it.
+    assert!(*first > -50_000_000, "{first} ns early");
+}
+
+#[test]
+fn agents_are_accounted_for_and_found_in_the_cache_as_planned() {
+    for more in [&[][..], &["--users", "3"]] {
+        let (desk, _) = run(more);
+        for rule in ["conservation", "token_identity", "counter_identity", "plan", "something_completed"] {
+            let checks = desk.checks(rule);
+            assert!(checks.iter().all(|check| check["outcome"] == "passed"), "{checks:?}");
+        }
+        let log = log(&desk);
+        let graph = |record: &RequestRecord| record.turn().unwrap().graph.unwrap();
+        assert!(log.records.iter().any(|record| graph(&record).agent == 2), "two explore");
+        for record in log.records.iter().filter(|record| record.usage.is_some()) {
+            // The mock counts words, and has no template: what was asked is what it counts.
+            assert_eq!(record.usage.unwrap().prompt_tokens, u64::from(record.input_tokens_asked), "{record:?}");
+        }
+        let cache = &desk.summary()["prefix_cache"];
+        let [least, measured] =
+            [&cache["expected_least"], &cache["measured"]["rate"]].map(|rate| rate.as_f64().unwrap());
+        assert!((least - measured).abs() < 0.001, "{cache}");
+        assert!(measured > 0.5, "{cache}");
+    }
+}
+
+#[test]
+fn the_report_says_how_agents_are_paced() {
+    let (desk, _) = run(&["--users", "3"]);
+    let shown = desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert().code(0);
+    shown.stdout(contains("3 agents")).stdout(contains("Sessions, of those that began in the window"));
+    assert_eq!(desk.summary()["run"]["load"], json!("lanes"));
+}
+
+#[test]
+fn a_session_that_cannot_be_is_refused_before_anything_is_sent() {
+    let desk = Desk::new();
+    desk.file("agents.toml", &AGENTS.replace(r#"after = "task""#, r#"after = "review""#));
+    let refused = desk.skyline(&["bench", "agents.toml"]).assert().code(2);
+    refused.stderr(contains("`classes[0].session.steps[2]` names \"review\", and no step above it has that name"));
+}
