@@ -18,7 +18,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("main", 4),
     ("mock", 3_016),
     ("random", 190),
-    ("record", 3_889),
+    ("record", 3_892),
     ("report", 11_448),
     ("runner", 3_053),
     ("session", 7_443),

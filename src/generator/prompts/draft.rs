@@ -14,8 +14,8 @@ const ROOM_FOR_PARAGRAPH: u32 = 8;
 const ENOUGH_LEADS: u64 = 1 << 36;
 /// Most words of a lead.
 const LONGEST: usize = 8;
-/// Distance of the leads of a session's requests. Several may follow the same text, and the first word tells them apart,
-/// so that no cache finds more than was said before.
+/// Distance of the leads of a session's requests. Several may follow the same text. The first word tells them apart, so
+/// that no cache finds more than was said before.
 const OF_A_SESSION: u64 = 97;
 
 /// Text, and the tokens it may still take.

@@ -3,7 +3,6 @@
 mod bench;
 mod breakers;
 mod closed_loop;
-mod graphs;
 #[cfg(target_os = "linux")]
 mod guards;
 mod killed;

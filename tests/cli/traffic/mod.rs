@@ -2,6 +2,7 @@
 
 mod datasets;
 mod fit;
+mod graphs;
 mod planned_hits;
 mod retries;
 mod trace;
