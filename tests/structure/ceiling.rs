@@ -12,7 +12,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("engine", 10_971),
     ("experiment", 13_227),
     ("foreign", 1_821),
-    ("generator", 6_608),
+    ("generator", 6_611),
     ("guide", 104),
     ("live", 1_804),
     ("main", 4),
