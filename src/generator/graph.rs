@@ -41,7 +41,8 @@ pub(super) struct Dependents<T> {
     waiting: HashMap<u64, Waiting<T>>,
     /// Delays between the end of a request and one that waits for it. Both are indices.
     edges: BTreeMap<(u64, u64), Duration>,
-    released: DueQueue<T>,
+    /// With the end that released each.
+    released: DueQueue<(T, u64)>,
 }
 
 /// A request that waits.
@@ -72,13 +73,15 @@ impl<T> Dependents<T> {
     /// Adds a request, before any of those that it waits for has ended.
     pub(super) fn add(&mut self, index: u64, request: T, release: &Release) {
         let (of, by) = match release {
-            Release::At(moment) => return self.released.push(*moment, index, request),
+            Release::At(moment) => return self.released.push(*moment, index, (request, index)),
             Release::All(of) => (of, ReleasedBy::Last),
             Release::Any(of) => (of, ReleasedBy::First),
         };
         let edges = of.iter().map(|before| ((before.index, index), Duration::from_nanos(before.delay_ns)));
+        let edges: BTreeMap<_, _> = edges.collect();
+        let missing = edges.len();
         self.edges.extend(edges);
-        self.waiting.insert(index, Waiting { request, missing: of.len(), by, due: Timestamp::ZERO });
+        self.waiting.insert(index, Waiting { request, missing, by, due: Timestamp::ZERO });
     }
 
     /// Notes the end of a request, and releases those that waited for nothing else.
@@ -89,7 +92,7 @@ impl<T> Dependents<T> {
             if (one.missing == 0 || one.by == ReleasedBy::First)
                 && let Some(ready) = self.waiting.remove(&waiting)
             {
-                self.released.push(ready.due, waiting, ready.request);
+                self.released.push(ready.due, waiting, (ready.request, index));
             }
         }
     }
@@ -125,9 +128,10 @@ impl<T> Dependents<T> {
         }
     }
 
-    /// Takes out the next of those that were released, with its moment.
-    pub(super) fn pop(&mut self) -> Option<(Timestamp, T)> {
-        self.released.pop()
+    /// Takes out the next of those that were released, with its moment. The index is that of the end that released it;
+    /// one that waited for none has its own.
+    pub(super) fn pop(&mut self) -> Option<(Timestamp, T, u64)> {
+        self.released.pop().map(|(at, (request, by))| (at, request, by))
     }
 }
 
@@ -158,7 +162,7 @@ mod tests {
 
     /// Released requests, with their moments.
     fn released(dependents: &mut Dependents<&'static str>) -> Vec<(u64, &'static str)> {
-        std::iter::from_fn(|| dependents.pop()).map(|(at, name)| (at.as_nanos(), name)).collect()
+        std::iter::from_fn(|| dependents.pop()).map(|(at, name, _)| (at.as_nanos(), name)).collect()
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
             (0..).zip(&releases).for_each(|(index, release)| graph.add(index, index, release));
             let (mut ends, mut found, mut lost) = (DueQueue::default(), vec![None; nodes.len()], 0);
             loop {
-                while let Some((moment, index)) = graph.pop() {
+                while let Some((moment, index, _)) = graph.pop() {
                     found[index as usize] = Some(moment);
                     ends.push(moment.after(takes(index as usize)), index, index);
                 }

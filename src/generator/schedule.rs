@@ -157,11 +157,12 @@ impl Schedule {
     /// answers took no time and were as long as asked: all turns of a conversation, the first 15 of a
     /// closed-loop user.
     ///
-    /// A workload with sessions that are graphs has `skyline plan 4` there. After an opener come the requests of its
-    /// session, in the order of their places. After each of them and the opener stand its agent (2), the place of the
-    /// request that it carries on (4, all bits set: none), 1 where any of those that it waits for releases it and 0
-    /// where all do (1), the number of these (4), and of each the place (4) and the delay in nanoseconds (8). Of a
-    /// closed-loop user it is the first session.
+    /// A workload with sessions that are graphs has `skyline plan 4` there. Before the requests stand, for each class
+    /// that has them, its number (2) and the most tokens of a prompt with its answer (4). After an opener come the
+    /// requests of its session, in the order of their places. After each of them and the opener stand its agent (2),
+    /// the place of the request that it carries on (4, all bits set: none), 1 where any of those that it waits for
+    /// releases it and 0 where all do (1), the number of these (4), and of each the place (4) and the delay in
+    /// nanoseconds (8). Of a user it is so many sessions that they have 15 requests or more.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows); a
@@ -186,9 +187,14 @@ impl Schedule {
                 Phase::Cooldown => break,
             }
             hash.add(&request);
-            if let Some(graph) = sessions.as_ref().and_then(|sessions| sessions.graph_of(&request)) {
-                hash.add_graph(&graph, &request);
-            } else {
+            let graphs = sessions.as_ref().map(|sessions| sessions.sketch_graphs(request)).unwrap_or_default();
+            for (number, (opener, graph)) in graphs.iter().enumerate() {
+                if number > 0 {
+                    hash.add(opener);
+                }
+                hash.add_graph(graph, opener);
+            }
+            if graphs.is_empty() {
                 let later = sessions.as_ref().map(|sessions| sessions.sketch(request));
                 later.into_iter().flatten().for_each(|turn| hash.add(&turn));
             }

@@ -2,6 +2,7 @@
 
 pub(super) mod graph;
 mod open;
+mod sketch;
 mod turns;
 
 pub(crate) use graph::SessionGraph;
@@ -18,7 +19,7 @@ use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws};
 use crate::generator::draws::pauses::think_time;
 use crate::random::RandomStream;
 use crate::record::{Phase, PlanFacts, Release, SessionCounts, Turn};
-use crate::workload::{ArrivalPattern, RequestClass, ThinkTime, WorkloadSpec};
+use crate::workload::{ArrivalPattern, MOST_TURNS, RequestClass, ThinkTime, WorkloadSpec};
 
 /// Draws the later turns of sessions.
 ///
@@ -210,9 +211,11 @@ impl SessionPlanner {
     /// Returns what the user of `last` begins next, with what releases it. It is `None` in an open loop.
     fn next_opener(&self, last: &PlannedRequest, is_answered: bool) -> Option<Follower> {
         let (users, turn) = (self.users.as_ref()?, last.turn?);
-        // If the skipped numbers run out, the next one.
-        let numbers = [turn.begun.checked_add(self.turns_of(last.class, &turn)), turn.number.checked_add(1)];
-        let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
+        // If the skipped numbers run out, the next one; a graph needs numbers for all of its requests.
+        let next = turn.number.checked_add(1).filter(|_| turn.graph.is_none());
+        let most = if turn.graph.is_some() { MOST_TURNS } else { 0 };
+        let numbers = [turn.begun.checked_add(self.turns_of(last.class, &turn)), next];
+        let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST - most)?;
         let next = self.opener_of(turn.session, number)?;
         let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
         let shortest = if is_answered { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
@@ -223,18 +226,6 @@ impl SessionPlanner {
     /// conversation only the index and the new tokens are right, whatever the answer.
     pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
         self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).0
-    }
-
-    /// Returns what would follow `opener` if answers took no time and had the requested length. It is all turns of a
-    /// conversation, or the next 15 requests of a closed-loop user.
-    pub(super) fn sketch(&self, opener: PlannedRequest) -> impl Iterator<Item = PlannedRequest> {
-        /// Requests of a user that are sketched. Any number would do: the following requests are determined by these.
-        const OF_A_USER: usize = 15;
-        let most = if self.users.is_some() { OF_A_USER } else { usize::MAX };
-        let after = |last: &PlannedRequest| {
-            self.after(last, TurnEnd { at: last.scheduled, answered: Some(last.output_tokens) }).0
-        };
-        std::iter::successors(Some(opener), move |last| after(last)).skip(1).take(most)
     }
 
     /// Returns the request that opens a user's conversation at `number`, or the user's first. It is `None` where a

@@ -133,8 +133,11 @@ impl<E: Engine> InFlightSet<E> {
         self.sender.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
         while self.running > 0 {
-            let Some(ended) = self.ended.recv().await else { break };
+            let Some(mut ended) = self.ended.recv().await else { break };
             self.take_ended(&ended);
+            if let Some(turns) = &self.next_turns {
+                turns.mark(&ended.0, &mut ended.1);
+            }
             keep(ended.1);
         }
         self.integral

@@ -203,9 +203,8 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let (request, mut finished, _) = ended;
         self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
         // After an interrupt no session continues.
-        if self.dispatching {
-            let next_turns = self.in_flight.next_turns.as_mut();
-            self.awaited += next_turns.map_or(0, |turns| turns.ended(request, &mut finished));
+        if let Some(turns) = &mut self.in_flight.next_turns {
+            self.awaited += turns.ended(request, &mut finished, self.dispatching);
         }
         (self.keep)(finished);
         // Nothing is in flight and nothing will be dispatched: whatever is still expected will not come.

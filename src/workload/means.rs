@@ -10,6 +10,11 @@ impl WorkloadSpec {
         self.mean_per_arrival(RequestClass::mean_turns)
     }
 
+    /// Most requests that so many users have in flight. It is one each, but for agents that work side by side.
+    pub(crate) fn most_in_flight_of(&self, users: u64) -> u64 {
+        self.classes.iter().map(RequestClass::most_in_flight).max().unwrap_or(1).saturating_mul(users)
+    }
+
     /// Returns the mean tokens of a request's prompt and of its answer. It is not a number where a file decides that
     /// has not been read.
     pub fn mean_tokens(&self) -> [f64; 2] {

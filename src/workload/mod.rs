@@ -36,6 +36,7 @@ pub use length_spread::{LengthSpread, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT};
 pub(crate) use metadata::tag_value;
 pub use overrides::Overrides;
+pub(crate) use prompt::MOST_TURNS;
 pub use prompt::{
     Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter, RowOrder,
     SharedPrefixes,

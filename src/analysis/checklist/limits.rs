@@ -46,9 +46,9 @@ const RULES: &[Row] = &[
     when(|of| holds(of.outcome == Some(VerdictOutcome::Overloaded)))
         .says("no latency: the server did not keep up, and latencies grow with the length of the run"),
     when(|of| holds(of.load.is_some_and(LoadForm::is_closed))).says("no saturation: closed loop"),
-    when(|of| holds(of.load != Some(LoadForm::Closed) && came(of, ArrivalShape::AtOnce)))
+    when(|of| holds(!of.load.is_some_and(LoadForm::is_closed) && came(of, ArrivalShape::AtOnce)))
         .says("no sustained rate: all requests came at once"),
-    when(|of| Some(facts![of.uncounted_cap.filter(|_| of.load != Some(LoadForm::Closed))?]))
+    when(|of| Some(facts![of.uncounted_cap.filter(|_| !of.load.is_some_and(LoadForm::is_closed))?]))
         .says("no wait of users: at most {#} in flight, and latencies begin after the slot"),
     when(|of| holds(of.error_rate().is_none())).says("no error rate: failures are not reported"),
     when(|of| Some(facts![of.error_rate().filter(|rate| *rate > FAILED)?]))

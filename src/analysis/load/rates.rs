@@ -126,7 +126,7 @@ impl Rates {
     }
 
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Self {
-        let offered = LoadForm::from_workload(&observed.log.header.workload) != LoadForm::Closed;
+        let offered = !LoadForm::from_workload(&observed.log.header.workload).is_closed();
         let mut flow = Flow::default();
         for record in observed.log.records.iter().filter(|record| observed.has_part(record)) {
             flow.add(observed, &record);

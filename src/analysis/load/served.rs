@@ -41,7 +41,7 @@ impl Served {
     /// and for a load that is over before an answer could be.
     pub(crate) fn from_observed(observed: &Observed<'_>) -> Option<Self> {
         let records = &observed.log.records;
-        if LoadForm::from_workload(&observed.log.header.workload) == LoadForm::Closed {
+        if LoadForm::from_workload(&observed.log.header.workload).is_closed() {
             return None;
         }
         let (first, tokens) = first_stay(observed)?;

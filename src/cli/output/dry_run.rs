@@ -92,7 +92,8 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
 fn limits(settings: &RunSettings, spec: &WorkloadSpec) -> Vec<PlanFact> {
     let RunSettings { requests, objectives, machine, percentiles, share, .. } = settings;
     let limits = requests.limits(spec.clients.as_ref());
-    let most = limits.caps_in_words().or_else(|| spec.arrival.users().map(count));
+    let most =
+        limits.caps_in_words().or_else(|| spec.arrival.users().map(|users| count(spec.most_in_flight_of(users))));
     let cap = most.map_or("no cap".to_owned(), |most| format!("at most {most} in flight"));
     let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
     let timeout = timeout.unwrap_or_else(|| "no limit".to_owned());

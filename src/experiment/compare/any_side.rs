@@ -173,7 +173,8 @@ fn conditions_of(side: &ComparedSide) -> ForeignConditions {
         _ => None,
     };
     let steady = form == LoadForm::Open && arrival.rate_profile() == RateProfile::Level;
-    let cap = limits.max_concurrency.into_iter().chain(arrival.users()).min();
+    let users = arrival.users().map(|users| workload.most_in_flight_of(users));
+    let cap = limits.max_concurrency.into_iter().chain(users).min();
     // Caps of classes alone have no name elsewhere, and are not "no cap".
     let cap = match cap {
         Some(cap) => Some(ConcurrencyCap::At(cap)),

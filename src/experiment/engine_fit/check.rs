@@ -274,7 +274,7 @@ fn prefix(record: &RequestRecord, prefixes: &mut SessionPrefixes) -> PrefixHashe
     let begins = record.prefix.map(|prefix| declared(record.model, record.class, prefix)).unwrap_or_default();
     let tokens = record.input_tokens_asked.saturating_add(record.output_tokens_asked);
     match record.turn() {
-        Some(turn) => prefixes.add(turn, begins, tokens),
+        Some(turn) => prefixes.add(turn, begins, tokens, true),
         None => begins,
     }
 }

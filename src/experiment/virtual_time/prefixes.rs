@@ -12,14 +12,23 @@ pub(in crate::experiment) struct SessionPrefixes(HashMap<u64, PrefixHashes>);
 impl SessionPrefixes {
     /// Returns the prefix of the request of this `turn`. Its prompt and answer have so many `tokens`. Where it carries
     /// on nothing it begins like `begins`. Its answer too is shared with the turns that follow.
-    pub(in crate::experiment) fn add(&mut self, turn: Turn, begins: PrefixHashes, tokens: u32) -> PrefixHashes {
+    /// It is kept where others carry it on.
+    pub(in crate::experiment) fn add(
+        &mut self,
+        turn: Turn,
+        begins: PrefixHashes,
+        tokens: u32,
+        is_carried: bool,
+    ) -> PrefixHashes {
         let own = |number: u32| Turn::index_of(turn.session, number);
         if turn.graph.is_none() {
             return begins.continued(tokens / BLOCK_SIZE, own(turn.begun));
         }
         let before = turn.carried().and_then(|index| self.0.get(&index).cloned()).unwrap_or(begins);
         let prefix = before.continued(tokens / BLOCK_SIZE, own(turn.number));
-        self.0.insert(own(turn.number), prefix.clone());
+        if is_carried {
+            self.0.insert(own(turn.number), prefix.clone());
+        }
         prefix
     }
 

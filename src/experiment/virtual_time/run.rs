@@ -183,7 +183,7 @@ impl LaterTurns {
         let goes_on = self.sessions.as_ref().is_some_and(|sessions| sessions.has_next_turn(request));
         let tokens = request.input_tokens.saturating_add(request.output_tokens);
         match request.turn.filter(|turn| goes_on || turn.carried().is_some()) {
-            Some(turn) => self.prefixes.add(turn, begins, tokens),
+            Some(turn) => self.prefixes.add(turn, begins, tokens, goes_on),
             None => begins,
         }
     }

@@ -177,7 +177,7 @@ impl<'a> Comparison<'a> {
             let record = all.at(place as usize);
             let session = PlannedRequest::from_record(&record).session();
             let of_graph = record.turn().filter(|turn| turn.graph.is_some() && turn.place() > 0);
-            let in_graph = of_graph.map(|turn| graphs.planned(&sessions, turn));
+            let in_graph = of_graph.map(|_| graphs.planned(&sessions, &record));
             graphs.ended(&record, self.end_of(&record));
             let before = last.insert(session, place).map(|place| all.at(place as usize));
             match in_graph {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::clock::Timestamp;
 use crate::generator::request::PlannedRequest;
 use crate::generator::sessions::{SessionGraph, SessionPlanner};
-use crate::record::{RequestRecord, Turn};
+use crate::record::{Release, RequestRecord};
 
 /// The graphs under way, by their session and the number of their first request.
 #[derive(Default)]
@@ -40,10 +40,16 @@ impl OpenGraphs {
 
     /// Returns what the plan says of the request at this `turn`. It is `None` where no such request follows those that
     /// have ended.
-    pub(super) fn planned(&mut self, sessions: &SessionPlanner, turn: Turn) -> Option<PlannedRequest> {
+    pub(super) fn planned(&mut self, sessions: &SessionPlanner, record: &RequestRecord) -> Option<PlannedRequest> {
+        let turn = record.turn()?;
         let OpenGraph { opener, graph, ended } = self.0.get_mut(&(turn.session, turn.begun))?;
         let graph = graph.get_or_insert_with(|| sessions.graph_of(opener).unwrap_or_default());
-        let scheduled = graph.release(&turn, turn.place())?.moment(|index| Some(ended.get(&index)?.0))?;
+        let mut release = graph.release(&turn, turn.place())?;
+        // The log says which end came first; it must be one of those that the plan lets it wait for.
+        if let (Release::Any(of), Some(Release::Any(by))) = (&mut release, record.release.as_deref()) {
+            of.retain(|before| by.contains(before));
+        }
+        let scheduled = release.moment(|index| Some(ended.get(&index)?.0))?;
         // The next request says how many tokens of the answer it repeats.
         let asked = turn.carried().and_then(|index| ended.get(&index)).map_or(0, |(_, asked)| *asked);
         let request = graph.request(opener, turn.place(), turn.history_tokens.max(asked))?;

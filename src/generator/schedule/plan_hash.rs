@@ -44,6 +44,10 @@ impl PlanHash {
                 hash.update(number.to_le_bytes());
                 hash.update(sha256);
             }
+            if let Some(session) = &class.session {
+                hash.update(number.to_le_bytes());
+                hash.update(session.max_context_tokens.unwrap_or(u32::MAX).to_le_bytes());
+            }
         }
         Self { hash, marked: marked || sessions }
     }

@@ -35,6 +35,11 @@ impl SessionGraph {
         self.0.get(place as usize)
     }
 
+    /// Whether the first end that comes releases the request at this place.
+    pub(crate) fn waits_for_any(&self, place: u32) -> bool {
+        self.node(place).is_some_and(|node| node.any)
+    }
+
     /// Whether others carry on the history of the request at this place.
     pub(crate) fn is_carried(&self, place: u32) -> bool {
         self.carriers(place).next().is_some()

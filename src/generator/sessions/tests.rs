@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::generator::schedule::Schedule;
+use crate::record::{Outcome, RequestRecord};
 
 const TALKS: &str = r#"
 name = "talks"
@@ -251,4 +252,53 @@ fn a_shard_has_whole_sessions() {
     assert_eq!(second.facts().hash, schedule.facts().hash);
     let sessions = second.sessions(&second.facts()).unwrap();
     assert!(second.plan().flat_map(|opener| turns_of(&sessions, opener, 3, 9)).all(|turn| turn.session() % 3 == 1));
+}
+
+#[test]
+fn an_agent_goes_on_after_the_latest_end_in_whatever_order_ends_are_read() {
+    let agents = r#"
+[[classes]]
+name = "agent"
+input_tokens = 5
+output_tokens = 6
+session.steps = [{ name = "task" }, { name = "leaf", copies = 2, history = "new" }]
+"#;
+    let workload = closed(agents);
+    let (plan, sessions) = openers(&workload);
+    let mut turns = SessionTurns::new(sessions, Timestamp::from_secs_f64(1e6));
+    let answered = |request: &PlannedRequest, at: f64| {
+        let ended = Timestamp::from_secs_f64(at);
+        RequestRecord { outcome: Outcome::Completed, ended, output_tokens: 6, ..request.record(request.scheduled) }
+    };
+    turns.released(&plan[0]);
+    turns.ended(&plan[0], &mut answered(&plan[0], 10.0));
+    let leaves: Vec<_> = std::iter::from_fn(|| turns.next_released()).collect();
+    assert_eq!(leaves.len(), 2);
+    for leaf in &leaves {
+        turns.released(leaf);
+    }
+    turns.ended(&leaves[1], &mut answered(&leaves[1], 30.0));
+    assert!(turns.next_released().is_none() && turns.is_open(plan[0].session()));
+    turns.ended(&leaves[0], &mut answered(&leaves[0], 20.0));
+    let next = turns.next_released().unwrap();
+    // Two seconds of thought.
+    assert_eq!((next.scheduled.as_secs_f64(), turn(&next).number, turn(&next).begun), (32.0, 3, 3));
+    assert!(!turns.is_open(plan[0].session()));
+}
+
+#[test]
+fn a_plan_hash_knows_the_pauses_and_the_room_of_agents() {
+    let hash = |more: &str, pause: &str| {
+        let steps = r#"session.steps = [{ name = "task" }, { name = "loop", turns = 2 }]"#;
+        let class = "[[classes]]\nname = \"agent\"\ninput_tokens = 5\noutput_tokens = 6\n";
+        let text = format!(
+            "name = \"closed\"\nseed = 7\nhorizon_s = 60\nwarmup_s = 10\n{}\n{class}{more}\n{steps}\n",
+            USERS.replace("think_time_s = 2", pause)
+        );
+        Schedule::draw(&spec(&text)).facts().hash
+    };
+    let usual = hash("", "think_time_s = 2");
+    assert_eq!(usual, hash("", "think_time_s = 2"));
+    assert_ne!(usual, hash("", "think_time_s = 3"));
+    assert_ne!(usual, hash("session.max_context_tokens = 99", "think_time_s = 2"));
 }

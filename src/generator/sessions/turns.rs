@@ -7,7 +7,7 @@ use super::{ConversationBreak, SessionPlanner};
 use crate::clock::Timestamp;
 use crate::generator::graph::Dependents;
 use crate::generator::request::PlannedRequest;
-use crate::record::{Outcome, RequestRecord, SessionCounts};
+use crate::record::{Outcome, Release, RequestRecord, SessionCounts};
 
 /// Sessions of a run with the counts of their turns.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl SessionTurns {
             self.counts.released(request.phase);
         }
         if turn.place() == 0
-            && let Some(open) = OpenSession::begin(&self.planner, request, &mut self.dependents)
+            && let Some(open) = OpenSession::begin(&self.planner, request, &mut self.dependents, &mut self.counts)
         {
             self.open.insert(turn.session, open);
         }
@@ -55,11 +55,17 @@ impl SessionTurns {
         let answered = (record.outcome == Outcome::Completed).then(repeated);
         let graph = last.turn.filter(|turn| turn.graph.is_some());
         if let Some((turn, open)) = graph.and_then(|turn| Some((turn, self.open.get_mut(&turn.session)?))) {
-            record.release = open.graph().release(&turn, turn.place()).map(Box::new);
-            record.context_full = open.ended(last, answered, &mut self.dependents, &mut self.counts);
-            if open.is_over() {
+            record.release = open.release(&turn).map(Box::new);
+            let ended = (last, record.ended);
+            record.context_full = open.ended(ended, answered, &mut self.dependents, &mut self.counts);
+            let is_over = open.is_over();
+            if let Some((at, last, answered)) = open.last().filter(|_| is_over) {
                 self.open.remove(&turn.session);
-                self.follow(last, answered);
+                // The one that ended last need not be the last that was read.
+                if let (Some((next, release)), _) = self.planner.follower(&last, answered) {
+                    let at = release.moment(|_| Some(at)).unwrap_or(at);
+                    self.dependents.add(next.index, next, &Release::At(at));
+                }
             }
         } else if graph.is_none()
             && let Some(broken) = self.follow(last, answered)
@@ -68,6 +74,13 @@ impl SessionTurns {
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         self.dependents.ended(last.index, record.ended);
+    }
+
+    /// Marks the record of a request in a graph with the ends that released it.
+    pub fn mark(&self, request: &PlannedRequest, record: &mut RequestRecord) {
+        if let Some((turn, open)) = request.turn.and_then(|turn| Some((turn, self.open.get(&turn.session)?))) {
+            record.release = open.release(&turn).map(Box::new);
+        }
     }
 
     /// Lets the request that follows `last` wait for its end, if there is one.
@@ -82,9 +95,15 @@ impl SessionTurns {
     /// The next of the requests that ends have released, and that are sent.
     pub fn next_released(&mut self) -> Option<PlannedRequest> {
         loop {
-            let (at, next) = self.dependents.pop()?;
-            let open = self.open.get(&next.session()).filter(|_| next.turn.is_some_and(|turn| turn.place() > 0));
-            let next = open.map_or(next, |open| open.complete(next));
+            let (at, next, by) = self.dependents.pop()?;
+            let turn = next.turn.filter(|turn| turn.place() > 0);
+            let next = match turn.and_then(|turn| Some((turn, self.open.get_mut(&turn.session)?))) {
+                Some((turn, open)) => {
+                    open.released(turn.place(), by);
+                    open.complete(next)
+                }
+                None => next,
+            };
             let next = Some(self.planner.at(next, at)).filter(|next| next.scheduled < self.until);
             if let Some(next) = next.and_then(|next| self.planner.counted(next)) {
                 return Some(next);

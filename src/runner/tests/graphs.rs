@@ -3,7 +3,7 @@
 use super::sessions::{counts, moments, talker, timed, turn};
 use super::{Executed, PATIENT};
 use crate::generator::Prompt;
-use crate::record::{Release, RequestRecord, SessionCounts};
+use crate::record::{Predecessor, Release, RequestRecord, SessionCounts};
 use crate::runner::tests::engines::{ConversationEngine, at};
 
 /// Sessions of these steps, one every ten seconds from the tenth on.
@@ -95,7 +95,15 @@ async fn the_first_of_any_lets_a_session_go_on() {
     // Places: ask, quick, deep 1 to 3, answer. The quick one ends at 13 s, as the first deep one does.
     assert_eq!(begun, [10_000, 11_500, 11_500, 13_000, 14_500, 13_100].map(at));
     let answer = records(&executed, 0)[5].release.as_deref();
-    assert!(matches!(answer, Some(Release::Any(of)) if of.len() == 2), "{answer:?}");
+    let quick = Predecessor { index: 1 << 28, delay_ns: 100_000_000 };
+    assert_eq!(answer, Some(&Release::Any(vec![quick])), "the one that came first");
+    // Where that fails, the other counts: it ends at 16 s.
+    let engine = ConversationEngine { fails: vec![1], ..talker(1_500) };
+    let executed = timed(&agents(17, steps), &engine, PATIENT, &[]).await;
+    let answer = records(&executed, 0)[5];
+    assert_eq!((answer.scheduled, counts(&executed).broken_off), (at(16_100), 0));
+    let deep = Predecessor { index: 4 << 28, delay_ns: 100_000_000 };
+    assert_eq!(answer.release.as_deref(), Some(&Release::Any(vec![deep])));
 }
 
 #[tokio::test(start_paused = true)]

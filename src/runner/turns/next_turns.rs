@@ -43,10 +43,16 @@ impl NextTurns {
         }
     }
 
-    /// Notes a request that has ended and returns how many that it releases are awaited. Marks the record of a turn
-    /// after which the context is full.
-    pub(crate) fn ended(&mut self, last: PlannedRequest, finished: &mut FinishedRequest) -> u64 {
-        if last.turn.is_none() {
+    /// Says in the record of a request what released it.
+    pub(crate) fn mark(&self, request: &PlannedRequest, finished: &mut FinishedRequest) {
+        self.sessions.mark(request, &mut finished.record);
+    }
+
+    /// Notes the end of a request and returns how many that it releases are awaited. None are where sessions do not go
+    /// on. Marks the record of a turn after which the context is full.
+    pub(crate) fn ended(&mut self, last: PlannedRequest, finished: &mut FinishedRequest, goes_on: bool) -> u64 {
+        if last.turn.is_none() || !goes_on {
+            self.mark(&last, finished);
             return 0;
         }
         self.sessions.ended(&last, &mut finished.record);
@@ -54,8 +60,9 @@ impl NextTurns {
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         let is_empty = |text: &CapturedText| text.read().content.is_empty();
         let next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
-        let repeats = |next: &PlannedRequest| next.turn.is_some_and(|turn| turn.carried() == Some(last.index));
-        let is_repeated = next.iter().any(repeats) && captured.as_ref().is_some_and(is_empty);
+        // Of a graph those that repeat it may wait for others too.
+        let repeats = !next.is_empty() || last.turn.is_some_and(|turn| turn.graph.is_some());
+        let is_repeated = repeats && captured.as_ref().is_some_and(is_empty);
         self.sessions.counts.empty_answers += u64::from(is_repeated);
         let awaited = next.iter().filter(|next| next.phase != Phase::Cooldown).count() as u64;
         let is_over = next.is_empty() && !self.sessions.is_open(last.session());

@@ -112,7 +112,8 @@ pub(super) fn readers<E: Engine>(
     let usual = Calibration { request_cpu_ns: 80_000, paced_event_cpu_ns: 8_000, ..Calibration::default() };
     let capacity = capacity(settings, found.unwrap_or(&usual));
     let shard = settings.share.shard;
-    let users = spec.arrival.users().map(|users| shard.map_or(users, |shard| shard.among_first(users)));
+    let own = |users| spec.most_in_flight_of(shard.map_or(users, |shard| shard.among_first(users)));
+    let users = spec.arrival.users().map(own);
     let needed = || capacity.needed(demand(settings, spec), users);
     let count = settings.readers.unwrap_or_else(needed);
     Readers::start(Arc::clone(engine), count, settings.pacing).map_err(Stop::impossible)

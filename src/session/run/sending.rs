@@ -23,7 +23,8 @@ impl Sending {
     /// Returns what is sent of a workload, or of one generator's share of it.
     pub(super) fn new(workload: &WorkloadSpec, shard: Option<Shard>) -> Self {
         if let Some(users) = workload.arrival.users() {
-            return Self::Users(shard.map_or(users, |shard| shard.among_first(users)));
+            let own = shard.map_or(users, |shard| shard.among_first(users));
+            return Self::Users(workload.most_in_flight_of(own));
         }
         let per_arrival = workload.mean_turns() / shard.map_or(1, |shard| shard.of) as f64;
         Self::Rate {

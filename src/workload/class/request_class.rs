@@ -117,6 +117,11 @@ impl RequestClass {
         self.conversation.is_some() || self.session.is_some()
     }
 
+    /// Most requests of one session that can be in flight at once.
+    pub(in crate::workload) fn most_in_flight(&self) -> u64 {
+        self.session.as_ref().map_or(1, ClassSession::most_in_flight)
+    }
+
     /// Mean number of requests per arrival. It is that of the turns of its conversations, or of its sessions.
     pub fn mean_turns(&self) -> f64 {
         let of_session = || self.session.as_ref().map_or(1.0, ClassSession::mean_requests);

@@ -12,6 +12,10 @@ use crate::workload::reading::{SpecValue, spec_table};
 
 /// Most steps of a session.
 const MOST_STEPS: usize = 200;
+/// Most pairs of a request and one that it waits for.
+const MOST_WAITS: u64 = 100_000;
+/// Most tools that run side by side.
+const MOST_TOOLS: u32 = 1_000;
 /// The `history` of a step that carries on none.
 const NEW_HISTORY: &str = "new";
 
@@ -28,7 +32,20 @@ spec_table! {
     check(fields) {
         let most: u64 = steps.as_ref()?.iter().map(SessionStep::most_requests).sum();
         if most > u64::from(MOST_TURNS) {
-            let sentence = format!("may be {} requests; a session has at most 10,000, so give a `max`", count(most));
+            let sentence = format!(
+                "may be {} requests; a session has at most 10,000, so give fewer `turns` or `copies`, or a `max`",
+                count(most)
+            );
+            return fields.reject_of("steps", &sentence);
+        }
+        let waits = most_waits(steps.as_ref()?);
+        if waits > MOST_WAITS {
+            let sentence = format!(
+                "may have {} waits for one another, of {} at most; put a step of one request between those with many \
+                 `copies`",
+                count(waits),
+                count(MOST_WAITS)
+            );
             return fields.reject_of("steps", &sentence);
         }
     }
@@ -76,14 +93,12 @@ pub enum StepWait {
 impl StepWait {
     fn read(value: SpecValue<'_>) -> Option<Self> {
         if value.is_list() {
-            return value.list(|name| name.name()).map(Self::All);
+            return names(value).map(Self::All);
         }
         if value.text_or_none().is_some() || value.is_number() {
             return Some(Self::All(vec![value.name()?]));
         }
-        value.table("steps to wait for", |fields| {
-            fields.required("any", |value| value.list(|name| name.name())).map(|any| Self::Any { any })
-        })
+        value.table("steps to wait for", |fields| fields.required("any", names).map(|any| Self::Any { any }))
     }
 
     fn names(&self) -> &[String] {
@@ -93,7 +108,46 @@ impl StepWait {
     }
 }
 
+/// The names of steps, each once.
+fn names(value: SpecValue<'_>) -> Option<Vec<String>> {
+    let names = value.list(|name| name.name())?;
+    match names.iter().enumerate().find(|(place, name)| names[..*place].contains(*name)) {
+        Some((_, twice)) => value.reject(&format!("names \"{twice}\" twice; once is enough")),
+        None => Some(names),
+    }
+}
+
+/// Most pairs of a request and one that it waits for in a session.
+fn most_waits(steps: &[SessionStep]) -> u64 {
+    let most = |step: &SessionStep| u64::from(step.copies.bounds().1);
+    let waits = steps.iter().enumerate().map(|(place, step)| {
+        let gates: u64 = step.gates(&steps[..place]).iter().filter_map(|gate| steps.get(*gate)).map(most).sum();
+        gates * most(step) + step.most_requests()
+    });
+    waits.sum()
+}
+
 impl ClassSession {
+    /// Most requests of a session that can be in flight at once. They are of steps of which none surely ends before
+    /// another begins.
+    pub(super) fn most_in_flight(&self) -> u64 {
+        let before: Vec<BTreeSet<usize>> = (0..self.steps.len())
+            .map(|place| {
+                let above = &self.steps[..place];
+                self.steps
+                    .get(place)
+                    .map_or_else(BTreeSet::new, |step| sure(above, &step.gates(above), step.waits_for_any()))
+            })
+            .collect();
+        let is_before = |one: usize, other: usize| before.get(other).is_some_and(|sure| sure.contains(&one));
+        let beside = |one: usize| {
+            let others =
+                self.steps.iter().enumerate().filter(|(other, _)| !is_before(one, *other) && !is_before(*other, one));
+            others.map(|(_, step)| u64::from(step.copies.bounds().1)).sum()
+        };
+        (0..self.steps.len()).map(beside).max().unwrap_or(1)
+    }
+
     /// Mean number of requests of a session.
     pub(super) fn mean_requests(&self) -> f64 {
         self.steps.iter().map(|step| step.turns.mean() * step.copies.mean()).sum()
@@ -151,6 +205,19 @@ impl SessionStep {
         }
         if above.is_empty() && self.copies != Distribution::default() {
             return Some("has `copies`, and a session begins with one request; give them to a later step".to_owned());
+        }
+        let waits = !above.is_empty() || self.turns.bounds().1 > 1;
+        if !waits && (self.delay_s != ThinkTime::default() || self.tools != Distribution::default()) {
+            return Some("has a delay, and a session begins when it arrives; give it to a later step".to_owned());
+        }
+        if self.tools.bounds().1 > MOST_TOOLS {
+            return Some(format!(
+                "may have {} tools side by side, of 1,000 at most",
+                count(self.tools.bounds().1.into())
+            ));
+        }
+        if self.tools != Distribution::default() && self.delay_s == ThinkTime::default() {
+            return Some("has `tools` that take no time; say how long one takes with `delay_s`".to_owned());
         }
         let gates = self.gates(above);
         if gates.len() > 1 && self.history.is_none() {
@@ -246,6 +313,8 @@ mod tests {
         assert_eq!(session.gates(), [vec![], vec![0], vec![0], vec![1, 2], vec![3, 1]]);
         assert_eq!(session.histories(), [None, Some(0), Some(0), Some(0), None]);
         assert!((session.mean_requests() - 8.0).abs() < 1e-12);
+        // Beside one that waits for any, those that it did not wait for may still run: quick, three deep, end.
+        assert_eq!(session.most_in_flight(), 5);
         let stored = serde_json::to_string(&session.steps[3].after).unwrap();
         assert_eq!(stored, r#"{"any":["quick","deep"]}"#);
     }
@@ -269,6 +338,13 @@ mod tests {
             ),
             ("{ name = \"a\", turns = { kind = \"log_normal\", median = 9, sigma = 1 } }", "give a `max`"),
             ("{ name = \"a\", after = 3 }", "must be a text in quotes"),
+            ("{ name = \"a\" }, { name = \"b\", after = [\"a\", \"a\"] }", "names \"a\" twice"),
+            ("{ name = \"a\", delay_s = 3 }", "a session begins when it arrives"),
+            ("{ name = \"a\" }, { name = \"b\", tools = 2 }", "say how long one takes with `delay_s`"),
+            (
+                "{ name = \"a\" }, { name = \"b\", copies = 4000 }, { name = \"c\", copies = 4000, history = \"new\" }",
+                "put a step of one request between",
+            ),
         ] {
             let refused = WorkloadSpec::from_toml(&workload(steps), "w.toml").unwrap_err().to_string();
             assert!(refused.contains(said), "{steps}: {refused}");

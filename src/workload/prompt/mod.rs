@@ -4,4 +4,5 @@ pub(super) mod dataset;
 pub(super) mod source;
 
 pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
+pub(crate) use source::MOST_TURNS;
 pub use source::{Conversation, ImageFindings, Images, PromptSource, SharedPrefixes};

@@ -149,7 +149,7 @@ impl ImageFindings {
 }
 
 /// Most turns of a conversation, or requests of a session.
-pub(in crate::workload) const MOST_TURNS: u32 = 10_000;
+pub(crate) const MOST_TURNS: u32 = 10_000;
 
 spec_table! {
     /// Continuation of a class's requests as conversations. Each arrival is the first turn of one. Each later turn

@@ -69,7 +69,7 @@ impl Sessions {
             let begun = Conversation { opening: turn, first, last: (record.ended, place), ..Conversation::default() };
             let own = conversations.entry((turn.session, turn.begun)).or_insert(begun);
             own.places.push(place);
-            own.is_broken |= failed;
+            own.has_failure |= failed;
             own.is_full |= record.context_full;
             if turn.number < own.opening.number {
                 (own.opening, own.first) = (turn, first);
@@ -114,7 +114,7 @@ impl Sessions {
 
     /// Counts a conversation and says how long it lasted. `None` for one that did not begin in the window.
     fn count(&mut self, own: &Conversation, last: &RequestRecord, whole: bool, run_ended: Timestamp) -> Option<Figure> {
-        let Conversation { opening, first, is_broken, .. } = *own;
+        let Conversation { opening, first, .. } = *own;
         if first.0 != Phase::Measured || opening.place() != 0 {
             return None;
         }
@@ -123,7 +123,7 @@ impl Sessions {
         self.turns_sent += own.places.len() as u64;
         let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
         Some(match &last.outcome {
-            _ if is_broken => {
+            _ if own.is_broken(last) => {
                 self.broken_off += 1;
                 Figure::AtLeast(since(last.ended))
             }
@@ -151,16 +151,24 @@ struct Conversation {
     /// The end of the turn that ended last, and the place of its record.
     last: (Timestamp, usize),
     /// Whether a turn failed, and whether there was no room for one.
-    is_broken: bool,
+    has_failure: bool,
     is_full: bool,
 }
 
 impl Conversation {
+    /// Whether a failure broke it off: others were not sent, or it was the last. A graph may do
+    /// without one that failed.
+    fn is_broken(&self, last: &RequestRecord) -> bool {
+        let is_last = matches!(last.outcome, Outcome::Failed(_) | Outcome::Cancelled);
+        let sent = self.places.len() as u64;
+        self.has_failure && (is_last || self.opening.of.is_some_and(|of| sent < u64::from(of)))
+    }
+
     /// Whether no turn was left when its last one was complete. A user who `went_on` had come to its end.
     fn is_whole(&self, last: &RequestRecord, went_on: bool) -> bool {
         let sent = self.places.len() as u64;
         let ended = went_on || self.is_full || self.opening.of.is_some_and(|of| sent >= u64::from(of));
-        ended && !self.is_broken && last.outcome == Outcome::Completed
+        ended && !self.is_broken(last) && last.outcome == Outcome::Completed
     }
 }
 
