@@ -128,8 +128,8 @@ fn most_waits(steps: &[SessionStep]) -> u64 {
 }
 
 impl ClassSession {
-    /// Most requests of a session that can be in flight at once. They are of steps of which none surely ends before
-    /// another begins.
+    /// Bound on the requests of a session that are in flight at once. It is the copies of a step and of all that neither
+    /// surely end before it nor begin after it.
     pub(super) fn most_in_flight(&self) -> u64 {
         let before: Vec<BTreeSet<usize>> = (0..self.steps.len())
             .map(|place| {
@@ -313,8 +313,8 @@ mod tests {
         assert_eq!(session.gates(), [vec![], vec![0], vec![0], vec![1, 2], vec![3, 1]]);
         assert_eq!(session.histories(), [None, Some(0), Some(0), Some(0), None]);
         assert!((session.mean_requests() - 8.0).abs() < 1e-12);
-        // Beside one that waits for any, those that it did not wait for may still run: quick, three deep, end.
-        assert_eq!(session.most_in_flight(), 5);
+        // Beside the three deep ones: quick, and what waits for any of these and goes on while they run.
+        assert_eq!(session.most_in_flight(), 6);
         let stored = serde_json::to_string(&session.steps[3].after).unwrap();
         assert_eq!(stored, r#"{"any":["quick","deep"]}"#);
     }
@@ -336,7 +336,7 @@ mod tests {
                  { name = \"d\", after = { any = [\"b\", \"c\"] }, history = \"b\" }",
                 "which need not have ended by then",
             ),
-            ("{ name = \"a\", turns = { kind = \"log_normal\", median = 9, sigma = 1 } }", "give a `max`"),
+            ("{ name = \"a\", turns = { kind = \"log_normal\", median = 9, sigma = 1 } }", "or a `max`"),
             ("{ name = \"a\", after = 3 }", "must be a text in quotes"),
             ("{ name = \"a\" }, { name = \"b\", after = [\"a\", \"a\"] }", "names \"a\" twice"),
             ("{ name = \"a\", delay_s = 3 }", "a session begins when it arrives"),
