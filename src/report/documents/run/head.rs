@@ -56,7 +56,7 @@ pub(super) fn about(summary: &Summary) -> String {
     let at_once = summary.is_all_at_once();
     let arrivals = if at_once { "all at once".to_owned() } else { arrivals::in_words(&run.arrival, run.load) };
     // The words of a closed loop begin with its form.
-    let form = arrivals::form(run.load).filter(|form| !at_once && !arrivals.starts_with(form));
+    let form = arrivals::form(run.load).filter(|form| !at_once && !arrivals.contains(form.trim_end_matches('s')));
     let answers = window.answers_s().map(|counted| format!(", answers counted for {}", seconds(counted)));
     let length = match window.load_end_s {
         Some(_) => {

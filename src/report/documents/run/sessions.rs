@@ -13,7 +13,9 @@ pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
     let closed = summary.closed_loop;
     let hides = summary.run.load.is_closed() && !summary.is_all_at_once();
     let hidden = hides.then(|| {
-        let rate = closed.and_then(|closed| closed.begun_per_s).map_or("…".to_owned(), three_digits);
+        let of_agents = || Some(summary.sessions.as_ref()?.begun as f64 / summary.window.length_s());
+        let begun = closed.map_or_else(of_agents, |closed| closed.begun_per_s);
+        let rate = begun.filter(|rate| *rate > 0.0).map_or("…".to_owned(), three_digits);
         Note::warning(HIDDEN).cure(format!(
             "run the same workload with --arrival poisson --rate {rate} too, and compare: skyline compare CLOSED OPEN \
              --vary rate"
