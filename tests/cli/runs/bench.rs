@@ -30,7 +30,7 @@ fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("TTFT of each request"));
 
     let log = std::fs::read_to_string(run.join("run.jsonl")).unwrap();
-    assert!(log.lines().next().unwrap().starts_with(r#"{"header":{"schema":8,"#));
+    assert!(log.lines().next().unwrap().starts_with(r#"{"header":{"schema":9,"#));
     assert!(log.lines().count() >= 42, "a header, at least 40 requests, a footer");
     assert!(log.lines().last().unwrap().starts_with(r#"{"footer":"#));
 }
