@@ -19,7 +19,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 3_016),
     ("random", 190),
     ("record", 3_892),
-    ("report", 11_448),
+    ("report", 11_450),
     ("runner", 3_059),
     ("session", 7_445),
     ("simulator", 2_421),

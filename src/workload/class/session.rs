@@ -128,8 +128,8 @@ fn most_waits(steps: &[SessionStep]) -> u64 {
 }
 
 impl ClassSession {
-    /// Bound on the requests of a session that are in flight at once. It is the copies of a step and of all that neither
-    /// surely end before it nor begin after it.
+    /// Bound on the requests of a session that are in flight at once. It is the copies of a step and of all that
+    /// neither surely end before it nor begin after it.
     pub(super) fn most_in_flight(&self) -> u64 {
         let before: Vec<BTreeSet<usize>> = (0..self.steps.len())
             .map(|place| {
