@@ -120,6 +120,15 @@ fn the_report_says_how_agents_are_paced() {
 }
 
 #[test]
+fn a_plan_says_how_many_requests_agents_may_have_in_flight() {
+    let desk = Desk::new();
+    desk.file("agents.toml", AGENTS);
+    // Each of three: the loop and two that explore.
+    let plan = desk.skyline(&["bench", "agents.toml", "--users", "3", "--dry-run"]).assert().code(0);
+    plan.stdout(contains("at most 9 in flight"));
+}
+
+#[test]
 fn a_session_that_cannot_be_is_refused_before_anything_is_sent() {
     let desk = Desk::new();
     desk.file("agents.toml", &AGENTS.replace(r#"after = "task""#, r#"after = "review""#));

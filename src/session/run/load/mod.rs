@@ -120,7 +120,7 @@ impl PlannedLoad {
             seconds,
             tokens: workload.mean_tokens(),
             history: history(workload.mean_tokens(), workload),
-            in_flight: users.into_iter().chain(cap).min(),
+            in_flight: users.map(|users| workload.most_in_flight_of(users)).into_iter().chain(cap).min(),
             most_sent: workload.clients.as_ref().map_or(1, ClientBehaviour::most_sent),
             ..Self::default()
         }
