@@ -28,7 +28,7 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// What is wrong with them, as a sentence.
+    /// The mistake in them, as a sentence.
     pub fn typed(text: &str) -> Result<Self, String> {
         let unread = || {
             format!(
@@ -63,7 +63,7 @@ impl SharedPrefixes {
     ///
     /// # Errors
     ///
-    /// What is wrong with them, as a sentence.
+    /// The mistake in them, as a sentence.
     pub fn typed(text: &str) -> Result<Self, String> {
         let numbered = |(tokens, number): (_, &str)| Some((tokens, number.trim().parse::<u32>().ok()?));
         let (tokens, number) = text.rsplit_once(['x', '×']).and_then(numbered).unwrap_or((text, 1));
@@ -93,7 +93,7 @@ impl Slo {
     ///
     /// # Errors
     ///
-    /// What is wrong with them, as a sentence.
+    /// The mistake in them, as a sentence.
     pub fn typed(text: &str) -> Result<Self, String> {
         let wrong = |bound: &str| {
             format!("`{bound}` is not a bound; write it like ttft=500ms, tpot=50ms or e2e=10s, with commas between")

@@ -1,4 +1,4 @@
-//! What the prompts of a session have in common.
+//! Prefixes that the prompts of a session have in common.
 
 use std::collections::HashMap;
 

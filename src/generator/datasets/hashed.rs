@@ -17,7 +17,7 @@ pub(super) struct FileDigest {
     pub(super) sha256: [u8; 32],
     /// The commit of the hub that they are of.
     pub(super) revision: Option<String>,
-    /// Their names on the hub.
+    /// Names of the files on the hub.
     pub(super) names: Vec<String>,
 }
 

@@ -39,13 +39,13 @@ pub(crate) struct Index {
 /// Place where the prompts of rows are.
 #[derive(Debug)]
 pub(super) enum RowStore {
-    /// In the file, where it has one byte after another for each row.
+    /// Rows read from the file, where each is one stretch of bytes.
     File {
         parser: RowParser,
         /// Seeked and read under the lock, by one thread of a run.
         file: Mutex<File>,
     },
-    /// In memory.
+    /// Rows held in memory.
     Held(Vec<Prompt>),
 }
 

@@ -1,4 +1,4 @@
-//! What sessions send, as far as it is known without a server.
+//! Requests of sessions, as far as they are known without a server.
 
 use super::SessionPlanner;
 use super::graph::SessionGraph;

@@ -130,7 +130,7 @@ pub struct RequestRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnendedRequest {
-    /// Its index.
+    /// Index of the request.
     pub index: u64,
     /// The part of the run that it belongs to.
     pub phase: Phase,

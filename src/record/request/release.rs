@@ -22,7 +22,7 @@ pub enum Release {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predecessor {
-    /// Its index.
+    /// Index of the request.
     pub index: u64,
     /// The delay after its end, nanoseconds.
     pub delay_ns: u64,

@@ -1,4 +1,4 @@
-//! How answers end: at the requested length, or where the model ends them.
+//! The end of answers: at the requested length, or where the model ends them.
 
 use serde::Serialize;
 use strum::{EnumString, VariantNames};

@@ -40,7 +40,7 @@ impl RequestChange {
         self.shared_prefix.is_some() || self.cache_hit.is_some()
     }
 
-    /// Why `workload` cannot take this change: flag and cure.
+    /// The reason why `workload` cannot take this change: flag and cure.
     pub(in crate::workload) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
         let flag = if self.cache_hit.is_some() { "--cache-hit" } else { "--shared-prefix" };
         let refused = || format!("`{flag}` cannot be given for a trace, which says what prompts share; leave it out");

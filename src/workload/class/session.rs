@@ -85,7 +85,7 @@ pub enum StepWait {
     All(Vec<String>),
     /// The first of these that ends.
     Any {
-        /// Their names.
+        /// Names of the steps.
         any: Vec<String>,
     },
 }

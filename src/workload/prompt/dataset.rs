@@ -187,7 +187,7 @@ impl Dataset {
         Self { path, format, ..Self::default() }
     }
 
-    /// Its name on the hub, `ORG/NAME[@REVISION][#SPLIT]`, if it is there.
+    /// Name on the hub, `ORG/NAME[@REVISION][#SPLIT]`, if it is there.
     pub fn on_hub(&self) -> Option<&str> {
         self.path.strip_prefix(HUB)
     }
