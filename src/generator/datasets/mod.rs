@@ -12,6 +12,7 @@ pub(super) mod messages;
 mod parse;
 mod pass;
 pub(super) mod rows;
+mod sessions;
 pub(super) mod sources;
 mod survey;
 mod table;
