@@ -4,4 +4,5 @@
 //! turns them into sessions.
 #![allow(dead_code, reason = "no class takes its sessions from files yet")]
 
+mod blocks;
 mod session;
