@@ -1,5 +1,7 @@
 //! Which requests wait for the ends of others, and in what order those that are released leave.
 
+pub(in crate::generator) mod session;
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 

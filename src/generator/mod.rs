@@ -16,14 +16,14 @@ mod tokens;
 mod traces;
 
 pub(crate) use datasets::texts_of_messages;
-pub use datasets::{Datasets, PromptNeed};
+pub use datasets::{Datasets, PromptNeed, session_layout};
 pub use draws::{LengthSampler, prefixes_of};
 pub(crate) use graph::DueQueue;
+pub(crate) use graph::session::SessionGraph;
 pub use plan_check::check_plan;
 pub use prompts::PromptBuilder;
-pub use request::{PlannedRequest, Prompt, RequestSpec};
+pub use request::{Dialogue, PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
-pub(crate) use sessions::SessionGraph;
 pub use sessions::{SessionPlanner, SessionTurns};
 pub use slots::ConcurrencyCaps;
 pub(crate) use slots::Slots;

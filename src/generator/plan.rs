@@ -110,7 +110,7 @@ impl DrawnRequests {
         let row = self.rows.get_mut(class)?.as_mut().map(RowDraws::draw);
         let model = draws.model();
         let draws = draws.classes.get_mut(class)?;
-        let turn = draws.continues().then(|| draws.first_turn(index, 0));
+        let turn = draws.continues().then(|| draws.first_turn(index, 0, row));
         Some(PlannedRequest { turn, ..draws.opening(workload, class, row, model)? })
     }
 }

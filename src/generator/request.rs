@@ -114,11 +114,29 @@ pub enum Prompt {
     Text(String),
     /// The messages of a chat: a JSON list, sent byte for byte.
     Messages(String),
+    /// The messages of an agent, with its tools.
+    Dialogue(Dialogue),
     /// Token ids, for the completions endpoint.
     TokenIds(Vec<u32>),
     /// Texts that the user and the server said in turn, the user first and last. They are messages of a chat, or one
     /// text with nothing in between.
     Conversation(Vec<Arc<str>>),
+}
+
+/// The messages of an agent, with the tools that it may call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialogue {
+    /// The messages: JSON objects with commas between them, sent byte for byte.
+    pub messages: String,
+    /// The list of tool definitions, as JSON.
+    pub tools: Option<Arc<str>>,
+}
+
+impl Dialogue {
+    /// The messages as a JSON list.
+    pub fn list(&self) -> String {
+        format!("[{}]", self.messages)
+    }
 }
 
 impl Default for Prompt {

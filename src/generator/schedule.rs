@@ -74,6 +74,11 @@ impl Schedule {
         self.workload.requests.is_some()
     }
 
+    /// Whether the sessions of a class come from a file.
+    pub(crate) fn is_of_file(&self, class: u16) -> bool {
+        self.workload.classes.get(usize::from(class)).is_some_and(|class| class.has_session_file())
+    }
+
     /// Returns when clients give up an attempt and try again. It is `None` where they send each request once, and wait.
     pub fn retry_policy(&self) -> Option<RetryPolicy> {
         let WorkloadSpec { clients, seed, .. } = &*self.workload;

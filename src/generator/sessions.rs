@@ -1,16 +1,15 @@
 //! What follows a finished request: the next turn of its conversation, or its user's next request.
 
-pub(super) mod graph;
 mod open;
 mod sketch;
 mod turns;
 
-pub(crate) use graph::SessionGraph;
 pub use turns::SessionTurns;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::graph::session::SessionGraph;
 use super::request::PlannedRequest;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
@@ -168,9 +167,11 @@ impl SessionPlanner {
     }
 
     /// The graph of the session that `request` belongs to. It is `None` of a conversation and of one that stands alone.
-    pub(crate) fn graph_of(&self, request: &PlannedRequest) -> Option<SessionGraph> {
+    pub(crate) fn graph_of(&self, request: &PlannedRequest) -> Option<Arc<SessionGraph>> {
         let turn = request.turn.filter(|turn| turn.graph.is_some())?;
-        self.draws.classes.get(usize::from(request.class))?.graph(Turn::index_of(turn.session, turn.begun))
+        let class = usize::from(request.class);
+        let of_file = || self.rows.get(class)?.as_ref()?.graph(request.row?).cloned();
+        self.draws.classes.get(class)?.graph(turn.opener(), of_file)
     }
 
     fn most_tokens(&self, class: u16) -> Option<u32> {
@@ -216,7 +217,7 @@ impl SessionPlanner {
         let most = if turn.graph.is_some() { MOST_TURNS } else { 0 };
         let numbers = [turn.begun.checked_add(self.turns_of(last.class, &turn)), next];
         let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST - most)?;
-        let next = self.opener_of(turn.session, number)?;
+        let next = self.opener_after(turn.session, number, last.row)?;
         let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
         let shortest = if is_answered { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
         Some((next, Release::after(last.index, pause.max(Duration::from_secs_f64(shortest)))))
@@ -231,16 +232,24 @@ impl SessionPlanner {
     /// Returns the request that opens a user's conversation at `number`, or the user's first. It is `None` where a
     /// dataset gives no lengths.
     pub(super) fn opener_of(&self, user: u64, number: u32) -> Option<PlannedRequest> {
+        self.opener_after(user, number, None)
+    }
+
+    /// Returns the request that opens a user's session at `number`. The one before was the `last` row of a file.
+    fn opener_after(&self, user: u64, number: u32, last: Option<u64>) -> Option<PlannedRequest> {
         let index = Turn::index_of(user, number);
         let (class, model) = self.draws.of_index(index);
         let draws = self.draws.classes.get(class)?;
         let users = self.users.as_ref().map_or(1, |users| users.count);
-        // The rows in order, dealt to the users in turn.
+        // The rows in order, dealt to the users in turn. A session takes up more than one number.
         let place = u64::from(number) * users + user;
-        let row = self.rows.get(class)?.as_ref().map(|rows| rows.at(place));
+        let row = self.rows.get(class)?.as_ref().map(|rows| match last.filter(|_| rows.are_sessions()) {
+            Some(last) => rows.after(last, users),
+            None => rows.at(place),
+        });
         let mut opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
         opener.index = index;
-        opener.turn = Some(draws.first_turn(user, number));
+        opener.turn = Some(draws.first_turn(user, number, row));
         Some(opener)
     }
 

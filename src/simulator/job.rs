@@ -85,6 +85,12 @@ impl PrefixHashes {
         Self(self.0.iter().copied().chain(added).collect())
     }
 
+    /// Its first `blocks` blocks.
+    #[must_use]
+    pub fn first(&self, blocks: u32) -> Self {
+        Self(self.0.iter().take(blocks as usize).copied().collect())
+    }
+
     /// The chained hashes, first block first.
     pub fn hashes(&self) -> &[u64] {
         &self.0

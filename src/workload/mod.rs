@@ -27,8 +27,8 @@ pub use arrival::{
     ThinkTime,
 };
 pub use class::{
-    ClassSession, DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, SessionStep, Slo,
-    StepWait, Tenant,
+    ClassSession, DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, SessionChange,
+    SessionStep, Slo, StepWait, Tenant,
 };
 pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
@@ -38,8 +38,8 @@ pub(crate) use metadata::tag_value;
 pub use overrides::Overrides;
 pub(crate) use prompt::MOST_TURNS;
 pub use prompt::{
-    Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter, RowOrder,
-    SharedPrefixes,
+    Conversation, Dataset, DatasetFindings, DatasetFormat, HistorySource, ImageFindings, Images, PromptSource,
+    RowFilter, RowOrder, SaltScope, SessionFindings, SessionLayout, SessionRules, SharedPrefixes,
 };
 pub(crate) use reading::nearest;
 pub use reading::weights::zipf;

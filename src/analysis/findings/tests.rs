@@ -238,6 +238,7 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
     assert!(said.contains("although every prompt is salted"), "{said}");
     let found = DatasetFindings {
+        sessions: None,
         bytes: 9,
         sha256: "ab".to_owned(),
         revision: None,

@@ -74,6 +74,7 @@ mod tests {
     /// A dataset whose rows have a country and a tier, in these combinations.
     fn dataset(tags: &[[&str; 2]]) -> PromptSource {
         let found = DatasetFindings {
+            sessions: None,
             bytes: 1,
             sha256: "0".repeat(64),
             revision: None,

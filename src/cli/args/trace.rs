@@ -1,21 +1,26 @@
 //! Which trace to replay in place of a workload's arrivals and lengths, and what of it.
 
+use std::str::FromStr;
+
 use clap::Args;
 use strum::VariantNames;
 
 use super::values::{above_zero, one_of, seconds, since};
 use crate::engine::BaseUrl;
-use crate::generator::AccessLogFields;
+use crate::generator::{AccessLogFields, session_layout};
 use crate::session::{Printer, Stop, survey};
-use crate::workload::{BadLines, Trace, TraceFormat, WorkloadSpec};
+use crate::workload::{
+    BadLines, DatasetChange, DatasetFormat, SessionChange, SessionLayout, Trace, TraceFormat, WorkloadSpec,
+};
 
 /// The trace and its slice.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct TraceArgs {
     /// Replay this trace: its timestamps, lengths and shared prefixes replace those of the workload, whose classes
-    /// stay; without a workload each kind of request in the trace is a class. The run lasts as long as the slice
-    /// [default: none]
+    /// stay; without a workload each kind of request in the trace is a class. The run lasts as long as the slice. A
+    /// file of sessions is recognised too: it takes the place of the prompts, and --rate or --users says when sessions
+    /// begin [default: none]
     #[arg(long, value_name = "PATH")]
     trace: Option<String>,
 
@@ -27,13 +32,29 @@ pub(in crate::cli) struct TraceArgs {
     skip_bad: bool,
 }
 
+/// A format of a trace, or a layout of a file of sessions.
+#[derive(Clone, Copy, Debug)]
+enum RecordedFormat {
+    Requests(TraceFormat),
+    Sessions(SessionLayout),
+}
+
+impl FromStr for RecordedFormat {
+    type Err = strum::ParseError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        name.parse().map(Self::Requests).or_else(|_| name.parse().map(Self::Sessions))
+    }
+}
+
 /// The slice of a trace, and what is changed in it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct SliceArgs {
     /// How the trace is written [default: recognised by its first line; a folder is servegen]
-    #[arg(long, value_name = "FORMAT", value_parser = one_of::<TraceFormat>(TraceFormat::VARIANTS))]
-    trace_format: Option<TraceFormat>,
+    #[arg(long, value_name = "FORMAT",
+          value_parser = one_of::<RecordedFormat>(&[TraceFormat::VARIANTS, SessionLayout::VARIANTS].concat()))]
+    trace_format: Option<RecordedFormat>,
 
     /// Begin this long after the trace's zero [default: 0s where no workload file says]
     #[arg(long, value_name = "TIME", value_parser = since)]
@@ -109,7 +130,7 @@ impl TraceArgs {
 
     /// Refuses a slice of the trace of a workload that replays none.
     pub(super) fn check_slice(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
-        match self.slice.first_change().filter(|_| spec.arrival.trace().is_none()) {
+        match self.slice.first_change().filter(|_| spec.arrival.trace().is_none() && !self.has_sessions()) {
             Some(change) => Err(Stop::usage(format!(
                 "{change} needs a trace, and `{}` replays none\nhint: name one with --trace FILE",
                 spec.name
@@ -118,19 +139,43 @@ impl TraceArgs {
         }
     }
 
+    /// The dataset that was typed. A file of sessions may be named as a trace.
+    pub(super) fn dataset(&self, typed: &DatasetChange) -> Result<DatasetChange, Stop> {
+        let layout = self.trace.as_deref().and_then(|path| self.slice.layout_of(path));
+        let time_scale = self.slice.scale().filter(|_| layout.is_some());
+        let sessions = SessionChange { layout, time_scale, ..typed.sessions };
+        let typed = DatasetChange { skip_bad: self.skip_bad, sessions, ..typed.clone() };
+        let Some(path) = self.trace.clone().filter(|_| layout.is_some()) else { return Ok(typed) };
+        let of_moments = [
+            ("--trace-from", self.slice.trace_from.is_some()),
+            ("--trace-for", self.slice.trace_for.is_some()),
+            ("--rate-scale", self.slice.rate_scale.is_some()),
+        ];
+        if let Some((option, _)) = of_moments.into_iter().find(|(_, typed)| *typed) {
+            return Err(Stop::usage(format!(
+                "{option} is about moments of arrival, and the sessions of {path} begin when --rate or --users says\n\
+                 hint: leave it out; --dataset-rows N takes the first N sessions"
+            )));
+        }
+        if typed.path.is_some() {
+            return Err(Stop::usage("--trace and --dataset both name a file\nhint: leave one of them out"));
+        }
+        Ok(DatasetChange { path: Some(path), format: Some(DatasetFormat::Sessions), ..typed })
+    }
+
     /// Whether a trace is named on the command line.
     pub(super) fn is_named(&self) -> bool {
-        self.trace.is_some()
+        self.trace.as_deref().is_some_and(|path| self.slice.layout_of(path).is_none())
+    }
+
+    /// Whether a file of sessions is named on the command line.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.trace.is_some() && !self.is_named()
     }
 
     /// Whether anything is typed of a trace.
     pub(super) fn is_typed(&self) -> bool {
-        self.is_named() || self.skip_bad || self.slice.first_change().is_some()
-    }
-
-    /// Whether what cannot be used is left out.
-    pub(super) fn skip_bad(&self) -> bool {
-        self.skip_bad
+        !self.has_sessions() && (self.is_named() || self.skip_bad || self.slice.first_change().is_some())
     }
 
     /// The trace with what was typed of it.
@@ -141,13 +186,34 @@ impl TraceArgs {
 }
 
 impl SliceArgs {
+    fn format(&self) -> Option<TraceFormat> {
+        match self.trace_format {
+            Some(RecordedFormat::Requests(format)) => Some(format),
+            _ => None,
+        }
+    }
+
+    /// The layout of the file at `path`, if it is one of sessions.
+    pub(in crate::cli) fn layout_of(&self, path: &str) -> Option<SessionLayout> {
+        match self.trace_format {
+            Some(RecordedFormat::Sessions(layout)) => Some(layout),
+            Some(RecordedFormat::Requests(_)) => None,
+            None => session_layout(path),
+        }
+    }
+
+    /// Seconds of the run for one of the trace.
+    fn scale(&self) -> Option<f64> {
+        self.time_scale.or(self.trace_speed.map(f64::recip))
+    }
+
     /// The trace with what was typed of it.
     fn of(&self, trace: Trace) -> Trace {
         Trace {
-            format: self.trace_format.or(trace.format),
+            format: self.format().or(trace.format),
             from_s: self.trace_from.unwrap_or(trace.from_s),
             for_s: self.trace_for.or(trace.for_s),
-            time_scale: self.time_scale.or(self.trace_speed.map(f64::recip)).unwrap_or(trace.time_scale),
+            time_scale: self.scale().unwrap_or(trace.time_scale),
             rate_scale: self.rate_scale.unwrap_or(trace.rate_scale),
             ..trace
         }

@@ -68,7 +68,7 @@ impl WorkArgs {
     pub(super) fn is_described(&self) -> bool {
         let RequestArgs { input_tokens, output_tokens, .. } = &self.requests;
         let (lengths, prefixes) = (input_tokens.is_some() || output_tokens.is_some(), self.request.shares());
-        let is_described = lengths || prefixes || self.dataset.path.is_some();
+        let is_described = lengths || prefixes || self.dataset.path.is_some() || self.trace.has_sessions();
         is_described && self.named().0.is_none() && !self.trace.is_named()
     }
 
@@ -98,6 +98,7 @@ impl WorkArgs {
         if workload == Some("-") && std::io::stdin().is_terminal() {
             printer.words("reading the workload from standard input; Ctrl-D ends it");
         }
+        let dataset = self.trace.dataset(&self.dataset)?;
         let overrides = Overrides {
             horizon_s: seconds,
             seed: self.seed,
@@ -111,7 +112,7 @@ impl WorkArgs {
             output_tokens: self.requests.output_tokens.clone(),
             slo: self.requests.slo(),
             request: self.request.clone(),
-            dataset: DatasetChange { skip_bad: self.trace.skip_bad(), ..self.dataset.clone() },
+            dataset,
             clients: self.clients.clone(),
             ..load.clone()
         };
@@ -119,7 +120,8 @@ impl WorkArgs {
             None if self.is_described() => {
                 let spec = WorkloadSpec::synthetic().map_err(Stop::usage)?;
                 self.trace.check_slice(&spec)?;
-                let name = if self.dataset.path.is_some() { "dataset" } else { "synthetic" };
+                let has_file = self.dataset.path.is_some() || self.trace.has_sessions();
+                let name = if has_file { "dataset" } else { "synthetic" };
                 WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec }
             }
             Some(name) if !self.trace.is_typed() => {

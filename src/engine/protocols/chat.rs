@@ -29,6 +29,13 @@ pub static CHAT: Protocol = Protocol {
 fn messages(body: &mut Vec<u8>, prompt: &Prompt) {
     match prompt {
         Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+        Prompt::Dialogue(dialogue) => {
+            body.extend_from_slice(dialogue.list().as_bytes());
+            if let Some(tools) = &dialogue.tools {
+                body.extend_from_slice(b",\"tools\":");
+                body.extend_from_slice(tools.as_bytes());
+            }
+        }
         Prompt::Conversation(said) => conversation(body, said),
         prompt => {
             body.extend_from_slice(br#"[{"role":"user","content":"#);

@@ -9,6 +9,7 @@ pub(super) fn content(body: &mut Vec<u8>, prompt: &Prompt) {
         Prompt::Messages(messages) => {
             string(body, &texts_of_messages(messages).unwrap_or_default().join("\n\n"));
         }
+        Prompt::Dialogue(dialogue) => content(body, &Prompt::Messages(dialogue.list())),
         // Writing to memory cannot fail; if it did, the server would report what is missing.
         Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
         Prompt::Conversation(said) => string(body, &said.concat()),

@@ -32,6 +32,11 @@ impl SessionPrefixes {
         prefix
     }
 
+    /// The prefix of the request of this index as far as its first `tokens`.
+    pub(super) fn first(&self, index: u64, tokens: u32) -> Option<PrefixHashes> {
+        self.0.get(&index).map(|prefix| prefix.first(tokens / BLOCK_SIZE))
+    }
+
     /// Forgets the requests of the graph that this turn is of.
     pub(super) fn forget(&mut self, turn: Turn) {
         for number in turn.begun..turn.begun + turn.of.unwrap_or(0) {

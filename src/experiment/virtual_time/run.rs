@@ -180,11 +180,15 @@ impl LaterTurns {
 
     /// The prefix of a request that begins like `begins`. Where it is of a session, its turns share more.
     fn prefix_of(&mut self, request: &PlannedRequest, begins: PrefixHashes) -> PrefixHashes {
-        let goes_on = self.sessions.as_ref().is_some_and(|sessions| sessions.has_next_turn(request));
+        let Some((sessions, turn)) = self.sessions.as_ref().zip(request.turn) else { return begins };
+        let (goes_on, like) = (sessions.has_next_turn(request), sessions.begins_like(request));
+        let is_kept = goes_on || sessions.is_begun_like(request);
         let tokens = request.input_tokens.saturating_add(request.output_tokens);
-        match request.turn.filter(|turn| goes_on || turn.carried().is_some()) {
-            Some(turn) => self.prefixes.add(turn, begins, tokens, goes_on),
-            None => begins,
+        let begins = like.and_then(|(index, shared)| self.prefixes.first(index, shared)).unwrap_or(begins);
+        if is_kept || like.is_some() || turn.carried().is_some() {
+            self.prefixes.add(turn, begins, tokens, is_kept)
+        } else {
+            begins
         }
     }
 

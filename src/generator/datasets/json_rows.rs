@@ -23,14 +23,8 @@ pub(super) struct FoundRow {
 /// Takes a row, and says whether more are wanted.
 pub(super) type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>;
 
-/// Reads the bytes of a row.
-pub(super) type Parse<'p> = &'p dyn Fn(&[u8], ItemPosition) -> Result<DatasetRow, BadRow>;
-
-impl FoundRow {
-    fn new(bytes: &[u8], place: ItemPosition, parse: Parse<'_>) -> Self {
-        Self { place, length: bytes.len() as u32, row: parse(bytes, place) }
-    }
-}
+/// Takes the bytes of an item, and says whether more are wanted.
+pub(super) type TakeItem<'v> = &'v mut dyn FnMut(&[u8], ItemPosition) -> Result<ControlFlow<()>, DatasetError>;
 
 /// Cure where one JSON format is mistaken for the other.
 const SHAREGPT_CURE: &str =
@@ -41,13 +35,8 @@ pub(super) fn malformed(path: &Path, line: u64, cause: &str, cure: &'static str)
     DatasetError::Malformed { path: path.to_owned(), line, cause: cause.to_owned(), cure }
 }
 
-/// Passes the items of a JSON list to `visit`.
-pub(super) fn items(
-    path: &Path,
-    file: impl Read,
-    parse: Parse<'_>,
-    visit: Visit<'_>,
-) -> Result<ControlFlow<()>, DatasetError> {
+/// Passes the items of a JSON list to `take`.
+pub(super) fn items(path: &Path, file: impl Read, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
     let mut list = JsonList::new(BufReader::with_capacity(BUFFER, file));
     loop {
         let next = list.next().map_err(|error| match error {
@@ -55,19 +44,14 @@ pub(super) fn items(
             ListError::Shape { line, cause } => malformed(path, line, cause, SHAREGPT_CURE),
         })?;
         let Some((place, bytes)) = next else { return Ok(ControlFlow::Continue(())) };
-        if visit(FoundRow::new(bytes, place, parse))?.is_break() {
+        if take(bytes, place)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
 }
 
-/// Passes the lines of a file to `visit`.
-pub(super) fn lines(
-    path: &Path,
-    file: impl Read,
-    parse: Parse<'_>,
-    visit: Visit<'_>,
-) -> Result<ControlFlow<()>, DatasetError> {
+/// Passes the lines of a file to `take`.
+pub(super) fn lines(path: &Path, file: impl Read, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
     let mut lines = FileLines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
     for row in 1.. {
         let more = lines.advance().map_err(|error| match error {
@@ -78,7 +62,7 @@ pub(super) fn lines(
             break;
         }
         let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
-        if visit(FoundRow::new(&lines.line, place, parse))?.is_break() {
+        if take(&lines.line, place)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::generator::request::Prompt;
+use crate::generator::request::{Dialogue, Prompt};
 use crate::generator::rows::Object;
 
 #[derive(Deserialize)]
@@ -12,9 +12,13 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Value,
+    reasoning_content: Option<String>,
+    #[serde(default)]
+    tool_calls: Value,
 }
 
-/// The texts of a list of messages, in order; images and other parts are ignored.
+/// The texts of a list of messages, in order. Those of tool calls are the names and arguments of functions. Images and
+/// other parts are ignored.
 ///
 /// # Errors
 ///
@@ -23,6 +27,7 @@ pub(crate) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
     let messages: Vec<Object<Message>> = serde_json::from_str(messages)?;
     let mut texts = Vec::new();
     for (Object(message), number) in messages.into_iter().zip(1..) {
+        texts.extend(message.reasoning_content);
         match message.content {
             Value::String(text) => texts.push(text),
             Value::Array(parts) => {
@@ -36,6 +41,11 @@ pub(crate) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
                 )));
             }
         }
+        for call in message.tool_calls.as_array().into_iter().flatten() {
+            let function = call.get("function");
+            let parts = ["name", "arguments"].into_iter().filter_map(|part| function?.get(part)?.as_str());
+            texts.extend(parts.map(str::to_owned));
+        }
     }
     Ok(texts)
 }
@@ -46,6 +56,11 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
     match prompt {
         Prompt::Text(text) => Prompt::Text(lead + &text),
         Prompt::Messages(messages) => Prompt::Messages(messages_led_by(&lead, &messages)),
+        Prompt::Dialogue(dialogue) => {
+            let led = messages_led_by(&lead, &dialogue.list());
+            let messages = led.get(1..led.len().saturating_sub(1)).unwrap_or_default().to_owned();
+            Prompt::Dialogue(Dialogue { messages, ..dialogue })
+        }
         Prompt::Conversation(mut said) => {
             if let Some(first) = said.first_mut() {
                 *first = (lead + first).into();

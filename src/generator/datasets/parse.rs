@@ -94,7 +94,9 @@ impl RowParser {
                 Ok(DatasetRow { tags: self.fields(bytes, place)?, ..conversation(bytes, place)? })
             }
             DatasetFormat::Jsonl => Ok(DatasetRow { tags: self.fields(bytes, place)?, ..line(bytes, place)? }),
-            DatasetFormat::Table => Err(whole(place, "the row of a table is read by its columns")),
+            DatasetFormat::Table | DatasetFormat::Sessions => {
+                Err(whole(place, "the row of a table is read by its columns"))
+            }
             DatasetFormat::Csv => {
                 let mut record = ByteRecord::new();
                 let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);

@@ -26,13 +26,17 @@ pub(super) fn over(dataset: &Dataset, visit: Visit<'_>) -> Result<FileDigest, Da
     let mut file = Hashed { file: File::open(path).map_err(unreadable)?, hash: Sha256::new(), bytes: 0 };
     let tags = dataset.metadata.values().cloned().collect();
     let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default(), tags };
-    let _ = match dataset.format {
-        DatasetFormat::Sharegpt => items(path, &mut file, &|bytes, place| parser.parse(bytes, place), visit),
-        DatasetFormat::Csv => records(dataset, &mut file, &mut parser, visit),
-        DatasetFormat::Jsonl | DatasetFormat::Table => {
-            lines(path, &mut file, &|bytes, place| parser.parse(bytes, place), visit)
-        }
-    }?;
+    if dataset.format == DatasetFormat::Csv {
+        let _ = records(dataset, &mut file, &mut parser, visit)?;
+    } else {
+        let mut take = |bytes: &[u8], place| {
+            visit(FoundRow { place, length: bytes.len() as u32, row: parser.parse(bytes, place) })
+        };
+        let _ = match dataset.format {
+            DatasetFormat::Sharegpt => items(path, &mut file, &mut take),
+            _ => lines(path, &mut file, &mut take),
+        }?;
+    }
     io::copy(&mut file, &mut io::sink()).map_err(unreadable)?;
     let sha256 = file.hash.finalize().into();
     Ok(FileDigest { parser: Some(parser), bytes: file.bytes, sha256, ..FileDigest::default() })

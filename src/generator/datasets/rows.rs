@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::json_list::ItemPosition;
 use super::parse::RowParser;
+use super::sessions::SessionStore;
+use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::Prompt;
 use crate::random::RandomStream;
 use crate::workload::RowOrder;
@@ -47,6 +49,8 @@ pub(super) enum RowStore {
     },
     /// Rows held in memory.
     Held(Vec<Prompt>),
+    /// Sessions, held in memory.
+    Sessions(SessionStore),
 }
 
 impl Index {
@@ -63,10 +67,19 @@ impl Index {
         }
     }
 
+    /// The sessions that the rows are, if they are some.
+    pub(crate) fn sessions(&self) -> Option<&SessionStore> {
+        match &self.rows {
+            RowStore::Sessions(sessions) => Some(sessions),
+            RowStore::File { .. } | RowStore::Held(_) => None,
+        }
+    }
+
     fn read(&self, row: u64) -> io::Result<Prompt> {
         let (parser, file) = match &self.rows {
             RowStore::File { parser, file } => (parser, file),
             RowStore::Held(prompts) => return Ok(prompts.get(row as usize).ok_or(io::ErrorKind::NotFound)?.clone()),
+            RowStore::Sessions(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         let entry = self.entries.get(row as usize).ok_or(io::ErrorKind::NotFound)?;
         let mut bytes = vec![0; entry.bytes as usize];
@@ -107,6 +120,8 @@ pub(crate) struct DrawnRow {
     pub(crate) output_tokens: Option<u32>,
     /// The number of its tags among those of the file, where it has some.
     pub(crate) tags: Option<u16>,
+    /// Requests of the session that it is, if it is one.
+    pub(crate) requests: Option<u32>,
 }
 
 impl RowDraws {
@@ -136,6 +151,24 @@ impl RowDraws {
         self
     }
 
+    /// Whether the rows are sessions.
+    pub(crate) fn are_sessions(&self) -> bool {
+        self.index.sessions().is_some()
+    }
+
+    /// The graph of the session that a row is, if it is one.
+    pub(crate) fn graph(&self, row: u64) -> Option<&Arc<SessionGraph>> {
+        self.index.sessions()?.graph(row)
+    }
+
+    /// Returns the row so many places after another in the current order. It wraps around in the same order.
+    pub(crate) fn after(&self, row: u64, places: u64) -> DrawnRow {
+        let place = self.shuffle.as_ref().map_or(Some(row), |shuffle| {
+            shuffle.rows.iter().position(|other| u64::from(*other) == row).map(|place| place as u64)
+        });
+        self.at(place.unwrap_or(row) + places)
+    }
+
     /// Returns the row at a position of the current order. It wraps around in the same order.
     pub(crate) fn at(&self, place: u64) -> DrawnRow {
         let place = place % self.count();
@@ -147,6 +180,7 @@ impl RowDraws {
             input_tokens: entry.map_or(1, |entry| entry.input_tokens),
             output_tokens: entry.map(|entry| entry.output_tokens).filter(|tokens| *tokens > 0),
             tags: entry.map(|entry| entry.tags).filter(|tags| *tags != RowEntry::NO_TAGS),
+            requests: self.graph(row).map(|graph| graph.len()),
         }
     }
 

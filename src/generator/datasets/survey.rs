@@ -13,6 +13,7 @@ use super::messages;
 use super::parse::{AnswerLength, DatasetRow, RowParser, in_column, whole};
 use super::pass;
 use super::rows::{Index, RowEntry, RowStore};
+use super::sessions;
 use crate::generator::request::Prompt;
 use crate::generator::tokens::tokenizer::TokenCounter;
 use crate::units::{count, hexadecimal};
@@ -32,6 +33,9 @@ pub(super) struct Survey {
 impl Survey {
     /// Reads the dataset of `class` through.
     pub(super) fn new(dataset: &Dataset, class: &RequestClass, counter: &TokenCounter) -> Result<Self, DatasetError> {
+        if dataset.has_sessions() {
+            return sessions::survey(dataset, class, counter);
+        }
         let path = PathBuf::from(&dataset.path);
         let rule = RowRule { dataset, class, counter };
         let most = dataset.rows.map_or(usize::MAX, |rows| rows as usize);
@@ -92,6 +96,7 @@ impl Survey {
             mean_input_tokens: mean(|entry| entry.input_tokens),
             mean_output_tokens: class.output_tokens.is_of_rows().then(|| mean(|entry| entry.output_tokens)),
             tags: tags.all,
+            sessions: None,
         };
         let rows = match passed.parser {
             None => RowStore::Held(held.prompts),
@@ -122,7 +127,7 @@ impl Held {
         let Ok(row) = found.row else { return Ok(()) };
         self.bytes += match &row.prompt {
             Prompt::Text(text) | Prompt::Messages(text) => text.len(),
-            Prompt::Conversation(_) | Prompt::TokenIds(_) => 0,
+            Prompt::Conversation(_) | Prompt::TokenIds(_) | Prompt::Dialogue(_) => 0,
         };
         self.prompts.push(row.prompt);
         if self.bytes <= Self::MOST {
@@ -222,6 +227,7 @@ impl RowRule<'_> {
     fn input_tokens(&self, prompt: &Prompt) -> u32 {
         match prompt {
             Prompt::Text(text) => self.counter.count(text),
+            Prompt::Dialogue(dialogue) => self.input_tokens(&Prompt::Messages(dialogue.list())),
             Prompt::Messages(list) => {
                 messages::texts(list).unwrap_or_default().iter().map(|text| self.counter.count(text)).sum()
             }
@@ -236,7 +242,7 @@ impl RowRule<'_> {
             (DatasetFormat::Sharegpt, _) => "`conversations` has no turn, or its first says nothing",
             (DatasetFormat::Jsonl, Prompt::Messages(_)) => "`messages` hold no text",
             (DatasetFormat::Jsonl, _) => "`prompt` is empty",
-            (DatasetFormat::Csv | DatasetFormat::Table, _) => "the prompt is empty",
+            (DatasetFormat::Csv | DatasetFormat::Table | DatasetFormat::Sessions, _) => "the prompt is empty",
         };
         let bad = whole(place, cause);
         if self.dataset.format != DatasetFormat::Csv {

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use super::lengths::LengthSampler;
 use super::pauses::think_time;
+use super::prefixes::PrefixLaw;
 use super::session_steps::StepLaws;
 use crate::generator::datasets::rows::DrawnRow;
+use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
-use crate::generator::sessions::graph::SessionGraph;
 use crate::random::{RandomStream, WeightedChoice};
-use crate::record::{GraphPlace, SharedPrefix, Turn};
-use crate::workload::{
-    Conversation, Distribution, Priority, RequestClass, SharedPrefixes, ThinkTime, WorkloadSpec, zipf,
-};
+use crate::record::{GraphPlace, Turn};
+use crate::workload::{Conversation, Distribution, Priority, RequestClass, SessionRules, ThinkTime, WorkloadSpec};
 
 /// Draws of the classes and models of a workload's requests. For each class they hold what its requests have.
 #[derive(Clone, Debug)]
@@ -91,6 +90,10 @@ struct Laws {
     tenants: Option<WeightedChoice>,
     conversation: Option<Turns>,
     session: Option<StepLaws>,
+    /// Rules for the sessions of a file; `None` where none come from one.
+    of_file: Option<SessionRules>,
+    /// Number of the workload's models; 0 where it mixes none.
+    models: u16,
 }
 
 /// Way in which requests continue as conversations.
@@ -145,6 +148,8 @@ impl ClassDraws {
             tenants: (!workload.tenants.is_empty()).then(|| WeightedChoice::new(senders)),
             conversation: class.conversation.as_ref().map(|of_class| Turns::new(workload, class, of_class)),
             session: class.session.as_ref().map(|session| StepLaws::new(workload.seed, class, session)),
+            of_file: class.session_rules(),
+            models: workload.models.as_ref().map_or(0, |models| models.weights.len() as u16),
         };
         Self {
             laws: Arc::new(laws),
@@ -229,9 +234,11 @@ impl ClassDraws {
     }
 
     /// The turn that begins session `session` at `number`. It opens a conversation or a graph, or stands alone.
-    pub(crate) fn first_turn(&self, session: u64, number: u32) -> Turn {
+    /// Its requests are those of the file's `row`, if that is a session.
+    pub(crate) fn first_turn(&self, session: u64, number: u32, row: Option<DrawnRow>) -> Turn {
         let index = Turn::index_of(session, number);
-        let graph = self.graph(index).map(|graph| graph.len());
+        let declared = || self.laws.session.as_ref().map(|steps| steps.graph(index).len());
+        let graph = row.and_then(|row| row.requests).or_else(declared);
         let of = graph.or_else(|| self.turns().map(|turns| turns.count(index)));
         let graph = graph.map(|_| GraphPlace::default());
         Turn { session, number, of, begun: number, graph, ..Turn::default() }
@@ -239,56 +246,41 @@ impl ClassDraws {
 
     /// Whether a request of the class is followed by others.
     pub(crate) fn continues(&self) -> bool {
-        self.laws.conversation.is_some() || self.laws.session.is_some()
+        self.laws.conversation.is_some() || self.laws.session.is_some() || self.laws.of_file.is_some()
     }
 
-    /// The graph of the session that request `opener` begins; `None` where the class declares none.
-    pub(crate) fn graph(&self, opener: u64) -> Option<SessionGraph> {
-        self.laws.session.as_ref().map(|steps| steps.graph(opener))
+    /// Returns the graph of the session that request `opener` begins. It is the one `of_file` where sessions come from
+    /// one; `None` where the class has none.
+    pub(crate) fn graph(
+        &self,
+        opener: u64,
+        of_file: impl FnOnce() -> Option<Arc<SessionGraph>>,
+    ) -> Option<Arc<SessionGraph>> {
+        let Laws { session, of_file: rules, output, models, .. } = &*self.laws;
+        if rules.is_none() {
+            return session.as_ref().map(|steps| steps.graph(opener).into());
+        }
+        let mut graph = of_file()?;
+        if output.is_some() || graph.nodes.iter().any(|node| node.model.is_some()) {
+            for (node, place) in Arc::make_mut(&mut graph).nodes.iter_mut().zip(0..) {
+                let number = Turn::number_of(opener) as u32 + place;
+                let index = Turn::index_of(opener & Turn::LAST_SESSION, number);
+                let drawn = output.as_ref().map(|law| law.draw(&mut self.output.branch(index)));
+                node.output_tokens = drawn.unwrap_or(node.output_tokens);
+                node.model = node.model.and_then(|model| model.checked_rem(*models));
+            }
+        }
+        Some(graph)
     }
 
     /// Most tokens of a prompt and its answer together, in a session of the class.
     pub(crate) fn most_tokens(&self) -> Option<u32> {
-        self.laws.session.as_ref()?.most_tokens
+        let of_file = || self.laws.of_file.as_ref()?.max_context_tokens;
+        self.laws.session.as_ref().map_or_else(of_file, |steps| steps.most_tokens)
     }
 
     /// Returns how requests of the class continue as conversations; `None` where they do not.
     pub(crate) fn turns(&self) -> Option<&Turns> {
         self.laws.conversation.as_ref()
     }
-}
-
-/// The prefixes of a class and their popularity.
-#[derive(Clone, Debug)]
-struct PrefixLaw {
-    /// Tokens of each.
-    tokens: Vec<u32>,
-    popularity: WeightedChoice,
-}
-
-impl PrefixLaw {
-    /// `lengths` decides how long each prefix is.
-    fn new(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Self {
-        Self {
-            tokens: lengths_of(prefixes, lengths),
-            popularity: WeightedChoice::new(zipf(u64::from(prefixes.count), prefixes.zipf)),
-        }
-    }
-
-    fn draw(&self, stream: &mut RandomStream) -> SharedPrefix {
-        let number = self.popularity.draw(stream);
-        SharedPrefix { number: number as u32, tokens: self.tokens.get(number).copied().unwrap_or(0) }
-    }
-}
-
-fn lengths_of(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Vec<u32> {
-    let (distribution, mut stream) = (LengthSampler::new(&prefixes.tokens), lengths.clone());
-    (0..prefixes.count).map(|_| distribution.draw(&mut stream)).collect()
-}
-
-/// The prefixes of a class of `workload`, most popular first; empty where it has none.
-pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedPrefix> {
-    let Some(prefixes) = &class.shared_prefix else { return Vec::new() };
-    let tokens = lengths_of(prefixes, &RandomStream::named(workload.seed, &format!("prefix_tokens/{}", class.name)));
-    tokens.into_iter().zip(0..).map(|(tokens, number)| SharedPrefix { number, tokens }).collect()
 }

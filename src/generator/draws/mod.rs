@@ -3,7 +3,8 @@
 pub(super) mod class_draws;
 mod lengths;
 pub(super) mod pauses;
+pub(super) mod prefixes;
 mod session_steps;
 
-pub use class_draws::prefixes_of;
 pub use lengths::LengthSampler;
+pub use prefixes::prefixes_of;

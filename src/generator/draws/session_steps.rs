@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::lengths::LengthSampler;
 use super::pauses::think_time;
-use crate::generator::sessions::graph::{GraphNode, SessionGraph};
+use crate::generator::graph::session::{GraphNode, SessionGraph};
 use crate::random::RandomStream;
 use crate::record::GraphPlace;
 use crate::workload::{ClassSession, Distribution, RequestClass, SessionStep, ThinkTime};
@@ -85,13 +85,14 @@ impl StepLaws {
                         place: GraphPlace { agent, depth, carries },
                         new_tokens: draws.input(),
                         output_tokens: draws.output(),
+                        ..GraphNode::default()
                     });
                 }
                 own_ends.extend((nodes.len() as u32).checked_sub(1));
             }
             ends.push(own_ends);
         }
-        SessionGraph(nodes)
+        SessionGraph { nodes, outlives_failures: false }
     }
 }
 

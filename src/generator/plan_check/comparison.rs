@@ -8,8 +8,7 @@ use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::request::PlannedRequest;
 use crate::generator::schedule::Schedule;
-use crate::generator::sessions::{SessionPlanner, TurnEnd};
-use crate::record::{FailureKind, Outcome, Phase, PlanCheck, PlanFacts, RequestRecord, RunHeader, RunLog, Turn};
+use crate::record::{Phase, PlanCheck, PlanFacts, RequestRecord, RunHeader, RunLog, Turn};
 use crate::workload::{Distribution, WorkloadSpec};
 
 /// Differences that are put into words.
@@ -50,6 +49,8 @@ struct Comparison<'a> {
     rows_missing: Vec<(bool, bool)>,
     /// Whether the plan has all that its hash is of.
     is_whole: bool,
+    /// The rows of a file that are dealt to sessions, by their numbers.
+    rows: HashMap<u64, u64>,
     unchecked: Vec<String>,
     number: u64,
     first: Vec<String>,
@@ -81,7 +82,17 @@ impl<'a> Comparison<'a> {
         }
         let is_whole = datasets.is_ok();
         let schedule = Schedule::draw_from(&workload, datasets.unwrap_or_default());
-        Self { log, shift, schedule, rows_missing, is_whole, unchecked, number: 0, first: Vec::new() }
+        Self {
+            log,
+            shift,
+            schedule,
+            rows_missing,
+            is_whole,
+            rows: HashMap::new(),
+            unchecked,
+            number: 0,
+            first: Vec::new(),
+        }
     }
 
     fn result(mut self) -> PlanCheck {
@@ -149,7 +160,10 @@ impl<'a> Comparison<'a> {
             }
             let of_another = self.log.header.shard.is_some_and(|shard| index % shard.of != shard.number - 1);
             match next.filter(|request| request.index == index && !of_another) {
-                Some(planned) => self.compare(&record, &planned, true),
+                Some(planned) => {
+                    self.rows.extend(planned.row.map(|row| (planned.session(), row)));
+                    self.compare(&record, &planned, true);
+                }
                 None => self.differs(format!("request {index} is not in the plan")),
             }
         }
@@ -170,11 +184,15 @@ impl<'a> Comparison<'a> {
         let opened = all.in_places(openers).zip(openers);
         let mut last: HashMap<u64, u32> =
             opened.map(|(record, place)| (PlannedRequest::from_record(&record).session(), *place)).collect();
-        let mut graphs = OpenGraphs::default();
+        let mut graphs = OpenGraphs::of_rows(std::mem::take(&mut self.rows));
         all.in_places(openers).for_each(|record| graphs.ended(&record, self.end_of(&record)));
         let mut after_lost = false;
         for &place in turns {
             let record = all.at(place as usize);
+            if !self.is_whole && self.schedule.is_of_file(record.class) {
+                // Only the file says which requests a session has.
+                continue;
+            }
             let session = PlannedRequest::from_record(&record).session();
             let of_graph = record.turn().filter(|turn| turn.graph.is_some() && turn.place() > 0);
             let in_graph = of_graph.map(|_| graphs.planned(&sessions, &record));
@@ -205,7 +223,7 @@ impl<'a> Comparison<'a> {
                 self.differs(format!("request {} follows no other in session {session}", record.index));
                 continue;
             };
-            match self.sequel(&sessions, &before, &record) {
+            match graphs.sequel(&sessions, (&before, self.end_of(&before)), &record) {
                 Some(planned) => self.compare(&record, &planned, phases_known),
                 None => {
                     self.differs(format!("request {} does not follow request {}", record.index, before.index));
@@ -217,36 +235,15 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns what the plan says to come after `before`, where `record` came.
-    fn sequel(
-        &self,
-        sessions: &SessionPlanner,
-        before: &RequestRecord,
-        record: &RequestRecord,
-    ) -> Option<PlannedRequest> {
-        // An answer that lacks a reason failed only after the run, if others have one.
-        let completed = match &before.outcome {
-            Outcome::Failed(failure) => failure.reason == FailureKind::Truncated,
-            outcome => *outcome == Outcome::Completed,
-        };
-        let answered = match (record.turn()?, &before.outcome) {
-            // The next turn says how many tokens of the answer it repeats.
-            (turn, _) if completed && turn.place() > 0 => {
-                Some(turn.history_tokens.checked_sub(before.input_tokens_asked)?)
-            }
-            // More than any context has room for.
-            (_, Outcome::Completed) => Some(if before.context_full { u32::MAX } else { 0 }),
-            _ => None,
-        };
-        sessions.after(&PlannedRequest::from_record(before), TurnEnd { at: self.end_of(before), answered }).0
-    }
-
     /// The end of a record on the clock of its own generator.
     fn end_of(&self, record: &RequestRecord) -> Timestamp {
         self.shift.as_ref().map_or(record.ended, |shift| shift.back(record, record.ended))
     }
 
     fn compare(&mut self, record: &RequestRecord, request: &PlannedRequest, phase_known: bool) {
+        if !self.is_whole && self.schedule.is_of_file(record.class) {
+            return;
+        }
         let (rows_of_prompts, rows_of_answers) =
             self.rows_missing.get(usize::from(record.class)).copied().unwrap_or_default();
         let seconds = |moment: Timestamp| format!("scheduled at {} s", moment.as_secs_f64());

@@ -1,40 +1,79 @@
 //! The requests of graphs beside their plan: what each waited for, and what it carries on.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::clock::Timestamp;
+use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
-use crate::generator::sessions::{SessionGraph, SessionPlanner};
-use crate::record::{Release, RequestRecord};
+use crate::generator::sessions::{SessionPlanner, TurnEnd};
+use crate::record::{FailureKind, Outcome, Release, RequestRecord};
 
 /// The graphs under way, by their session and the number of their first request.
 #[derive(Default)]
-pub(super) struct OpenGraphs(HashMap<(u64, u32), OpenGraph>);
+pub(super) struct OpenGraphs {
+    open: HashMap<(u64, u32), OpenGraph>,
+    /// The rows of a file that the plan deals to sessions, by their numbers. Of a lane it is the latest.
+    rows: HashMap<u64, u64>,
+}
 
 /// A graph under way.
 struct OpenGraph {
     opener: PlannedRequest,
     /// The graph, once a second request has come.
-    graph: Option<SessionGraph>,
+    graph: Option<Arc<SessionGraph>>,
     /// The requests that have ended, by their indices: when, and the tokens of their prompts.
     ended: HashMap<u64, (Timestamp, u32)>,
 }
 
 impl OpenGraphs {
+    /// Graphs whose rows of a file are these.
+    pub(super) fn of_rows(rows: HashMap<u64, u64>) -> Self {
+        Self { open: HashMap::new(), rows }
+    }
+
+    /// Returns what the plan says to come after `before`, which ended `at` this moment. `record` is what came.
+    pub(super) fn sequel(
+        &mut self,
+        sessions: &SessionPlanner,
+        (before, at): (&RequestRecord, Timestamp),
+        record: &RequestRecord,
+    ) -> Option<PlannedRequest> {
+        // An answer that lacks a reason failed only after the run, if others have one.
+        let completed = match &before.outcome {
+            Outcome::Failed(failure) => failure.reason == FailureKind::Truncated,
+            outcome => *outcome == Outcome::Completed,
+        };
+        let answered = match (record.turn()?, &before.outcome) {
+            // The next turn says how many tokens of the answer it repeats.
+            (turn, _) if completed && turn.place() > 0 => {
+                Some(turn.history_tokens.checked_sub(before.input_tokens_asked)?)
+            }
+            // More than any context has room for.
+            (_, Outcome::Completed) => Some(if before.context_full { u32::MAX } else { 0 }),
+            _ => None,
+        };
+        let last = PlannedRequest::from_record(before);
+        let row = self.rows.get(&last.session()).copied();
+        let next = sessions.after(&PlannedRequest { row, ..last }, TurnEnd { at, answered }).0?;
+        self.rows.extend(next.row.map(|row| (next.session(), row)));
+        Some(next)
+    }
+
     /// Notes the record of a request that ended `at` this moment of the plan.
     pub(super) fn ended(&mut self, record: &RequestRecord, at: Timestamp) {
         let Some(turn) = record.turn().filter(|turn| turn.graph.is_some()) else { return };
         let key = (turn.session, turn.begun);
         if turn.place() == 0 {
-            self.0.insert(
+            self.open.insert(
                 key,
                 OpenGraph { opener: PlannedRequest::from_record(record), graph: None, ended: HashMap::new() },
             );
         }
-        let Some(open) = self.0.get_mut(&key) else { return };
+        let Some(open) = self.open.get_mut(&key) else { return };
         open.ended.insert(record.index, (at, record.input_tokens_asked));
         if turn.of.is_some_and(|of| open.ended.len() >= of as usize) {
-            self.0.remove(&key);
+            self.open.remove(&key);
         }
     }
 
@@ -42,7 +81,8 @@ impl OpenGraphs {
     /// have ended.
     pub(super) fn planned(&mut self, sessions: &SessionPlanner, record: &RequestRecord) -> Option<PlannedRequest> {
         let turn = record.turn()?;
-        let OpenGraph { opener, graph, ended } = self.0.get_mut(&(turn.session, turn.begun))?;
+        let OpenGraph { opener, graph, ended } = self.open.get_mut(&(turn.session, turn.begun))?;
+        opener.row = self.rows.get(&turn.session).copied();
         let graph = graph.get_or_insert_with(|| sessions.graph_of(opener).unwrap_or_default());
         let mut release = graph.release(&turn, turn.place())?;
         // The log says which end came first; it must be one of those that the plan lets it wait for.

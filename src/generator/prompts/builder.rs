@@ -25,8 +25,6 @@ const CORRECTIONS: u32 = 64;
 
 /// The branch that says where the walk over first token ids begins.
 const FIRST_IDS: u64 = u64::MAX;
-/// Tokens reserved for a lead alone: more than any lead has.
-const LEAD_ROOM: u32 = 256;
 
 /// Makes the prompts of a workload's classes.
 ///
@@ -37,7 +35,7 @@ pub struct PromptBuilder {
     classes: Vec<ClassText>,
     pub(super) names: Vec<String>,
     pub(super) vocabulary: PromptVocabulary,
-    leads: Leads,
+    pub(super) leads: Leads,
     /// Leads that follow a shared text.
     following: Leads,
     /// Stream of the blocks that prompts of a trace share.
@@ -141,10 +139,11 @@ impl PromptBuilder {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);
         let prompt = match (self.datasets.source(class), request.row) {
-            (PromptOrigin::Rows { index: rows, salted }, Some(row)) => {
-                let prompt = rows.prompt(row);
-                if *salted { led_by(&self.lead(index), prompt) } else { prompt }
-            }
+            (PromptOrigin::Rows { index: rows, salted }, Some(row)) => match rows.sessions() {
+                Some(sessions) => self.of_session(sessions, request, row),
+                None if *salted => led_by(&self.lead(index), rows.prompt(row)),
+                None => rows.prompt(row),
+            },
             (PromptOrigin::TokenIds(vocabulary), _) => {
                 let number = self.stream.branch(FIRST_IDS).bits().wrapping_add(index);
                 Prompt::TokenIds(vocabulary.draw(input_tokens, number, &mut stream))
@@ -168,7 +167,7 @@ impl PromptBuilder {
     }
 
     /// The shared blocks or prefix of a request, if any, and its own text.
-    fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+    pub(super) fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, .. } = *request;
         if !blocks.ids.is_empty() {
             let opening = Opening::Blocks(blocks);
@@ -178,13 +177,6 @@ impl PromptBuilder {
         let before = self.prefix(class, prefix);
         let own = input_tokens.saturating_sub(prefix.tokens);
         Prompt::Text(self.text(before, own, (class, index), Opening::Following))
-    }
-
-    /// Words that no other request of this run begins with.
-    fn lead(&self, index: u64) -> String {
-        let mut draft = Draft::new(LEAD_ROOM);
-        self.leads.write(index, &mut draft);
-        draft.finish()
     }
 
     /// The prompt of request `index` of class number `class`, with `input_tokens` tokens.

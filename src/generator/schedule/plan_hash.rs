@@ -2,8 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
-use crate::generator::sessions::{SessionGraph, SessionPlanner};
+use crate::generator::sessions::SessionPlanner;
 use crate::generator::traces::requests::Blocks;
 use crate::record::SharedPrefix;
 use crate::units::hexadecimal;
@@ -32,7 +33,7 @@ impl PlanHash {
             || workload.models.is_some()
             || workload.classes.iter().any(|class| class.shared_prefix.is_some());
         let sessions = SessionPlanner::are_in(workload);
-        let has_graphs = workload.classes.iter().any(|class| class.session.is_some());
+        let has_graphs = workload.classes.iter().any(|class| class.has_graphs());
         let mut hash = Sha256::new_with_prefix(match (sessions, marked) {
             (true, _) if has_graphs => GRAPHS_HASH_DOMAIN,
             (true, _) => SESSIONS_HASH_DOMAIN,
@@ -44,9 +45,11 @@ impl PlanHash {
                 hash.update(number.to_le_bytes());
                 hash.update(sha256);
             }
-            if let Some(session) = &class.session {
+            let of_steps = class.session.as_ref().map(|session| session.max_context_tokens);
+            let of_file = || class.session_rules().map(|rules| rules.max_context_tokens);
+            if let Some(most) = of_steps.or_else(of_file) {
                 hash.update(number.to_le_bytes());
-                hash.update(session.max_context_tokens.unwrap_or(u32::MAX).to_le_bytes());
+                hash.update(most.unwrap_or(u32::MAX).to_le_bytes());
             }
         }
         Self { hash, marked: marked || sessions }
@@ -82,13 +85,16 @@ impl PlanHash {
     /// Adds the graph that `opener`, just added, begins.
     pub(super) fn add_graph(&mut self, graph: &SessionGraph, opener: &PlannedRequest) {
         let later = graph.sketch(opener).into_iter().map(Some);
-        for (node, request) in graph.0.iter().zip(std::iter::once(None).chain(later)) {
+        for (node, request) in graph.nodes.iter().zip(std::iter::once(None).chain(later)) {
             if let Some(request) = request {
                 self.add(&request);
             }
             self.hash.update(node.place.agent.to_le_bytes());
             self.hash.update(node.place.carries.unwrap_or(u32::MAX).to_le_bytes());
             self.hash.update([u8::from(node.any)]);
+            if let Some(shared) = node.shared_tokens {
+                self.hash.update(shared.to_le_bytes());
+            }
             self.hash.update((node.waits.len() as u32).to_le_bytes());
             for (place, delay) in &node.waits {
                 self.hash.update(place.to_le_bytes());

@@ -6,7 +6,7 @@ mod streaming;
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::generator::draws::class_draws::prefixes_of;
+use crate::generator::draws::prefixes::prefixes_of;
 use crate::generator::request::Prompt;
 use crate::units::hexadecimal;
 use crate::workload::{

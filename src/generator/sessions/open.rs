@@ -1,18 +1,19 @@
 //! A session under way whose requests are a graph.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::SessionPlanner;
-use super::graph::SessionGraph;
 use crate::clock::Timestamp;
 use crate::generator::graph::Dependents;
+use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
 use crate::record::{Release, SessionCounts, Turn};
 
 /// A session under way: its graph, and what has been said in it.
 #[derive(Debug)]
 pub(super) struct OpenSession {
-    graph: SessionGraph,
+    graph: Arc<SessionGraph>,
     /// Tokens of the prompt and the answer of each answered request, by places.
     said: Vec<Option<u32>>,
     /// Most tokens of a prompt and its answer together.
@@ -106,7 +107,7 @@ impl OpenSession {
             }
         }
         let is_full = given_up > 0;
-        if answered.is_none() {
+        if answered.is_none() && !self.graph.outlives_failures {
             given_up = dependents.failed(last.index);
         }
         if given_up > 0 && !std::mem::replace(&mut self.is_broken, true) {
@@ -134,7 +135,7 @@ impl OpenSession {
     }
 
     /// The graph.
-    pub(super) const fn graph(&self) -> &SessionGraph {
+    pub(super) fn graph(&self) -> &SessionGraph {
         &self.graph
     }
 }

@@ -1,8 +1,10 @@
 //! Requests of sessions, as far as they are known without a server.
 
+use std::sync::Arc;
+
 use super::SessionPlanner;
-use super::graph::SessionGraph;
 use crate::clock::Timestamp;
+use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
 use crate::generator::sessions::TurnEnd;
 
@@ -22,7 +24,10 @@ impl SessionPlanner {
 
     /// Returns the graphs that begin with `opener`, each with its own. Of a user they have as many requests as are
     /// sketched, or more. There are none where `opener` begins no graph.
-    pub(in crate::generator) fn sketch_graphs(&self, opener: PlannedRequest) -> Vec<(PlannedRequest, SessionGraph)> {
+    pub(in crate::generator) fn sketch_graphs(
+        &self,
+        opener: PlannedRequest,
+    ) -> Vec<(PlannedRequest, Arc<SessionGraph>)> {
         let (mut graphs, mut opener, mut requests) = (Vec::new(), Some(opener), 0);
         while let Some((begun, graph)) = opener.and_then(|opener| Some((opener, self.graph_of(&opener)?))) {
             requests += graph.len() as usize;

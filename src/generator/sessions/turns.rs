@@ -7,7 +7,7 @@ use super::{ConversationBreak, SessionPlanner};
 use crate::clock::Timestamp;
 use crate::generator::graph::Dependents;
 use crate::generator::request::PlannedRequest;
-use crate::record::{Outcome, Release, RequestRecord, SessionCounts};
+use crate::record::{Outcome, Release, RequestRecord, SessionCounts, Turn};
 
 /// Sessions of a run with the counts of their turns.
 #[derive(Debug)]
@@ -118,6 +118,19 @@ impl SessionTurns {
             Some((open, turn)) => open.graph().is_carried(turn.place()),
             None => self.planner.has_next_turn(request),
         }
+    }
+
+    /// The index of the request whose prompt this whole one begins like. With it are the tokens that they share.
+    pub fn begins_like(&self, request: &PlannedRequest) -> Option<(u64, u32)> {
+        let turn = request.turn?;
+        let (place, tokens) = self.open.get(&turn.session)?.graph().begins_like(turn.place())?;
+        Some((Turn::index_of(turn.session, turn.begun + place), tokens))
+    }
+
+    /// Whether whole prompts of its session begin like that of `request`.
+    pub fn is_begun_like(&self, request: &PlannedRequest) -> bool {
+        let open = request.turn.and_then(|turn| Some((self.open.get(&turn.session)?, turn.place())));
+        open.is_some_and(|(open, place)| open.graph().is_begun_like(place))
     }
 
     /// Whether requests of this session have not ended, as far as it is a graph.

@@ -74,7 +74,7 @@ pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     let workload = &header.workload;
     let class = workload.classes.get(usize::from(record.class));
     let continues = class.is_some_and(RequestClass::continues);
-    let is_graph = class.is_some_and(|class| class.session.is_some());
+    let is_graph = class.is_some_and(|class| class.has_graphs());
     let (asked, users) = (record.input_tokens_asked, workload.arrival.users());
     if users.is_none() && !continues {
         Err("it is a turn of a session, and the workload has no sessions".to_owned())
@@ -86,7 +86,7 @@ pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
         Err(format!("turn {number} carries on the history of one that is not before it"))
     } else if begun > number || users.is_none() && begun > 0 {
         Err(format!("turn {number} is of a conversation that began with turn {begun}"))
-    } else if history_tokens > asked || turn.carried().is_none() && history_tokens > 0 {
+    } else if history_tokens > asked || !is_graph && turn.carried().is_none() && history_tokens > 0 {
         Err(format!("{history_tokens} of its {asked} prompt tokens are history"))
     } else {
         Ok(())

@@ -48,6 +48,8 @@ pub struct GraphPlace {
 impl Turn {
     /// Bits of an index for the session.
     const SESSION_BITS: u32 = 28;
+    /// The last number of a session.
+    pub const LAST_SESSION: u64 = (1 << Self::SESSION_BITS) - 1;
     /// Most turns of a session: the rest of the 48 bits of a request id.
     pub const MOST: u32 = 1 << (48 - Self::SESSION_BITS);
 
@@ -65,6 +67,11 @@ impl Turn {
     /// Its place in its conversation, from 0.
     pub const fn place(&self) -> u32 {
         self.number.saturating_sub(self.begun)
+    }
+
+    /// Index of the first request of its conversation or graph.
+    pub fn opener(&self) -> u64 {
+        Self::index_of(self.session, self.begun)
     }
 
     /// Index of the request whose prompt and answer its prompt begins with.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{CapturedText, Engine};
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionGraph, SessionPlanner};
+use crate::generator::{Dialogue, PlannedRequest, Prompt, PromptBuilder, SessionGraph, SessionPlanner};
 use crate::runner::feed::{ReadyRequest, carried};
 
 /// An event of a turn.
@@ -31,7 +31,7 @@ pub(super) struct TurnWriter<E> {
 #[derive(Debug, Default)]
 struct SessionText {
     /// The graph of its requests; absent of a conversation.
-    graph: Option<SessionGraph>,
+    graph: Option<Arc<SessionGraph>>,
     /// The texts up to each request that others carry on, by its index. The answer comes when it ends.
     said: HashMap<u64, Said>,
     /// Messages that were written before their moment, by the indices of their requests.
@@ -42,11 +42,32 @@ struct SessionText {
 #[derive(Debug, Default)]
 struct Said {
     before: Option<Arc<Said>>,
+    /// A text, or messages as JSON.
     message: Arc<str>,
     answer: Option<Arc<str>>,
+    /// The tools of an agent, whose messages are JSON.
+    tools: Option<Option<Arc<str>>>,
 }
 
 impl Said {
+    /// The prompt that says all from the first on, and then `message`.
+    fn prompt(self: &Arc<Self>, message: &Arc<str>) -> Prompt {
+        let said = self.with(message);
+        match &self.tools {
+            None => Prompt::Conversation(said),
+            Some(tools) => Prompt::Dialogue(Dialogue { messages: said.join(","), tools: tools.clone() }),
+        }
+    }
+
+    /// An answer of the server as it is repeated.
+    fn answered(&self, captured: &CapturedText) -> Arc<str> {
+        let text = captured.read().content;
+        match &self.tools {
+            None => text.into(),
+            Some(_) => serde_json::json!({ "role": "assistant", "content": text }).to_string().into(),
+        }
+    }
+
     /// All texts from the first on, and then `message`.
     fn with(self: &Arc<Self>, message: &Arc<str>) -> Vec<Arc<str>> {
         let mut texts = vec![Arc::clone(message)];
@@ -72,8 +93,8 @@ impl<E: Engine> TurnWriter<E> {
         let requests = match event {
             TurnEvent::Began(opener, prompt) => {
                 let session = self.begin(&opener);
-                if let Some(Prompt::Text(text)) = prompt {
-                    session.said.insert(opener.index, Said { message: text.into(), ..Said::default() });
+                if let Some((message, tools)) = prompt.as_ref().and_then(said_by) {
+                    session.said.insert(opener.index, Said { message, tools, ..Said::default() });
                 }
                 Vec::new()
             }
@@ -81,7 +102,7 @@ impl<E: Engine> TurnWriter<E> {
                 if is_over {
                     self.open_sessions.remove(&last.session());
                 } else if let Some(said) = self.text_of(&last).and_then(|session| session.said.get_mut(&last.index)) {
-                    said.answer = captured.map(|captured| captured.read().content.into());
+                    said.answer = captured.map(|captured| said.answered(&captured));
                 }
                 next
             }
@@ -111,20 +132,15 @@ impl<E: Engine> TurnWriter<E> {
         };
         let session = self.open_sessions.entry(next.session()).or_default();
         let before = next.turn.and_then(|turn| turn.carried()).map(|index| session.before(index));
-        let spec = match (prompt, before) {
-            (Prompt::Text(text), before) if goes_on || before.is_some() => {
-                let message: Arc<str> = text.into();
-                let prompt = match &before {
-                    Some(before) => Prompt::Conversation(before.with(&message)),
-                    None => Prompt::Text(message.to_string()),
-                };
-                if goes_on {
-                    session.said.insert(next.index, Said { before, message, answer: None });
-                }
-                next.into_spec(prompt)
-            }
-            (prompt, _) => next.into_spec(prompt),
+        let said = if goes_on || before.is_some() { said_by(&prompt) } else { None };
+        let prompt = match (&before, &said) {
+            (Some(before), Some((message, _))) => before.prompt(message),
+            _ => prompt,
         };
+        if let Some((message, tools)) = said.filter(|_| goes_on) {
+            session.said.insert(next.index, Said { before, message, answer: None, tools });
+        }
+        let spec = next.into_spec(prompt);
         let prepared = carried(self.engine.prepare(&spec), goes_on);
         ReadyRequest { request: *next, prepared, said: None }
     }
@@ -153,8 +169,9 @@ impl SessionText {
         let Some(said) = self.said.remove(&index) else { return Arc::default() };
         let said = Arc::new(said);
         if self.graph.is_some() {
-            let Said { before, message, answer } = &*said;
-            let kept = Said { before: before.clone(), message: Arc::clone(message), answer: answer.clone() };
+            let Said { before, message, answer, tools } = &*said;
+            let (before, tools) = (before.clone(), tools.clone());
+            let kept = Said { before, message: Arc::clone(message), answer: answer.clone(), tools };
             self.said.insert(index, kept);
         }
         said
@@ -164,5 +181,15 @@ impl SessionText {
 /// The user's message of a turn.
 fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
     let carries_on = request.turn.is_some_and(|turn| turn.carried().is_some());
-    if carries_on { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
+    let is_written = carries_on && request.row.is_none();
+    if is_written { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
+}
+
+/// The text, or the messages and tools, of a prompt that others may carry on.
+fn said_by(prompt: &Prompt) -> Option<(Arc<str>, Option<Option<Arc<str>>>)> {
+    match prompt {
+        Prompt::Text(text) => Some((text.as_str().into(), None)),
+        Prompt::Dialogue(dialogue) => Some((dialogue.messages.as_str().into(), Some(dialogue.tools.clone()))),
+        _ => None,
+    }
 }

@@ -6,12 +6,13 @@ use strum::VariantNames as _;
 use super::request_class::RequestClass;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
+use crate::workload::prompt::session_file::{HistorySource, SaltScope, SessionLayout};
 use crate::workload::prompt::source::PromptSource;
-use crate::workload::reading::one_of;
+use crate::workload::reading::{one_of, since};
 use crate::workload::spec::WorkloadSpec;
 
 /// Prompts from a file, in place of the workload's, or another use of its file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Dataset")]
 pub struct DatasetChange {
     /// Send the prompts of this file, with its lengths, in place of those of the workload's only class, or those of a
@@ -41,9 +42,70 @@ pub struct DatasetChange {
           value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
     pub filter: Option<RowFilter>,
 
+    /// Rows, or sessions, after which reading stops [default: the whole file]
+    #[arg(id = "dataset_rows", long = "dataset-rows", value_name = "N",
+          value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub rows: Option<u64>,
+
+    /// Changes to what is made of the sessions of a file.
+    #[command(flatten)]
+    pub sessions: SessionChange,
+
     /// `--skip-bad`, which is typed beside traces.
     #[arg(skip)]
     pub skip_bad: bool,
+}
+
+/// Changes to what is made of the sessions of a file. An absent field leaves it as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Sessions of a file")]
+pub struct SessionChange {
+    /// `--trace-format`, which is typed beside traces.
+    #[arg(skip)]
+    pub layout: Option<SessionLayout>,
+
+    /// Repeat these answers in later prompts. Recorded ones give every server the same prompts; live ones are the
+    /// server's own [default: recorded, where the file has them]
+    #[arg(long, value_name = "ANSWERS", value_parser = one_of::<HistorySource>(HistorySource::VARIANTS))]
+    pub history: Option<HistorySource>,
+
+    /// `--time-scale` and `--trace-speed`, which are typed beside traces.
+    #[arg(skip)]
+    pub time_scale: Option<f64>,
+
+    /// Cut longer delays between requests to this, in time of the file [default: none]
+    #[arg(id = "idle_cap", long = "idle-cap", value_name = "TIME", value_parser = since)]
+    pub idle_cap_s: Option<f64>,
+
+    /// Let these requests have texts in common. They are those of a session, of all plays of a session of the file
+    /// (trajectory), or of the run [default: session]
+    #[arg(id = "salt_by", long = "salt-by", value_name = "SCOPE",
+          value_parser = one_of::<SaltScope>(SaltScope::VARIANTS))]
+    pub salt: Option<SaltScope>,
+}
+
+impl SessionChange {
+    /// The first option that was typed.
+    fn typed(&self) -> Option<&'static str> {
+        let options = [
+            ("--history", self.history.is_some()),
+            ("--idle-cap", self.idle_cap_s.is_some()),
+            ("--salt-by", self.salt.is_some()),
+        ];
+        options.into_iter().find_map(|(option, typed)| typed.then_some(option))
+    }
+
+    fn apply(&self, dataset: &mut Dataset) {
+        if *self == Self::default() || !dataset.has_sessions() {
+            return;
+        }
+        let rules = dataset.sessions.get_or_insert_default();
+        rules.layout = self.layout.or(rules.layout);
+        rules.history = self.history.or(rules.history);
+        rules.time_scale = self.time_scale.unwrap_or(rules.time_scale);
+        rules.idle_cap_s = self.idle_cap_s.or(rules.idle_cap_s);
+        rules.salt = self.salt.unwrap_or(rules.salt);
+    }
 }
 
 impl DatasetChange {
@@ -51,6 +113,14 @@ impl DatasetChange {
     pub(in crate::workload) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
         let WorkloadSpec { name, classes, .. } = workload;
         let replays = workload.arrival.trace().is_some();
+        let is_of_sessions = self.format == Some(DatasetFormat::Sessions)
+            || self.path.is_none() && classes.iter().any(RequestClass::has_session_file);
+        if let Some(option) = self.sessions.typed().filter(|_| !is_of_sessions) {
+            return Some(format!(
+                "`{option}` is about a file of sessions, and `{name}` has none; give one with --trace, or with \
+                 --dataset and --dataset-format sessions"
+            ));
+        }
         if let Some(path) = &self.path {
             if replays {
                 return Some(format!(
@@ -67,7 +137,7 @@ impl DatasetChange {
             return self.format_of(path).is_none().then(|| {
                 format!(
                     "`--dataset` is {path:?}, whose extension does not imply a format; add --dataset-format: one of \
-                     sharegpt, jsonl, csv, table"
+                     sharegpt, jsonl, csv, table, sessions"
                 )
             });
         }
@@ -76,6 +146,7 @@ impl DatasetChange {
             ("--dataset-columns", self.columns.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
+            ("--dataset-rows", self.rows.is_some()),
             // With a trace, the flag refers to its lines.
             ("--skip-bad", self.skip_bad && !replays),
         ];
@@ -108,6 +179,8 @@ impl DatasetChange {
                 dataset.order = self.order.unwrap_or(dataset.order);
                 dataset.filter = self.filter.or(dataset.filter);
                 dataset.skip_bad |= self.skip_bad;
+                dataset.rows = self.rows.or(dataset.rows);
+                self.sessions.apply(dataset);
                 let [prompt, output] = self.columns.clone().unwrap_or_default();
                 dataset.prompt_column = prompt.or(dataset.prompt_column.take());
                 dataset.output_tokens_column = output.or(dataset.output_tokens_column.take());

@@ -42,7 +42,7 @@ const MISFITS: [Misfit; 8] = [
     ),
     (
         CONTINUED,
-        |class| class.continues() && class.prompt.dataset().is_some(),
+        |class| (class.conversation.is_some() || class.session.is_some()) && class.prompt.dataset().is_some(),
         "is given with a dataset, whose rows are whole requests; leave one of them out, or choose another `prompt`",
     ),
     (

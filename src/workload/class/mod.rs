@@ -9,7 +9,7 @@ pub(super) mod session;
 pub(super) mod slo;
 pub(super) mod tags;
 
-pub use dataset_change::DatasetChange;
+pub use dataset_change::{DatasetChange, SessionChange};
 pub use mixes::{ModelMix, Tenant};
 pub use request_change::RequestChange;
 pub use request_class::{PriorityShare, RequestClass};

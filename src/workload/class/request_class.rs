@@ -10,6 +10,7 @@ use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::Distribution;
 use crate::workload::metadata::read_tags;
 use crate::workload::prompt::dataset::Dataset;
+use crate::workload::prompt::session_file::{SessionFindings, SessionRules};
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
 use crate::workload::reading::weights::{positive_total, read_weight};
 use crate::workload::reading::{Fields, Given, SpecValue, spec_table};
@@ -112,19 +113,47 @@ impl RequestClass {
         self.length == AnswerEnding::Natural || self.answer.is_some()
     }
 
-    /// Whether its requests continue: as conversations, or as sessions of steps.
+    /// Whether its requests continue: as conversations, or as sessions that are graphs.
     pub const fn continues(&self) -> bool {
-        self.conversation.is_some() || self.session.is_some()
+        self.conversation.is_some() || self.has_graphs()
+    }
+
+    /// Whether its sessions are graphs of requests.
+    pub const fn has_graphs(&self) -> bool {
+        self.session.is_some() || self.has_session_file()
+    }
+
+    /// Whether its sessions come from a file.
+    pub const fn has_session_file(&self) -> bool {
+        match self.prompt.dataset() {
+            Some(dataset) => dataset.has_sessions(),
+            None => false,
+        }
+    }
+
+    /// Rules for the sessions of its file; absent where they come from none.
+    pub(crate) fn session_rules(&self) -> Option<SessionRules> {
+        let dataset = self.prompt.dataset().filter(|dataset| dataset.has_sessions())?;
+        Some(dataset.sessions.clone().unwrap_or_default())
+    }
+
+    /// Findings about the file of its sessions, once it is read.
+    fn sessions_found(&self) -> Option<&SessionFindings> {
+        self.prompt.dataset()?.sessions_found()
     }
 
     /// Most requests of one session that can be in flight at once.
     pub(in crate::workload) fn most_in_flight(&self) -> u64 {
-        self.session.as_ref().map_or(1, ClassSession::most_in_flight)
+        let of_file = || self.sessions_found().map_or(1, |found| u64::from(found.most_agents));
+        self.session.as_ref().map_or_else(of_file, ClassSession::most_in_flight)
     }
 
     /// Mean number of requests per arrival. It is that of the turns of its conversations, or of its sessions.
     pub fn mean_turns(&self) -> f64 {
-        let of_session = || self.session.as_ref().map_or(1.0, ClassSession::mean_requests);
+        let rows =
+            self.prompt.dataset().and_then(|dataset| dataset.found.as_ref()).map_or(1, |found| found.rows.max(1));
+        let of_file = || self.sessions_found().map_or(1.0, |found| found.requests as f64 / rows as f64);
+        let of_session = || self.session.as_ref().map_or_else(of_file, ClassSession::mean_requests);
         self.conversation.as_ref().map_or_else(of_session, |conversation| conversation.turns.mean())
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
+use super::session_file::{SessionFindings, SessionRules};
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::metadata::read_tag_columns;
 use crate::workload::reading::fields::Fields;
@@ -45,6 +46,8 @@ spec_table! {
         /// list of columns, whose names are then the tags.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
+        /// Rules for the sessions of a file.
+        sessions: Option<SessionRules> = option(SessionRules::read),
         /// Findings about the file. They are absent until it is read.
         found: Option<Box<DatasetFindings>> = option(|value| value.stored(DatasetFindings::is_plausible).map(Box::new)),
     }
@@ -87,6 +90,8 @@ pub enum DatasetFormat {
     /// Rows with columns, in Parquet or JSON. The JSON is a list, or an object a line; columns with common names are
     /// recognised.
     Table,
+    /// Sessions, each a graph of requests whose texts or lengths the file has.
+    Sessions,
 }
 
 /// Order in which rows are sent.
@@ -143,6 +148,9 @@ pub struct DatasetFindings {
     /// row has none. Records name them by their place here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Vec<String>>,
+    /// Findings about the sessions that the rows are, if they are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionFindings>,
 }
 
 impl DatasetFindings {
@@ -187,6 +195,16 @@ impl Dataset {
         Self { path, format, ..Self::default() }
     }
 
+    /// Whether its rows are sessions.
+    pub const fn has_sessions(&self) -> bool {
+        matches!(self.format, DatasetFormat::Sessions)
+    }
+
+    /// Findings about its sessions, once they are read.
+    pub fn sessions_found(&self) -> Option<&SessionFindings> {
+        self.found.as_ref()?.sessions.as_ref()
+    }
+
     /// Name on the hub, `ORG/NAME[@REVISION][#SPLIT]`, if it is there.
     pub fn on_hub(&self) -> Option<&str> {
         self.path.strip_prefix(HUB)
@@ -201,10 +219,18 @@ impl Dataset {
         let has_columns = matches!(self.format, DatasetFormat::Csv | DatasetFormat::Table);
         let columns = columns.into_iter().filter(|(_, given)| given.is_some() && !has_columns);
         let sentence = format!("names a column of a csv file or a table, and `format` is {name}; leave it out");
-        let format = (self.on_hub().is_some() && self.format != DatasetFormat::Table)
-            .then(|| ("format", format!("is {name}, and a dataset of the hub is a table; leave it out")));
+        let format = (self.on_hub().is_some()
+            && !matches!(self.format, DatasetFormat::Table | DatasetFormat::Sessions))
+        .then(|| ("format", format!("is {name}, and a dataset of the hub is a table; leave it out")));
         let columns = columns.map(|(field, _)| (field, sentence.clone()));
-        filter.into_iter().chain(columns).chain(format).collect()
+        let sessions = (self.sessions.is_some() && !self.has_sessions()).then(|| {
+            ("sessions", format!("says what is made of sessions, and `format` is {name}; leave one of them out"))
+        });
+        let tags = (!self.metadata.is_empty() && self.has_sessions())
+            .then(|| ("metadata", "names columns, and sessions have none; leave it out".to_owned()));
+        let salt = (self.salt && self.has_sessions())
+            .then(|| ("salt", "is for single prompts; give `salt` of `sessions` instead".to_owned()));
+        filter.into_iter().chain(columns).chain(format).chain(sessions).chain(tags).chain(salt).collect()
     }
 }
 
@@ -217,7 +243,7 @@ impl Fields<'_> {
             let path = self.text("path")?;
             let sentence = format!(
                 "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv, \
-                 table"
+                 table, sessions"
             );
             self.reject_of("path", &sentence)
         })

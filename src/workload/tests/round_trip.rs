@@ -211,6 +211,7 @@ fn dataset() -> impl Strategy<Value = Dataset> {
     let counts = (0_u64..1 << 40, 0_u64..1 << 30, 0_u64..1 << 30, 0_u64..1 << 30);
     let found = ("[0-9a-f]{64}", counts, 0.0..1e6, prop::option::of(0.0..1e6)).prop_map(
         |(sha256, (bytes, rows, filtered_rows, bad_rows), mean_input_tokens, mean_output_tokens)| DatasetFindings {
+            sessions: None,
             bytes,
             sha256,
             revision: Some("0a1b".to_owned()),

@@ -100,6 +100,9 @@ impl BodyTemplate {
     pub(crate) fn render(&self, prompt: &Prompt, output_tokens: u32) -> Bytes {
         let length = match prompt {
             Prompt::Text(text) | Prompt::Messages(text) => text.len() + text.len() / 16,
+            Prompt::Dialogue(dialogue) => {
+                dialogue.messages.len() + dialogue.tools.as_ref().map_or(0, |tools| tools.len())
+            }
             Prompt::TokenIds(ids) => ids.len() * 7,
             Prompt::Conversation(said) => said.iter().map(|text| text.len() + text.len() / 16 + 40).sum(),
         };

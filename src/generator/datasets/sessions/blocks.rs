@@ -34,7 +34,8 @@ pub(super) fn alike(one: &[u64], other: &[u64]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-fn runs(ids: &[u64]) -> Box<[Range<u64>]> {
+/// Ids as runs of numbers that follow one another.
+pub(super) fn runs(ids: &[u64]) -> Box<[Range<u64>]> {
     let follows = |one: &u64, next: &u64| one.checked_add(1) == Some(*next);
     let run = |ids: &[u64]| ids.first().map(|first| *first..first.saturating_add(ids.len() as u64));
     ids.chunk_by(follows).filter_map(run).collect()

@@ -2,7 +2,15 @@
 //!
 //! A file consists of items: its lines, the elements of its list, or the files of a folder. The reader of a format
 //! turns them into sessions.
-#![allow(dead_code, reason = "no class takes its sessions from files yet")]
 
 mod blocks;
+mod convert;
+mod layouts;
+mod order;
+mod read;
 mod session;
+mod stored;
+
+pub use layouts::session_layout;
+pub(super) use read::survey;
+pub(crate) use stored::{FilePromptText, SessionStore};

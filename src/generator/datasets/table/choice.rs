@@ -11,6 +11,12 @@ const USUAL: &str = "train";
 /// Sets of files that are named at most.
 const MOST_NAMED: usize = 20;
 
+/// Whether a file of this name has rows.
+pub(super) fn has_rows(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ENDINGS.contains(&&*ending.to_ascii_lowercase()) && !name.ends_with(NO_ROWS)
+}
+
 /// Chooses files by the name of their split, all of one set. `Err` is a question: what is wrong, and names to choose.
 pub(super) fn choose(files: &[String], split: Option<&str>) -> Result<Vec<String>, (String, Vec<String>)> {
     if let Some(file) = files.iter().find(|file| split == Some(file)) {

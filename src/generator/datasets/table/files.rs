@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::choice::choose;
+use super::choice::{choose, has_rows};
 use crate::generator::datasets::error::DatasetError;
 use crate::generator::hub::{Hub, Repository};
 use crate::workload::Dataset;
@@ -18,7 +18,7 @@ impl<'d> TableFiles<'d> {
     /// Finds the files of `dataset`. Where they were found before they are those, of the same commit.
     pub(super) fn find(dataset: &'d Dataset) -> Result<Self, DatasetError> {
         let Some(name) = dataset.on_hub() else {
-            return Ok(Self { on_hub: None, names: vec![dataset.path.clone()] });
+            return Ok(Self { on_hub: None, names: local(&dataset.path)? });
         };
         let fault = |cause: String, cure: String| DatasetError::NoTable { what: dataset.path.clone(), cause, cure };
         let (repository, split) = named(name).ok_or_else(|| {
@@ -88,10 +88,31 @@ fn named(name: &str) -> Option<(Repository, Option<&str>)> {
     fits.then(|| (Repository::dataset(id, revision), split))
 }
 
+/// The names of the files at `path`. In a folder they are those that have rows.
+pub(in crate::generator::datasets) fn local(path: &str) -> Result<Vec<String>, DatasetError> {
+    if !Path::new(path).is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let unreadable = |cause| DatasetError::Unreadable { path: path.into(), cause };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        names.extend(file.to_str().filter(|name| has_rows(name)).map(str::to_owned));
+    }
+    names.sort_unstable();
+    if names.is_empty() {
+        let cause = "the folder has no file that ends with .parquet, .jsonl or .json".to_owned();
+        return Err(DatasetError::NoTable { what: path.to_owned(), cause, cure: "name the file".to_owned() });
+    }
+    Ok(names)
+}
+
 /// Bytes of the files that a dataset was read from, if all are here.
 pub(in crate::generator) fn bytes_here(dataset: &Dataset) -> Option<u64> {
     let size = |path: &Path| fs::metadata(path).ok().map(|facts| facts.len());
-    let Some(name) = dataset.on_hub() else { return size(Path::new(&dataset.path)) };
+    let Some(name) = dataset.on_hub() else {
+        return local(&dataset.path).ok()?.iter().map(|file| size(Path::new(file))).sum();
+    };
     let found = dataset.found.as_ref()?;
     let (hub, repository) = (Hub::from_env().ok()?, named(name)?.0.at(found.revision.as_ref()?));
     found.files.iter().map(|file| size(&hub.cached(&repository, file)?)).sum()

@@ -9,4 +9,5 @@ mod read;
 mod tests;
 
 pub(in crate::generator) use files::bytes_here;
-pub(super) use read::table;
+pub(super) use files::local;
+pub(super) use read::{objects, table};

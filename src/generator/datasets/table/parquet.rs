@@ -32,25 +32,26 @@ impl From<ParquetError> for ParquetFault {
     }
 }
 
-/// Passes the rows of the file, cut down to their columns, to `visit`.
+/// Passes the rows of the file, cut down to their columns, to `visit`. `find` chooses the columns, or all.
 pub(super) fn rows<'c>(
     file: File,
-    find: impl FnOnce(&[String]) -> Result<&'c TableColumns, String>,
+    find: impl FnOnce(&[String]) -> Result<Option<&'c TableColumns>, String>,
     mut visit: impl FnMut(u64, Map<String, Value>) -> Result<ControlFlow<()>, DatasetError>,
 ) -> Result<ControlFlow<()>, ParquetFault> {
     let reader = SerializedFileReader::new(file)?;
     let schema = reader.metadata().file_metadata().schema();
     let names: Vec<_> = schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
     let columns = find(&names).map_err(ParquetFault::Columns)?;
+    let is_wanted = |name: &str| columns.is_none_or(|columns| columns.has(name));
     for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
-        let is_read = column.column_path().parts().first().is_some_and(|name| columns.has(name));
+        let is_read = column.column_path().parts().first().is_some_and(|name| is_wanted(name));
         match column.compression() {
             Compression::UNCOMPRESSED | Compression::SNAPPY => {}
             other if is_read => return Err(ParquetFault::Codec(other.to_string())),
             _ => {}
         }
     }
-    let wanted = schema.get_fields().iter().filter(|field| columns.has(field.name())).cloned().collect();
+    let wanted = schema.get_fields().iter().filter(|field| is_wanted(field.name())).cloned().collect();
     let wanted = Type::group_type_builder(schema.name()).with_fields(wanted).build()?;
     let mut number = 0;
     for group in 0..reader.num_row_groups() {

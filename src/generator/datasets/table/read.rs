@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -14,8 +15,8 @@ use super::files::TableFiles;
 use super::parquet::{self, ParquetFault};
 use crate::generator::datasets::error::{BadRow, DatasetError};
 use crate::generator::datasets::hashed::{FileDigest, Hashed};
-use crate::generator::datasets::json_list::ItemPosition;
-use crate::generator::datasets::json_rows::{FoundRow, Visit, items, lines};
+use crate::generator::datasets::json_list::{ItemPosition, LONGEST_ROW};
+use crate::generator::datasets::json_rows::{FoundRow, TakeItem, Visit, items, lines};
 use crate::generator::datasets::parse::{DatasetRow, at, whole};
 use crate::generator::rows::Object;
 use crate::units::{cut, hexadecimal};
@@ -23,6 +24,21 @@ use crate::workload::Dataset;
 
 /// Passes every row of a table to `visit` until it breaks off. Files after that are neither fetched nor read.
 pub(in crate::generator::datasets) fn table(dataset: &Dataset, visit: Visit<'_>) -> Result<FileDigest, DatasetError> {
+    each_file(dataset, |file| file.rows(visit))
+}
+
+/// Passes every item of a dataset to `take` until it breaks off. An item is the JSON of an object.
+pub(in crate::generator::datasets) fn objects(
+    dataset: &Dataset,
+    take: TakeItem<'_>,
+) -> Result<FileDigest, DatasetError> {
+    each_file(dataset, |file| file.objects(take))
+}
+
+fn each_file(
+    dataset: &Dataset,
+    mut read: impl FnMut(&TableFile<'_>) -> Result<ControlFlow<()>, DatasetError>,
+) -> Result<FileDigest, DatasetError> {
     let files = TableFiles::find(dataset)?;
     let mut digest = FileDigest { revision: files.revision(), ..FileDigest::default() };
     let (mut hashes, columns) = (Vec::new(), OnceCell::new());
@@ -33,7 +49,7 @@ pub(in crate::generator::datasets) fn table(dataset: &Dataset, visit: Visit<'_>)
         digest.bytes += bytes;
         hashes.push(sha256);
         digest.names.extend(digest.revision.is_some().then(|| name.clone()));
-        if file.rows(visit)?.is_break() {
+        if read(&file)?.is_break() {
             break;
         }
     }
@@ -42,6 +58,21 @@ pub(in crate::generator::datasets) fn table(dataset: &Dataset, visit: Visit<'_>)
         several => Sha256::digest(several.concat()).into(),
     };
     Ok(digest)
+}
+
+/// Bytes at the beginning of a file that say what it is.
+const HEAD: u64 = 64 << 10;
+
+/// Contents of a file, by its beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Parquet,
+    /// A JSON list.
+    List,
+    /// A JSON object a line.
+    Lines,
+    /// One JSON object.
+    Object,
 }
 
 /// A file of a table.
@@ -81,31 +112,79 @@ impl TableFile<'_> {
 
     /// Passes its rows to `visit`.
     fn rows(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, DatasetError> {
-        let mut file = self.open()?;
-        let mut head = Vec::new();
-        let read = file.by_ref().take(1 << 10).read_to_end(&mut head).and_then(|_| file.rewind());
-        read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
         let mut visit = |found: FoundRow| match self.columns.get() {
             Some(Err(question)) => Err(self.fault(question.clone(), COLUMNS_CURE.to_owned())),
             _ => visit(found),
         };
+        let (file, begins) = self.begin()?;
+        if begins == Begins::Parquet {
+            let find = |names: &[String]| self.columns_among(names).as_ref().map(Some).map_err(Clone::clone);
+            return self.parquet(file, find, |fields, place| {
+                visit(FoundRow { place, length: 0, row: self.row(&fields, place) })
+            });
+        }
         let parse = |bytes: &[u8], place: ItemPosition| {
             let Object(fields): Object<Map<String, Value>> =
                 serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
             self.row(&fields, place)
         };
-        let path = Path::new(&self.name);
+        self.json(file, begins, &mut |bytes, place| {
+            visit(FoundRow { place, length: bytes.len() as u32, row: parse(bytes, place) })
+        })
+    }
+
+    /// Passes its items to `take`, each as the JSON of an object.
+    fn objects(&self, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
+        match self.begin()? {
+            (file, Begins::Parquet) => self.parquet(
+                file,
+                |_| Ok(None),
+                |fields, place| take(Value::Object(fields).to_string().as_bytes(), place),
+            ),
+            (file, begins) => self.json(file, begins, take),
+        }
+    }
+
+    /// The file, and what it is.
+    fn begin(&self) -> Result<(File, Begins), DatasetError> {
+        let mut file = self.open()?;
+        let mut head = Vec::new();
+        let read = file.by_ref().take(HEAD).read_to_end(&mut head).and_then(|_| file.rewind());
+        read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
         let text = String::from_utf8_lossy(&head);
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        let passed = match text.as_bytes() {
-            [b'P', b'A', b'R', b'1', ..] => self.parquet(file, &mut visit),
-            [b'[', ..] => items(path, file, &parse, &mut visit),
-            [b'{', ..] => lines(path, file, &parse, &mut visit),
+        let begins = match text.as_bytes() {
+            [b'P', b'A', b'R', b'1', ..] => Begins::Parquet,
+            [b'[', ..] => Begins::List,
+            // One object over many lines.
+            [b'{', ..] => match text.split_once('\n') {
+                Some((line, _)) if serde_json::from_str::<IgnoredAny>(line).is_err() => Begins::Object,
+                _ => Begins::Lines,
+            },
             _ => {
                 let begins = cut(text.lines().next().unwrap_or_default().to_owned(), 40);
                 let cause = format!("it is neither Parquet nor JSON: it begins with {begins:?}");
-                Err(self.fault(cause, "give a file as it was published, not compressed".to_owned()))
+                return Err(self.fault(cause, "give a file as it was published, not compressed".to_owned()));
             }
+        };
+        Ok((file, begins))
+    }
+
+    fn json(&self, mut file: File, begins: Begins, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
+        let path = Path::new(&self.name);
+        let passed = match begins {
+            Begins::List => items(path, file, take),
+            Begins::Object => {
+                let mut bytes = Vec::new();
+                let read = file.by_ref().take(LONGEST_ROW as u64 + 1).read_to_end(&mut bytes);
+                read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
+                if bytes.len() > LONGEST_ROW {
+                    let cause = "it is one object of more than 64 MiB".to_owned();
+                    return Err(self.fault(cause, "write an object a line".to_owned()));
+                }
+                take(bytes.trim_ascii_end(), ItemPosition::FIRST)
+            }
+            Begins::Lines | Begins::Parquet => lines(path, file, take),
         };
         passed.map_err(|error| match error {
             DatasetError::BadRow { row, .. } => DatasetError::BadRow { path: path.to_owned(), row },
@@ -116,13 +195,18 @@ impl TableFile<'_> {
         })
     }
 
-    fn parquet(&self, file: File, visit: Visit<'_>) -> Result<ControlFlow<()>, DatasetError> {
-        let find = |names: &[String]| self.columns_among(names).as_ref().map_err(Clone::clone);
+    fn parquet<'c>(
+        &self,
+        file: File,
+        find: impl FnOnce(&[String]) -> Result<Option<&'c TableColumns>, String>,
+        mut visit: impl FnMut(Map<String, Value>, ItemPosition) -> Result<ControlFlow<()>, DatasetError>,
+    ) -> Result<ControlFlow<()>, DatasetError> {
+        let path = Path::new(&self.name);
         let passed = parquet::rows(file, find, |row, fields| {
-            let place = ItemPosition { line: 0, row, ..ItemPosition::FIRST };
-            visit(FoundRow { place, length: 0, row: self.row(&fields, place) })
+            visit(fields, ItemPosition { line: 0, row, ..ItemPosition::FIRST })
         });
         passed.map_err(|fault| match fault {
+            ParquetFault::Row(DatasetError::BadRow { row, .. }) => DatasetError::BadRow { path: path.to_owned(), row },
             ParquetFault::Row(error) => error,
             ParquetFault::Columns(question) => self.fault(question, COLUMNS_CURE.to_owned()),
             ParquetFault::Codec(codec) => self.fault(

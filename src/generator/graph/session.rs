@@ -8,7 +8,12 @@ use crate::record::{GraphPlace, Predecessor, Release, Turn};
 /// The requests of one session. Each has a place and waits for requests of lower places only, so that no wait goes
 /// round in a circle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SessionGraph(pub(crate) Vec<GraphNode>);
+pub(crate) struct SessionGraph {
+    /// The requests, by their places.
+    pub(crate) nodes: Vec<GraphNode>,
+    /// Whether requests go on after one that failed, because no prompt needs its answer.
+    pub(crate) outlives_failures: bool,
+}
 
 /// A request of a session, before anything has been answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,18 +26,43 @@ pub(crate) struct GraphNode {
     pub(crate) place: GraphPlace,
     /// Tokens of its prompt after what it carries on.
     pub(crate) new_tokens: u32,
+    /// Tokens that its prompt surely has in common with one before. It is there where the whole prompt is known, whose
+    /// tokens are then all new ones.
+    pub(crate) shared_tokens: Option<u32>,
+    /// The place of the one that it shares them with.
+    pub(crate) begins_like: Option<u32>,
     /// Tokens of its answer.
     pub(crate) output_tokens: u32,
+    /// The number of its model among those of its file.
+    pub(crate) model: Option<u16>,
 }
 
 impl SessionGraph {
     /// Number of its requests.
     pub(crate) fn len(&self) -> u32 {
-        self.0.len() as u32
+        self.nodes.len() as u32
+    }
+
+    /// Number of its agents.
+    pub(crate) fn agents(&self) -> u32 {
+        self.nodes.iter().map(|node| u32::from(node.place.agent) + 1).max().unwrap_or(0)
+    }
+
+    /// Tokens of all prompts, and those that surely came before. Answers are as long as asked.
+    pub(crate) fn prompt_tokens(&self) -> (u64, u64) {
+        let (mut said, mut all): (Vec<u64>, _) = (Vec::with_capacity(self.nodes.len()), (0, 0));
+        for node in &self.nodes {
+            let history = node.place.carries.and_then(|place| said.get(place as usize)).copied().unwrap_or(0);
+            let input = history + u64::from(node.new_tokens);
+            all.0 += input;
+            all.1 += node.shared_tokens.map_or(history, u64::from);
+            said.push(input + u64::from(node.output_tokens));
+        }
+        all
     }
 
     fn node(&self, place: u32) -> Option<&GraphNode> {
-        self.0.get(place as usize)
+        self.nodes.get(place as usize)
     }
 
     /// Whether the first end that comes releases the request at this place.
@@ -45,17 +75,28 @@ impl SessionGraph {
         self.carriers(place).next().is_some()
     }
 
+    /// The place whose prompt this whole one begins like, and the tokens that they share.
+    pub(crate) fn begins_like(&self, place: u32) -> Option<(u32, u32)> {
+        let node = self.node(place)?;
+        node.begins_like.zip(node.shared_tokens)
+    }
+
+    /// Whether whole prompts begin like the one at this place.
+    pub(crate) fn is_begun_like(&self, place: u32) -> bool {
+        self.nodes.iter().skip(place as usize + 1).any(|node| node.begins_like == Some(place))
+    }
+
     /// The places of those that carry on this history, with the tokens that they add.
     pub(crate) fn carriers(&self, place: u32) -> impl Iterator<Item = (u32, u64)> {
         let added = |node: &GraphNode| u64::from(node.new_tokens) + u64::from(node.output_tokens);
-        let later = (0..).zip(&self.0).skip(place as usize + 1);
+        let later = (0..).zip(&self.nodes).skip(place as usize + 1);
         later.filter(move |(_, node)| node.place.carries == Some(place)).map(move |(at, node)| (at, added(node)))
     }
 
     /// The places of those whose first wait is for the request at `place`.
     pub(crate) fn begun_by(&self, place: u32) -> impl Iterator<Item = u32> {
         let waits = move |node: &GraphNode| node.waits.first().is_some_and(|(before, _)| *before == place);
-        (0..).zip(&self.0).skip(place as usize + 1).filter(move |(_, node)| waits(node)).map(|(at, _)| at)
+        (0..).zip(&self.nodes).skip(place as usize + 1).filter(move |(_, node)| waits(node)).map(|(at, _)| at)
     }
 
     /// Returns the request at `place`, in the session of `of`. `history` are the tokens of the prompt and the answer
@@ -63,13 +104,15 @@ impl SessionGraph {
     pub(crate) fn request(&self, of: &PlannedRequest, place: u32, history: u32) -> Option<PlannedRequest> {
         let (node, turn) = (self.node(place)?, of.turn?);
         let number = turn.begun + place;
-        let history_tokens = node.place.carries.map_or(0, |_| history);
+        let of_history = node.place.carries.map_or(0, |_| history);
+        let history_tokens = node.shared_tokens.unwrap_or(of_history);
         // An agent with a history of its own begins as the session does.
         let before = node.place.carries.map_or(of.prefix.map_or(0, |prefix| prefix.tokens), |_| history);
         Some(PlannedRequest {
             index: Turn::index_of(turn.session, number),
             input_tokens: before.saturating_add(node.new_tokens),
             output_tokens: node.output_tokens,
+            model: node.model.or(of.model),
             turn: Some(Turn { number, history_tokens, graph: Some(node.place), ..turn }),
             ..*of
         })

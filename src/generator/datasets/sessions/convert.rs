@@ -1,0 +1,237 @@
+//! Turns a session of a file into the graph of a plan.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::blocks::runs;
+use super::order::{ends_before, in_order, one_beginning, shared_with};
+use super::session::{FilePrompt, FileRequest, FileSession};
+use super::stored::{StoredPrompt, StoredSession};
+use crate::generator::datasets::error::BadRow;
+use crate::generator::datasets::messages;
+use crate::generator::datasets::parse::whole;
+use crate::generator::graph::session::{GraphNode, SessionGraph};
+use crate::generator::tokens::tokenizer::TokenCounter;
+use crate::record::GraphPlace;
+use crate::units::count;
+use crate::workload::{HistorySource, MOST_TURNS, SaltScope, SessionRules, TOKEN_LIMIT};
+
+/// Tokens of the words before the texts of a session. They are four words and an empty line.
+const SALT_TOKENS: u32 = 5;
+
+/// Rules for the sessions of a file.
+pub(super) struct Conversion<'a> {
+    pub(super) rules: &'a SessionRules,
+    pub(super) counter: &'a TokenCounter,
+    /// Whether the requests say how long their answers are.
+    pub(super) lengths_of_rows: bool,
+    /// The names of models so far.
+    pub(super) models: Vec<Box<str>>,
+}
+
+/// A request beside those before it.
+#[derive(Clone, Copy, Default)]
+struct Lengths {
+    input: u32,
+    answer: u32,
+}
+
+impl Conversion<'_> {
+    /// Returns the session. Each of its requests comes after those that it waits for.
+    ///
+    /// # Errors
+    ///
+    /// What no session can be, with the request and the cure.
+    pub(super) fn session(&mut self, file: FileSession) -> Result<StoredSession, BadRow> {
+        let ids: Vec<Vec<u64>> = (0..file.requests.len()).map(|place| file.blocks(place)).collect();
+        let FileSession { name, place: at, begins_ns, mut requests } = file;
+        let refused = |cause: String| Err(whole(at, format!("session `{name}`: {cause}")));
+        if requests.is_empty() {
+            return refused("it has no request".to_owned());
+        }
+        if requests.len() > MOST_TURNS as usize {
+            let many = count(requests.len() as u64);
+            return refused(format!("it has {many} requests, and a session has at most 10,000; split it"));
+        }
+        one_beginning(&mut requests);
+        let order = match in_order(&requests) {
+            Ok(order) => order,
+            Err(circle) => return refused(circle),
+        };
+        let mut places = vec![0_u32; requests.len()];
+        for (place, from) in (0..).zip(&order) {
+            places[*from] = place;
+        }
+        let is_recorded = match self.recorded(&requests) {
+            Ok(is_recorded) => is_recorded,
+            Err(cause) => return refused(cause),
+        };
+        let mut session = StoredSession { begins_ns, ..StoredSession::default() };
+        let mut nodes: Vec<GraphNode> = Vec::with_capacity(order.len());
+        let mut lengths: Vec<Lengths> = Vec::with_capacity(order.len());
+        let mut last_of_agent = HashMap::new();
+        for (place, from) in (0_u32..).zip(&order) {
+            let request = std::mem::take(&mut requests[*from]);
+            let waits: Vec<(u32, Duration)> =
+                request.waits.iter().map(|(on, delay)| (places[*on], self.delay(*delay))).collect();
+            let surely = |on: &u32| ends_before(&nodes, &waits, *on);
+            let carries = request.prompt.carries().map(|on| places[on]);
+            if let Some(carried) = carries.filter(|carried| !is_recorded && !surely(carried)) {
+                let of = order.get(carried as usize).map_or(String::new(), |from| names_of(&requests, *from));
+                return refused(format!(
+                    "{} repeats the answer of {of}, and does not wait for its end; add the wait, or repeat recorded \
+                     answers",
+                    request.name
+                ));
+            }
+            let agent_before = last_of_agent.insert(request.agent, place);
+            let near = carries.or(agent_before).into_iter().chain(waits.iter().map(|(on, _)| *on));
+            let near: Vec<u32> = near.filter(surely).collect();
+            let shared_blocks = shared_with(&ids, &order, *from, &near);
+            let (says, length, (shared, like)) = match self.says(&request, carries, shared_blocks, &lengths) {
+                Ok(said) => said,
+                Err(cause) => return refused(format!("{}: {cause}", request.name)),
+            };
+            let is_whole = is_recorded || matches!(says, StoredPrompt::Blocks { .. });
+            let history = carries.and_then(|on| lengths.get(on as usize)).copied().unwrap_or_default();
+            let new_tokens =
+                if is_whole { length.input } else { length.input.saturating_sub(history.input + history.answer) };
+            let (shared, like) =
+                Some((shared, like)).filter(|(_, like)| like.as_ref().is_none_or(surely)).unwrap_or((0, None));
+            let depth = carries.or(agent_before).and_then(|on| nodes.get(on as usize)).map_or(0, |n| n.place.depth + 1);
+            nodes.push(GraphNode {
+                waits,
+                any: false,
+                place: GraphPlace { agent: request.agent, depth, carries: carries.filter(|_| !is_whole) },
+                new_tokens,
+                shared_tokens: is_whole.then_some(shared),
+                begins_like: like.filter(|_| is_whole),
+                output_tokens: length.answer,
+                model: request.model.map(|model| self.number_of(model)),
+            });
+            lengths.push(length);
+            session.says.push(says);
+        }
+        session.graph = SessionGraph { nodes, outlives_failures: is_recorded }.into();
+        Ok(session)
+    }
+
+    /// A delay as the rules change it.
+    fn delay(&self, delay: Duration) -> Duration {
+        let capped = self.rules.idle_cap_s.map_or(delay, |most| delay.min(Duration::from_secs_f64(most)));
+        capped.mul_f64(self.rules.time_scale)
+    }
+
+    /// The number of a model, by its name in the file.
+    fn number_of(&mut self, model: Box<str>) -> u16 {
+        let place = self.models.iter().position(|known| *known == model).unwrap_or_else(|| {
+            self.models.push(model);
+            self.models.len() - 1
+        });
+        u16::try_from(place).unwrap_or(u16::MAX)
+    }
+
+    /// Whether prompts repeat recorded answers. All of them are then in the file, and nobody wants others.
+    fn recorded(&self, requests: &[FileRequest]) -> Result<bool, String> {
+        let carried = || requests.iter().filter_map(|request| requests.get(request.prompt.carries()?));
+        let without = carried().find(|carried| carried.prompt.answer().is_none());
+        let calls = |text: &str| text.contains("\"tool_calls\"");
+        let called = carried().find(|carried| carried.prompt.answer().is_some_and(calls));
+        match (self.rules.history, without, called) {
+            (Some(HistorySource::Recorded), Some(without), _) => Err(format!(
+                "the file has no answer of {}, and later prompts repeat it; repeat live answers (--history live)",
+                without.name
+            )),
+            (Some(HistorySource::Live), _, Some(called)) => Err(format!(
+                "{} called tools in the recording, and the recorded results fit no other call; repeat recorded answers \
+                 (--history recorded)",
+                called.name
+            )),
+            (history, without, _) => {
+                let has_texts = requests.iter().all(|request| matches!(request.prompt, FilePrompt::Messages { .. }));
+                Ok(has_texts && without.is_none() && history != Some(HistorySource::Live))
+            }
+        }
+    }
+
+    /// Returns what a request says and its lengths. With it are the tokens that its prompt shares with one before, and
+    /// the place of that. `blocks` are its ids, of which some are those of another.
+    fn says(
+        &self,
+        request: &FileRequest,
+        carries: Option<u32>,
+        (ids, kept, base): (&[u64], u32, Option<u32>),
+        lengths: &[Lengths],
+    ) -> Result<(StoredPrompt, Lengths, (u32, Option<u32>)), String> {
+        let before = carries.and_then(|on| lengths.get(on as usize)).copied();
+        let said = before.map_or(0, |before| before.input + before.answer);
+        let (says, input, shared, counted) = match &request.prompt {
+            FilePrompt::Blocks { tokens, block_tokens, is_local, .. } => {
+                let own = runs(ids.get(kept as usize..).unwrap_or_default());
+                let theirs = base.and_then(|on| lengths.get(on as usize)).map_or(0, |before| before.input);
+                let shared = kept.saturating_mul(*block_tokens).min(*tokens).min(theirs);
+                let says = StoredPrompt::Blocks { base, kept, own, tokens: *block_tokens, is_local: *is_local };
+                (says, *tokens, (shared, base), None)
+            }
+            FilePrompt::Messages { new, answer, tools, .. } => {
+                let list = format!("[{new}]");
+                let texts = messages::texts(&list).map_err(|error| format!("its messages: {error}"))?;
+                let first = if before.is_some() { 0 } else { self.beginning(tools.as_deref()) };
+                let tokens: u32 = texts.iter().map(|text| self.counter.count(text)).sum();
+                let says =
+                    StoredPrompt::Messages { carries, new: new.clone(), answer: answer.clone(), tools: tools.clone() };
+                let counted = answer.as_deref().map(|answer| messages::texts(&format!("[{answer}]")));
+                let counted = counted.transpose().map_err(|error| format!("its answer: {error}"))?;
+                let counted = counted.map(|texts| texts.iter().map(|text| self.counter.count(text)).sum::<u32>());
+                let shared = (before.map_or(0, |before| before.input), carries);
+                (says, said + first + tokens, shared, counted)
+            }
+            FilePrompt::Text { tokens, .. } => (StoredPrompt::Words, said + tokens, (0, None), None),
+        };
+        if input == 0 {
+            return Err("its prompt has no token".to_owned());
+        }
+        if input > TOKEN_LIMIT {
+            return Err(format!(
+                "its prompt has {} tokens; the most is {}",
+                count(input.into()),
+                count(TOKEN_LIMIT.into())
+            ));
+        }
+        let answer = request.output_tokens.or(counted.map(|tokens| tokens.max(1)));
+        match answer {
+            None if self.lengths_of_rows => {
+                Err("nothing says how long its answer is; give the class `output_tokens`, or --output-tokens"
+                    .to_owned())
+            }
+            answer => Ok((says, Lengths { input, answer: answer.unwrap_or(0) }, shared)),
+        }
+    }
+
+    /// Tokens before the first message. They are words of the session, and definitions of tools.
+    fn beginning(&self, tools: Option<&str>) -> u32 {
+        let salt = if self.rules.salt == SaltScope::Run { 0 } else { SALT_TOKENS };
+        salt + tools.map_or(0, |tools| self.counter.count(tools))
+    }
+}
+
+impl FilePrompt {
+    /// The place of the request whose prompt and answer come first.
+    fn carries(&self) -> Option<usize> {
+        match self {
+            Self::Blocks { .. } => None,
+            Self::Messages { carries, .. } | Self::Text { carries, .. } => *carries,
+        }
+    }
+
+    fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Messages { answer, .. } => answer.as_deref(),
+            Self::Blocks { .. } | Self::Text { .. } => None,
+        }
+    }
+}
+
+fn names_of(requests: &[FileRequest], at: usize) -> String {
+    requests.get(at).map_or(String::new(), |request| request.name.clone())
+}

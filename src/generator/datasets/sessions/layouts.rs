@@ -1,0 +1,61 @@
+//! The layouts of files of sessions: how each is recognised, and who reads it.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use super::session::SessionReader;
+use crate::generator::datasets::table::local;
+use crate::units::cut;
+use crate::workload::SessionLayout;
+
+/// A layout: how a file of it is recognised, and its reader.
+pub(super) struct Layout {
+    pub(super) layout: SessionLayout,
+    fits: fn(&str) -> bool,
+    pub(super) reader: fn() -> Box<dyn SessionReader>,
+}
+
+/// Bytes of a file in which fields are looked for.
+const HEAD: u64 = 64 << 10;
+
+/// All layouts.
+const LAYOUTS: &[Layout] = &[];
+
+/// The layout of the file or folder at `path`. It is `None` where that is not one of sessions.
+pub fn session_layout(path: &str) -> Option<SessionLayout> {
+    Layout::find(None, &head_of(path)?).ok().map(|known| known.layout)
+}
+
+/// The beginning of the file at `path`. Of a folder it is that of its first file.
+pub(super) fn head_of(path: &str) -> Option<Vec<u8>> {
+    let names = local(path).ok()?;
+    let mut head = Vec::new();
+    File::open(names.first()?).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
+impl Layout {
+    /// The layout of this name, else the one that the beginning of a file fits.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where none fits or several do.
+    pub(super) fn find(named: Option<SessionLayout>, head: &[u8]) -> Result<&'static Self, String> {
+        if let Some(layout) = LAYOUTS.iter().find(|layout| Some(layout.layout) == named) {
+            return Ok(layout);
+        }
+        let head = String::from_utf8_lossy(head);
+        let fitting: Vec<&Self> = LAYOUTS.iter().filter(|layout| (layout.fits)(&head)).collect();
+        let names =
+            |layouts: &[&Self]| layouts.iter().map(|layout| layout.layout.name()).collect::<Vec<_>>().join(", ");
+        match &*fitting {
+            [one] => Ok(one),
+            [] => Err(format!(
+                "it is not recognised as a file of sessions, which are of one of the layouts {}; it begins with {:?}",
+                names(&LAYOUTS.iter().collect::<Vec<_>>()),
+                cut(head.into_owned(), 60)
+            )),
+            several => Err(format!("it may be any of {}", names(several))),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Sessions that are taken from a file, and what is made of them.
+
+use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantNames};
+
+use crate::workload::lengths::Distribution;
+use crate::workload::reading::spec_table;
+use crate::workload::reading::value::{Allowed, WAIT};
+
+/// Seconds of the run for one of the file.
+const SCALE: Allowed = Allowed::from(0.0, 100.0);
+
+spec_table! {
+    default
+    /// The sessions of a dataset. They say how the file is written, and what is made of it.
+    pub struct SessionRules = "the sessions of a dataset" {
+        /// Layout of the file. It is recognised by its fields when absent.
+        layout: Option<SessionLayout> = option(|value| value.variant()),
+        /// Answers that later prompts repeat. They are the recorded ones when absent, if the file has them.
+        history: Option<HistorySource> = option(|value| value.variant()),
+        /// Seconds of the run for one second of a delay. 0.5 halves the delays; 1 by default.
+        time_scale: f64 = optional(1.0, |value| value.number(SCALE)),
+        /// Longest delay, in seconds of the file. Longer ones are cut; none is when absent.
+        idle_cap_s: Option<f64> = option(|value| value.number(WAIT)),
+        /// Most tokens of a prompt and its answer together. A request that would exceed them is not sent, nor what
+        /// waits for it; absent: the server decides.
+        max_context_tokens: Option<u32> = option(Distribution::tokens),
+        /// Requests that have texts in common.
+        salt: SaltScope = optional(SaltScope::Session, |value| value.variant()),
+    }
+}
+
+/// Layouts of files of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SessionLayout {
+    /// Sessions of coding agents with the hashes of their blocks (Weka, `AgentX`), one an object.
+    Weka,
+    /// Conversations of `AIPerf` that fork and spawn others, one a line.
+    DagJsonl,
+    /// Conversations of `AIPerf` as lists of turns, and its other files with a `session_id`.
+    MultiTurn,
+    /// Messages of mlcommons' agentic benchmark, one a line.
+    Mlcommons,
+    /// Spans of `OpenTelemetry` in its GenAI conventions.
+    Spans,
+    /// Rounds of coding agents in `TraceLab`'s form, one a line.
+    Tracelab,
+    /// Lists of OpenAI's `messages`, one a line, tool calls and their results included.
+    Messages,
+    /// Whole conversations of `ShareGPT`, a list of them.
+    Sharegpt,
+    /// Requests of Mooncake's form that have a `session_id`.
+    MooncakeSessions,
+}
+
+impl SessionLayout {
+    /// Its name in specs and on the command line.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Origins of the answers that later prompts repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum HistorySource {
+    /// Answers of the file: every server gets the same prompts.
+    Recorded,
+    /// Answers that the server gives.
+    Live,
+}
+
+/// Requests whose prompts begin with the same text where the file says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SaltScope {
+    /// Requests of one session. A session that is played again has other texts.
+    #[default]
+    Session,
+    /// Requests of one session of the file, however often it is played.
+    Trajectory,
+    /// All requests of the run.
+    Run,
+}
+
+/// Findings in a file of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionFindings {
+    /// Its layout.
+    pub layout: SessionLayout,
+    /// Requests of all sessions.
+    pub requests: u64,
+    /// Most requests of a session.
+    pub most_requests: u32,
+    /// Most agents of a session.
+    pub most_agents: u32,
+    /// Requests that wait for several others.
+    pub joins: u64,
+    /// Whether prompts repeat recorded answers.
+    pub is_recorded: bool,
+    /// Prompt tokens of all requests. With live answers they are as long as recorded.
+    pub input_tokens: u64,
+    /// Prompt tokens that surely were in a prompt of the session before.
+    pub shared_tokens: u64,
+    /// Requests that began in the recording before an end that they wait for here.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub clamped: u64,
+    /// Fields that would change what is sent and are not read, with their counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<(String, u64)>,
+    /// Reasons for which requests were left out, with their counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(String, u64)>,
+}
