@@ -1,4 +1,4 @@
-//! Rows of text files: their lines, and values that are read from JSON objects.
+//! Rows of text files: their lines, their JSON objects, and the lengths and moments that they say.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -7,6 +7,9 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+use crate::units::cut;
+use crate::workload::TOKEN_LIMIT;
 
 /// Some editors write it at the beginning of a file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -94,4 +97,37 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
         T::deserialize(MapAccessDeserializer::new(fields))
     }
+}
+
+/// The beginning of a long text, for a message.
+pub(super) fn excerpt(text: &str) -> String {
+    /// Longest excerpt, characters.
+    const ENOUGH: usize = 80;
+    cut(text.to_owned(), ENOUGH)
+}
+
+/// Nanoseconds of a moment in this unit; `None` for NaN or beyond 145 years.
+pub(super) fn nanoseconds(value: f64, unit_ns: f64) -> Option<i64> {
+    let ns = (value * unit_ns).round();
+    // Half of the type's range, so that differences fit too.
+    (ns.abs() <= 4.6e18).then_some(ns as i64)
+}
+
+/// Checks a token count.
+pub(super) fn tokens(count: u64) -> Result<u32, String> {
+    match u32::try_from(count) {
+        Ok(0) => Err("0 tokens, and a request has at least one (traces mark failed requests in this way)".to_owned()),
+        Ok(count) if count <= TOKEN_LIMIT => Ok(count),
+        _ => Err(format!("{count} tokens, and {TOKEN_LIMIT} are the most")),
+    }
+}
+
+/// Reads a date as traces write it, as nanoseconds since 1970. `2023-11-16 18:15:46.6805900` is one, with a time zone
+/// or without (then UTC).
+pub(super) fn parse_moment(text: &str) -> Option<i64> {
+    let moment = text.parse::<jiff::Timestamp>().ok().or_else(|| {
+        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+        jiff::tz::TimeZone::UTC.to_timestamp(civil).ok()
+    })?;
+    i64::try_from(moment.as_nanosecond()).ok()
 }

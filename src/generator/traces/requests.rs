@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::cut;
-use crate::workload::{Priority, TOKEN_LIMIT, TraceFormat};
+use crate::workload::{Priority, TraceFormat};
 
 /// One request of a trace.
 #[serde_with::skip_serializing_none]
@@ -102,37 +101,4 @@ impl TraceFacts {
 pub struct BadLine {
     pub(super) place: String,
     pub(super) cause: String,
-}
-
-/// The beginning of a long text, for a message.
-pub(super) fn excerpt(text: &str) -> String {
-    /// Longest excerpt, characters.
-    const ENOUGH: usize = 80;
-    cut(text.to_owned(), ENOUGH)
-}
-
-/// Nanoseconds of a moment in this unit; `None` for NaN or beyond 145 years.
-pub(super) fn nanoseconds(value: f64, unit_ns: f64) -> Option<i64> {
-    let ns = (value * unit_ns).round();
-    // Half of the type's range, so that differences fit too.
-    (ns.abs() <= 4.6e18).then_some(ns as i64)
-}
-
-/// Checks a token count.
-pub(super) fn tokens(count: u64) -> Result<u32, String> {
-    match u32::try_from(count) {
-        Ok(0) => Err("0 tokens, and a request has at least one (traces mark failed requests in this way)".to_owned()),
-        Ok(count) if count <= TOKEN_LIMIT => Ok(count),
-        _ => Err(format!("{count} tokens, and {TOKEN_LIMIT} are the most")),
-    }
-}
-
-/// Reads a date as traces write it, as nanoseconds since 1970. `2023-11-16 18:15:46.6805900` is one, with a time zone
-/// or without (then UTC).
-pub(super) fn parse_moment(text: &str) -> Option<i64> {
-    let moment = text.parse::<jiff::Timestamp>().ok().or_else(|| {
-        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
-        jiff::tz::TimeZone::UTC.to_timestamp(civil).ok()
-    })?;
-    i64::try_from(moment.as_nanosecond()).ok()
 }

@@ -1,6 +1,5 @@
 //! Blocks of the prompts of a session. What prompts begin with alike is kept once.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The blocks of one prompt.
@@ -12,21 +11,26 @@ pub(super) struct PromptBlocks {
     pub(super) own: Box<[Range<u64>]>,
 }
 
-/// The prompts of a session, by their blocks, as far as they are known.
+/// The known prompts of a session, by their blocks in lexical order.
 #[derive(Debug, Default)]
-pub(super) struct KnownPrompts<'i>(BTreeMap<&'i [u64], usize>);
+pub(super) struct KnownPrompts<'i>(Vec<(&'i [u64], usize)>);
 
 impl<'i> KnownPrompts<'i> {
     /// Adds a prompt, which keeps what it shares with the most alike as a reference.
     pub(super) fn add(&mut self, ids: &'i [u64], place: usize) -> PromptBlocks {
         // In lexical order, the most alike stands right before or right after.
-        let [before, after] = [self.0.range(..=ids).next_back(), self.0.range(ids..).next()];
-        let known = [before, after].into_iter().flatten();
-        let like = known.map(|(known, at)| (*at, alike(known, ids))).max_by_key(|(at, shared)| (*shared, *at));
-        self.0.insert(ids, place);
+        let next = self.0.partition_point(|(known, _)| *known < ids);
+        let neighbours = self.0.get(next.saturating_sub(1)..).into_iter().flatten().take(2);
+        let like = neighbours.map(|(known, at)| (*at, alike(known, ids))).max_by_key(|(at, shared)| (*shared, *at));
+        self.0.insert(next, (ids, place));
         let like = like.filter(|(_, shared)| *shared > 0);
         PromptBlocks { like, own: runs(ids.get(like.map_or(0, |(_, shared)| shared)..).unwrap_or_default()) }
     }
+}
+
+/// The blocks that a prompt has room for, the last one possibly in part.
+pub(super) fn filling(ids: &[u64], tokens: u32, block_tokens: u32) -> &[u64] {
+    ids.get(..tokens.div_ceil(block_tokens) as usize).unwrap_or(ids)
 }
 
 /// Number of ids that two prompts begin with alike.
@@ -57,8 +61,8 @@ mod tests {
         let kept: Vec<_> = (0..).zip(lists).map(|(place, ids)| known.add(ids, place)).collect();
         assert_eq!((kept[0].like, &*kept[0].own), (None, &[0..3, 7..8][..]));
         assert_eq!((kept[1].like, &*kept[1].own), (None, &[9..10, 9..10][..]));
-        assert_eq!((kept[2].like, &*kept[2].own), (Some((0, 2)), &[5..6][..]));
-        assert_eq!((kept[3].like, &*kept[3].own), (Some((2, 3)), &[6..7][..]));
+        assert_eq!((kept[2].like, &*kept[2].own), (Some((0, 2)), std::slice::from_ref(&(5..6))));
+        assert_eq!((kept[3].like, &*kept[3].own), (Some((2, 3)), std::slice::from_ref(&(6..7))));
         assert_eq!(kept[4], PromptBlocks::default());
         assert_eq!(first_ids(&kept[0].own, 9).collect::<Vec<_>>(), lists[0]);
     }

@@ -3,7 +3,10 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use super::mooncake::MooncakeReader;
 use super::session::SessionReader;
+use super::tracelab::TraceLabReader;
+use super::{mooncake, tracelab, weka};
 use crate::generator::datasets::table::local;
 use crate::units::cut;
 use crate::workload::SessionLayout;
@@ -19,7 +22,15 @@ pub(super) struct Layout {
 const HEAD: u64 = 64 << 10;
 
 /// All layouts.
-const LAYOUTS: &[Layout] = &[];
+const LAYOUTS: &[Layout] = &[
+    Layout { layout: SessionLayout::Weka, fits: weka::fits, reader: || Box::<weka::WekaReader>::default() },
+    Layout { layout: SessionLayout::Tracelab, fits: tracelab::fits, reader: || Box::<TraceLabReader>::default() },
+    Layout {
+        layout: SessionLayout::MooncakeSessions,
+        fits: mooncake::fits,
+        reader: || Box::<MooncakeReader>::default(),
+    },
+];
 
 /// The layout of the file or folder at `path`. It is `None` where that is not one of sessions.
 pub fn session_layout(path: &str) -> Option<SessionLayout> {

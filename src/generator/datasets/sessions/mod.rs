@@ -6,10 +6,15 @@
 mod blocks;
 mod convert;
 mod layouts;
+mod mooncake;
 mod order;
 mod read;
+mod recorded;
+mod rows;
 mod session;
 mod stored;
+mod tracelab;
+mod weka;
 
 pub use layouts::session_layout;
 pub(super) use read::survey;

@@ -129,6 +129,18 @@ pub(super) trait SessionReader {
     }
 }
 
+/// Reads all items, which stand in lines of their own.
+#[cfg(test)]
+pub(super) fn read_items(mut reader: impl SessionReader, items: &[&str]) -> Result<FoundSessions, String> {
+    let mut found = FoundSessions::default();
+    for (item, row) in items.iter().zip(1..) {
+        let place = ItemPosition { offset: 0, line: row, column: 1, row };
+        reader.take(item.as_bytes(), place, &mut found).map_err(|bad| bad.to_string())?;
+    }
+    reader.finish(&mut found).map_err(|bad| bad.to_string())?;
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;

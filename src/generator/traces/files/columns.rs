@@ -1,6 +1,7 @@
 //! CSV traces of Azure and `BurstGPT`, whose columns are found by name.
 
-use crate::generator::traces::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
+use crate::generator::rows::{excerpt, nanoseconds, parse_moment, tokens};
+use crate::generator::traces::requests::{BadLine, TracedRequest};
 use crate::random::RandomStream;
 
 /// The columns that are read.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::generator::rows::{Object, cause_of};
-use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow, nanoseconds, tokens};
+use crate::generator::rows::{Object, cause_of, nanoseconds, tokens};
+use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow};
 use crate::workload::Priority;
 
 /// The newest schema of Skyline's own traces that this program writes and reads.

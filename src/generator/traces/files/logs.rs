@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::json_lines::{json, of_field};
-use crate::generator::traces::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
+use crate::generator::rows::{excerpt, nanoseconds, parse_moment, tokens};
+use crate::generator::traces::requests::{BadLine, TracedRequest};
 
 /// The fields of an access log; a nested field is `usage.prompt_tokens`.
 #[derive(Clone, Debug)]

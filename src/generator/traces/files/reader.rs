@@ -6,9 +6,9 @@ use std::io::BufReader;
 use super::columns::CsvTraceColumns;
 use super::json_lines::{self, Heading, SCHEMA};
 use super::logs::AccessLogFields;
-use crate::generator::rows::{FileLines, LineError};
+use crate::generator::rows::{FileLines, LineError, excerpt};
 use crate::generator::traces::error::TraceError;
-use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest, excerpt};
+use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 /// Longest line, bytes. The hash ids of a prompt of a million tokens take a tenth of it.
