@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::args::{CampaignArgs, ObjectiveArgs, SweepLoadArgs, TargetArgs, WorkArgs, note_idle};
 use super::output::DryRun;
-use crate::experiment::{InvalidRuns, LoadAxis};
+use crate::experiment::InvalidRuns;
 use crate::session::campaign::sweep::{SweepCampaign, SweepStart};
 use crate::session::campaign::sweep_plan::{PlannedSweep, begins, check_loads};
 use crate::session::exits::ExitRules;
@@ -61,8 +61,8 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         return Ok(Exit::Interrupted);
     };
     let mut experiment = manifest.experiment(&context, settings.machine)?;
-    if let (LoadAxis::Automatic { from_per_s, .. }, Some(printer)) = (&manifest.plan.axis, progress) {
-        printer.words(&begins(experiment.search(), *from_per_s));
+    if let (Some((from, _)), Some(printer)) = (manifest.plan.axis.searched(), progress) {
+        printer.words(&begins(experiment.search(), from));
     }
     let runs = SweepCampaign {
         context: &context,
@@ -81,7 +81,7 @@ impl SweepArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
         let Self { campaign, loads, workload, .. } = self;
         let settings = self.target.settings(LoadOption::OfLoads, campaign.live.screen());
-        let load = Overrides { users: workload.users_of(loads.users.as_ref()), ..Overrides::default() };
+        let load = Overrides { users: workload.users_of(loads.axis().as_ref()), ..Overrides::default() };
         let (spec, mut settings) = both(workload.spec(&load, printer), settings)?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);

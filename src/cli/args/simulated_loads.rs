@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::values::{rates, users, whole};
+use super::values::{agents, rates, users, whole};
 use crate::experiment::{LoadAxis, SweepPlan};
 use crate::live::Screen;
 use crate::session::Stop;
-use crate::session::campaign::sweep::check_axis;
+use crate::session::campaign::axis::check_axis;
 use crate::session::simulated::Simulation;
 
 /// The search begins at this share of the workload's own rate.
@@ -46,7 +46,14 @@ pub(in crate::cli) struct SimulatedLoads {
     /// With --sweep: numbers of closed-loop users, such as 1,2,4,8 or 1:64:x2 [default: rates]
     #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep",
           conflicts_with_all = ["rate", "users"])]
-    pub(in crate::cli) sweep_users: Option<LoadAxis>,
+    sweep_users: Option<LoadAxis>,
+
+    /// With --sweep: the largest number of agents whose turns meet the objectives. Each agent begins its next session
+    /// when one is over; --sweep-agents=16 begins with 16 of them, --sweep-agents with 4 [default: rates]
+    #[arg(long, value_name = "FROM", num_args = 0..=1, require_equals = true, default_missing_value = "4",
+          value_parser = agents(), requires = "sweep",
+          conflicts_with_all = ["rates", "sweep_users", "rate", "users", "agents"])]
+    sweep_agents: Option<LoadAxis>,
 
     /// With --sweep: requests that each run measures
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 3_000,
@@ -97,10 +104,9 @@ impl SimulatedLoads {
         repeats: u64,
         shortest_s: Option<f64>,
     ) -> Result<SweepPlan, Stop> {
-        let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
+        let typed = self.rates.as_ref().or(self.closed_loops()).cloned();
         let axis = typed.unwrap_or_else(|| LoadAxis::search_from(BEGIN * spec.arrival.mean_rate_per_s()));
-        check_axis(spec, &axis, "--sweep-users")?;
-        Ok(SweepPlan {
+        let plan = SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.clone(),
@@ -113,6 +119,13 @@ impl SimulatedLoads {
             saturated_in_a_row: SATURATED,
             first_seed: spec.seed,
             ..SweepPlan::default()
-        })
+        };
+        check_axis(spec, &plan, "--sweep-users")?;
+        Ok(plan)
+    }
+
+    /// The users or agents that are swept; absent: rates.
+    pub(in crate::cli) fn closed_loops(&self) -> Option<&LoadAxis> {
+        self.sweep_users.as_ref().or(self.sweep_agents.as_ref())
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{above_zero, rates, share_up_to_half, some_time, users, whole};
+use super::values::{above_zero, agents, rates, share_up_to_half, some_time, users, whole};
 use crate::analysis::{FigureKind, Objective, Quantile};
 
-use crate::experiment::{CapacityProbe, Load, LoadAxis, SweepPlan, either_way};
+use crate::experiment::{CapacityProbe, LoadAxis, SweepPlan, either_way};
 use crate::session::campaign::sweep::SweepStart;
 use crate::units::{count, seconds, spoken};
 use crate::workload::WorkloadSpec;
@@ -34,6 +34,12 @@ pub(in crate::cli) struct SweepLoadArgs {
     /// [default: none]
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
     pub(in crate::cli) users: Option<LoadAxis>,
+
+    /// Search for the largest number of agents whose turns meet the objectives. Each agent begins its next session when
+    /// one is over (`guide agents`); --agents=16 begins with 16 of them, --agents with 4 [default: rates]
+    #[arg(long, value_name = "FROM", num_args = 0..=1, require_equals = true, default_missing_value = "4",
+          value_parser = agents(), conflicts_with_all = ["rates", "users", "start_rate", "max_users"])]
+    pub(in crate::cli) agents: Option<LoadAxis>,
 
     /// The rate at which the search begins, requests per second, and from which it is doubled until one fails
     /// [default: a little below what a burst of a few seconds shows that the server completes]
@@ -104,7 +110,7 @@ impl SweepLoadArgs {
 
     /// The loads that were typed, or where a search begins; absent: neither.
     pub(in crate::cli) fn axis(&self) -> Option<LoadAxis> {
-        let typed = self.rates.as_ref().or(self.users.as_ref()).cloned();
+        let typed = self.rates.as_ref().or(self.users.as_ref()).or(self.agents.as_ref()).cloned();
         typed.or_else(|| self.start_rate.map(LoadAxis::search_from))
     }
 
@@ -112,11 +118,11 @@ impl SweepLoadArgs {
     pub(in crate::cli) fn facts(&self, plan: &SweepPlan, finds_start: bool) -> Vec<(&'static str, String)> {
         let SweepPlan { axis, repeats, most_trials, longest_s, samples, .. } = plan;
         let longest = spoken(Duration::from_secs_f64(*longest_s));
-        if let LoadAxis::Automatic { from_per_s, .. } = axis {
+        if let Some((first, _)) = axis.searched() {
             let from = if finds_start {
                 format!("near what the server completes: {}", self.bursts_in_words())
             } else {
-                format!("from {} on", Load::Rate(*from_per_s))
+                format!("from {first} on")
             };
             let runs = format!("{most_trials} at most, of up to {longest} and about {samples} requests each");
             return vec![("loads", format!("searched {from}")), ("runs", runs), ("ends", self.end_in_words(plan))];
@@ -137,7 +143,7 @@ impl SweepLoadArgs {
         shortest_s: Option<f64>,
     ) -> SweepPlan {
         let SweepLoadArgs { repeats, samples, max_seconds, max_runs, stop_after_saturated, .. } = *self;
-        let is_search = matches!(axis, LoadAxis::Automatic { .. });
+        let is_search = axis.searched().is_some();
         let within_s = self.within().filter(|_| is_search).map(|within| within.as_secs_f64());
         let is_default = self.within.is_none() && self.bracket.is_none();
         let sized_for_s = match start.axis {

@@ -175,6 +175,11 @@ pub(in crate::cli) fn users(text: &str) -> Result<LoadAxis, String> {
     Ok(LoadAxis::Users { users })
 }
 
+/// The number of agents at which a search for the largest begins.
+pub(in crate::cli) fn agents() -> impl TypedValueParser<Value = LoadAxis> {
+    whole::<u64>(1..=100_000).map(|from| LoadAxis::Agents { from })
+}
+
 /// Loads of which each is so many times the one before.
 #[derive(Clone, Copy, Debug)]
 struct Ladder {

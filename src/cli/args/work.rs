@@ -86,10 +86,7 @@ impl WorkArgs {
     pub(in crate::cli) fn users_of(&self, swept: Option<&LoadAxis>) -> Option<u64> {
         let RequestArgs { arrival, burstiness, .. } = &self.requests;
         let wanted = self.think_time.is_some() || arrival.is_some() || burstiness.is_some();
-        match swept.filter(|_| wanted)? {
-            LoadAxis::Users { users } => users.first().copied(),
-            _ => None,
-        }
+        swept.filter(|_| wanted)?.fewest()?.users()
     }
 
     /// The workload that was meant, under this load, with the overrides.

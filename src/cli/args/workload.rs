@@ -5,6 +5,7 @@ use clap::Args;
 use super::values::{rate, whole};
 use super::work::WorkArgs;
 use crate::experiment::LoadAxis;
+use crate::session::campaign::axis::check_agents;
 use crate::session::{Printer, Stop};
 use crate::units::{count, counted};
 use crate::workload::{LoadSpike, Overrides, RateStage, WorkloadSpec};
@@ -67,6 +68,12 @@ pub(in crate::cli) struct LoadArgs {
           value_parser = whole::<u64>(1..=MOST_AT_ONCE), allow_negative_numbers = true)]
     users: Option<u64>,
 
+    /// N agents in place of the workload's arrivals. Each begins its next session or conversation when one is over;
+    /// refused where the workload has neither (`guide agents`) [default: the workload's arrivals]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "users"], help_heading = "Workload",
+          value_parser = whole::<u64>(1..=MOST_AT_ONCE), allow_negative_numbers = true)]
+    agents: Option<u64>,
+
     /// Raise the rate evenly from one to another over a time, such as 1:20:60s; several parts have commas
     /// between them, such as 1:20:60s,20:5:30s; it then stays; the run lasts as long, unless [SECONDS] or
     /// --requests says otherwise [default: the workload's arrivals]
@@ -92,10 +99,12 @@ impl LoadArgs {
     ) -> Result<WorkloadSpec, Stop> {
         let overrides = self.overrides(cap, printer)?;
         let overrides = Overrides { users: overrides.users.or(work.users_of(swept)), ..overrides };
-        if work.is_described() && self.rate.is_none() && self.users.is_none() && self.ramp.is_empty() {
+        if work.is_described() && self.rate.is_none() && overrides.users.is_none() && self.ramp.is_empty() {
             printer.words("note: 1 request/s, since nothing says how many (--rate, --users)");
         }
-        work.spec(&overrides, printer)
+        let spec = work.spec(&overrides, printer)?;
+        self.agents.map_or(Ok(()), |_| check_agents(&spec))?;
+        Ok(spec)
     }
 
     /// Whether as many requests at once as there may be stand for a rate.
@@ -104,7 +113,8 @@ impl LoadArgs {
     }
 
     fn overrides(&self, cap: Option<u64>, printer: Printer) -> Result<Overrides, Stop> {
-        let Self { requests, rate, users, spike, .. } = *self;
+        let Self { requests, rate, spike, .. } = *self;
+        let users = self.users.or(self.agents);
         let overrides = Overrides { requests, ramp: self.ramp.clone(), spike, ..Overrides::default() };
         if !self.is_rate_inf() {
             return Ok(Overrides { rate_per_s: rate, users, ..overrides });

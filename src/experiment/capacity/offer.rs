@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
 use crate::analysis::cost_per_million;
-use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
+use crate::experiment::sweep::{StopReason, Sweep};
 use crate::units::{counted, percent, three_digits};
 
 /// A sweep to make an offer from.
@@ -81,7 +81,7 @@ impl Offer {
     /// When its loads are not rates, or there is a price without a number of accelerators.
     pub fn new(candidate: &Candidate<'_>, contract: &CapacityTarget) -> Result<Self, NoOffer> {
         let Candidate { name, sweep, gpu_hour } = *candidate;
-        if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
+        if sweep.plan.axis.fewest().is_some() {
             return Err(NoOffer::Users(name.to_owned()));
         }
         let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Load;
+use super::load::Load;
 use super::trial::{JudgedObjective, Trial};
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{Objective, Status};

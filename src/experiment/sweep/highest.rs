@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use super::answer::{HighestLoad, ObjectiveLimit};
-use super::plan::{Load, LoadAxis};
+use super::load::Load;
+use super::plan::LoadAxis;
 use super::point::LoadClass;
 use super::search::{
     BAND, Bracket, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings,
     tightest,
 };
+use super::trial::Trial;
 use crate::analysis::Status;
 use crate::units::{counted, percent, three_digits};
 
@@ -44,7 +46,8 @@ impl<'a> FoundLoads<'a> {
             let failed = failed.map(|place| loads[place].0.load);
             // Where loads contradict one another, the curve through all of them may cross its limit elsewhere.
             let crossing = crossing.filter(|crossing| is_between(passed, crossing.estimate, failed));
-            let (interval_low, interval_high) = interval.filter(|_| crossing.is_some()).unzip();
+            let crossing = crossing.map(|crossing| crossing.in_loads(loads[0].0.load));
+            let (interval_low, interval_high) = crossing.and_then(|crossing| crossing.interval.ok()).unzip();
             let answer = HighestLoad {
                 passed,
                 failed,
@@ -74,11 +77,15 @@ impl<'a> FoundLoads<'a> {
 /// Returns what each objective allows by itself. It leaves out those of which no run has a figure.
 fn limits(search: &Search) -> Vec<ObjectiveLimit> {
     let demands = search.demands();
+    let like = search.trials().first().map(|trial| trial.load);
     let known = |place: usize| search.trials().iter().any(|trial| demands[place].has_figure(trial, place));
     let limit = |(place, crossing): (usize, LimitCrossing)| {
         let objective = demands[place].objective()?.clone();
         let (estimate, interval) = match crossing {
-            LimitCrossing::Crosses(crossing) => (Some(crossing.estimate), crossing.interval.ok()),
+            LimitCrossing::Crosses(crossing) => {
+                let crossing = like.map_or(crossing, |like| crossing.in_loads(like));
+                (Some(crossing.estimate), crossing.interval.ok())
+            }
             LimitCrossing::Kept | LimitCrossing::Missed(_) => (None, None),
         };
         let (interval_low, interval_high) = interval.unzip();
@@ -123,14 +130,15 @@ impl Search {
     ///
     /// Why there is none, in words.
     pub fn interval(&self) -> Result<(f64, f64), String> {
-        match tightest(self.trials(), self.demands()) {
-            Tightest::Crosses(_, Crossing { estimate, interval }) => interval.map_err(|unsure| {
+        match (tightest(self.trials(), self.demands()), self.trials().first()) {
+            (Tightest::Crosses(_, crossing), Some(Trial { load, .. })) => {
+                let Crossing { estimate, interval } = crossing.in_loads(*load);
                 let runs = counted(self.trials().len() as u64, "run");
-                unsure.in_words(&runs, Load::Rate(estimate), estimate, &self.plan().axis)
-            }),
-            Tightest::Missed(_) => Err("its longest runs missed an objective at every load".to_owned()),
-            Tightest::Open if self.trials().is_empty() => Err("the runs are missing that narrow it down".to_owned()),
-            Tightest::Open => Err("its longest runs met all objectives at every load".to_owned()),
+                interval.map_err(|unsure| unsure.in_words(&runs, *load, estimate, &self.plan().axis))
+            }
+            (Tightest::Missed(_), _) => Err("its longest runs missed an objective at every load".to_owned()),
+            (_, None) => Err("the runs are missing that narrow it down".to_owned()),
+            (Tightest::Open, _) => Err("its longest runs met all objectives at every load".to_owned()),
         }
     }
 }
@@ -236,7 +244,7 @@ impl Unsure {
                     percent(BAND - 1.0)
                 )
             }
-            (Self::FarApart, LoadAxis::Users { .. } | LoadAxis::Automatic { .. }) => {
+            (Self::FarApart, LoadAxis::Users { .. } | LoadAxis::Automatic { .. } | LoadAxis::Agents { .. }) => {
                 format!(
                     "too few loads were measured within {} of {} for a confidence interval",
                     percent(BAND - 1.0),
@@ -257,7 +265,6 @@ mod tests {
     use crate::analysis::test_runs::{self, record};
     use crate::experiment::sweep::plan::SweepPlan;
     use crate::experiment::sweep::search::SearchStep;
-    use crate::experiment::sweep::trial::Trial;
 
     /// 240 requests, alike: enough for a median, too few for a p99.
     #[test]

@@ -7,6 +7,7 @@
 mod answer;
 mod experiment;
 mod highest;
+mod load;
 mod plan;
 mod point;
 mod probe;
@@ -18,7 +19,8 @@ mod whole;
 
 pub use answer::{HighestLoad, ObjectiveLimit, StopReason, Sustained};
 pub use experiment::{SweepExperiment, SweepRun};
-pub use plan::{ArrivalUnit, Load, LoadAxis, SweepPlan, either_way};
+pub use load::Load;
+pub use plan::{ArrivalUnit, LoadAxis, SweepPlan, either_way};
 pub use point::{LoadClass, SweepPoint};
 pub use probe::{CapacityProbe, MeasuredCapacity};
 pub(super) use search::Bracket;

@@ -1,12 +1,11 @@
 //! What decides which runs a sweep has: the plan, its axis, and the loads on it.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
+use super::load::Load;
 use super::probe::MeasuredCapacity;
 use crate::analysis::Objective;
-use crate::units::{percent, three_digits};
+use crate::units::percent;
 use crate::workload::WorkloadSpec;
 
 /// Plan of a sweep. The same plan with the same runs leads to the same decisions.
@@ -26,14 +25,15 @@ pub struct SweepPlan {
     pub samples: u64,
     /// Requests in the window of each run of a search before its refinement. Absent, they are as many as of the others.
     pub first_samples: Option<u64>,
-    /// Mean requests of an arrival, more than 1 for conversations. Their rates count conversations. Absent, it is 1.
+    /// Mean requests of an arrival, more than 1 for conversations. Their rates count conversations. Of agents it is
+    /// that of their sessions. Absent, it is 1.
     pub requests_per_arrival: Option<f64>,
     /// The shortest window of a run, seconds; absent: as short as the samples allow.
     pub shortest_s: Option<f64>,
     /// The longest window of a run, seconds.
     pub longest_s: f64,
-    /// Requests per second of the smallest number of users. This rate determines the length of their first run. Absent,
-    /// it is as long as the longest.
+    /// Requests per second of the smallest number of users, or of the first of agents. This rate determines the length
+    /// of their first run. Absent, it is as long as the longest.
     pub fewest_users_per_s: Option<f64>,
     /// Target width of the answer's 95 % interval. It is its upper end ÷ its lower end − 1.
     pub precision: f64,
@@ -110,8 +110,8 @@ impl SweepPlan {
         self.objectives.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the mean requests of an arrival of `spec`, for an axis of rates. It is `None` where `axis` has no rates
-    /// or the mean is 1. It is rounded to a thousandth, so that it survives writing and reading.
+    /// Returns the mean requests of an arrival of `spec`. It is `None` where `axis` has users, or the mean is 1. It is
+    /// rounded to a thousandth, so that it survives writing and reading.
     pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {
         let turns = (spec.mean_turns() * 1e3).round() / 1e3;
         (turns > 1.0 && !matches!(axis, LoadAxis::Users { .. })).then_some(turns)
@@ -181,6 +181,11 @@ pub enum LoadAxis {
         /// Numbers of users: at least one.
         users: Vec<u64>,
     },
+    /// Search for the largest number of agents whose turns meet the objectives, likewise.
+    Agents {
+        /// The first number.
+        from: u64,
+    },
 }
 
 impl Default for LoadAxis {
@@ -202,10 +207,28 @@ impl LoadAxis {
         Self::Automatic { from_per_s: BELOW * capacity_per_s, first_step: Some(1.0 / BELOW) }
     }
 
+    /// Returns the first load of a search, with the factor between it and the next. `None` where loads are listed.
+    pub const fn searched(&self) -> Option<(Load, Option<f64>)> {
+        match self {
+            Self::Automatic { from_per_s, first_step } => Some((Load::Rate(*from_per_s), *first_step)),
+            Self::Agents { from } => Some((Load::Agents(*from), None)),
+            Self::List { .. } | Self::Geometric { .. } | Self::Users { .. } => None,
+        }
+    }
+
+    /// The fewest users or agents; `None` for rates.
+    pub fn fewest(&self) -> Option<Load> {
+        match self {
+            Self::Users { users } => users.first().copied().map(Load::Users),
+            Self::Agents { from } => Some(Load::Agents(*from)),
+            Self::List { .. } | Self::Geometric { .. } | Self::Automatic { .. } => None,
+        }
+    }
+
     /// The loads known beforehand, ascending; empty for a search.
     pub fn loads(&self) -> Vec<Load> {
         match self {
-            Self::Automatic { .. } => Vec::new(),
+            Self::Automatic { .. } | Self::Agents { .. } => Vec::new(),
             Self::List { rates_per_s } => rates_per_s.iter().copied().map(Load::Rate).collect(),
             Self::Users { users } => users.iter().copied().map(Load::Users).collect(),
             Self::Geometric { from_per_s, to_per_s, ratio } => {
@@ -213,49 +236,6 @@ impl LoadAxis {
                 let below = rates.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
                 below.chain([*to_per_s]).map(Load::Rate).collect()
             }
-        }
-    }
-}
-
-/// A load on a server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "kind", content = "value")]
-pub enum Load {
-    /// Requests per second on average, open loop.
-    #[serde(rename = "rate_per_s")]
-    Rate(f64),
-    /// Users in a closed loop.
-    #[serde(rename = "users")]
-    Users(u64),
-}
-
-impl Load {
-    /// Requests per second (of conversations: those that begin), or users.
-    pub fn amount(self) -> f64 {
-        match self {
-            Self::Rate(per_s) => per_s,
-            Self::Users(users) => users as f64,
-        }
-    }
-
-    /// A load of the same kind; users are rounded to whole numbers.
-    #[must_use]
-    pub fn of_amount(self, amount: f64) -> Self {
-        match self {
-            Self::Rate(_) => Self::Rate(amount),
-            Self::Users(_) => Self::Users(amount.round() as u64),
-        }
-    }
-}
-
-/// Writes the load in words: `12.5/s`, `8 users`.
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rate(per_s) => f.pad(&format!("{}/s", three_digits(*per_s))),
-            Self::Users(1) => f.pad("1 user"),
-            Self::Users(users) => f.pad(&format!("{users} users")),
         }
     }
 }

@@ -19,7 +19,8 @@ pub(super) use self::tally::{LoadTally, Tightest, limit_crossings, tightest};
 use self::bracket::Next;
 use self::tally::tallies;
 use super::answer::StopReason;
-use super::plan::{Load, LoadAxis, SweepPlan};
+use super::load::Load;
+use super::plan::SweepPlan;
 use super::trial::{Trial, TrialRequest};
 use crate::experiment::seeds::seed_of_run;
 
@@ -125,9 +126,9 @@ impl Search {
 
     /// The next run, or why there is none.
     pub fn next(&self) -> SearchStep {
-        match &self.plan.axis {
-            LoadAxis::Automatic { .. } => self.next_of_search(),
-            listed => self.next_of(listed.loads()),
+        match self.plan.axis.searched() {
+            Some(_) => self.next_of_search(),
+            None => self.next_of(self.plan.axis.loads()),
         }
     }
 
@@ -150,9 +151,9 @@ impl Search {
             Next::Measure(_) if self.trials.len() as u64 >= self.plan.most_trials => {
                 SearchStep::Done(StopReason::TrialsSpent)
             }
-            Next::Measure(rate) if self.is_out_of_time(rate) => SearchStep::Done(StopReason::TimeSpent),
-            Next::Measure(rate) if self.is_beyond_all(rate) => SearchStep::Done(StopReason::Endless),
-            Next::Measure(rate) => self.measure(Load::Rate(rate)),
+            Next::Measure(load) if self.is_out_of_time(load) => SearchStep::Done(StopReason::TimeSpent),
+            Next::Measure(load) if self.is_beyond_all(load) => SearchStep::Done(StopReason::Endless),
+            Next::Measure(load) => self.measure(load),
             Next::Done(reason) => SearchStep::Done(reason),
             // The refinement begins when the bracket is narrow enough.
             Next::Refine => SearchStep::Done(StopReason::Narrow),
@@ -161,12 +162,9 @@ impl Search {
 
     /// The next step of the bracketing phase.
     fn bracketing(&self) -> Next {
-        match self.plan.axis {
-            LoadAxis::Automatic { from_per_s, first_step } => {
-                bracket::bracketed(&self.counted(), from_per_s, first_step.unwrap_or(bracket::STEP))
-            }
-            _ => Next::Done(StopReason::AllMeasured),
-        }
+        let bracketed =
+            |(first, step): (_, Option<f64>)| bracket::bracketed(&self.counted(), first, step.unwrap_or(bracket::STEP));
+        self.plan.axis.searched().map_or(Next::Done(StopReason::AllMeasured), bracketed)
     }
 
     /// The first demand for which no run has a figure although the server kept up.
@@ -183,10 +181,7 @@ impl Search {
 
     /// Runs planned of each load; the search plans one, and more only where they help.
     fn planned(&self) -> u64 {
-        match self.plan.axis {
-            LoadAxis::Automatic { .. } => 1,
-            _ => self.plan.repeats,
-        }
+        if self.plan.axis.searched().is_some() { 1 } else { self.plan.repeats }
     }
 
     pub(super) fn tallies(&self) -> Vec<LoadTally<'_>> {
@@ -217,7 +212,7 @@ impl Search {
             let saturated = match load {
                 Load::Rate(_) => tally.saturated,
                 // Closed-loop users never overload a server: more of them only wait longer.
-                Load::Users(_) => best_per_s > 0.0 && per_s < (1.0 + GAIN) * best_per_s,
+                Load::Users(_) | Load::Agents(_) => best_per_s > 0.0 && per_s < (1.0 + GAIN) * best_per_s,
             };
             in_a_row = if saturated { in_a_row + 1 } else { 0 };
             best_per_s = f64::max(best_per_s, per_s);
@@ -229,7 +224,7 @@ impl Search {
     /// happened to have.
     fn excess(&self, trial: &Trial) -> f64 {
         match (trial.load, trial.offered_per_s) {
-            (Load::Rate(per_s), Some(offered)) if offered > 0.0 => libm::log(offered / self.requests_per_s(per_s)),
+            (load @ Load::Rate(_), Some(offered)) if offered > 0.0 => libm::log(offered / self.requests_per_s(load)),
             _ => 0.0,
         }
     }
@@ -248,9 +243,9 @@ impl Search {
             let tally = tallies.iter().find(|tally| tally.load == load);
             tally.map_or(self.plan.repeats, |tally| tally.wanted(self.plan.repeats))
         };
-        match &self.plan.axis {
-            LoadAxis::Automatic { .. } => self.plan.most_trials.saturating_sub(self.trials.len() as u64),
-            listed => listed.loads().into_iter().map(wanted).sum(),
+        match self.plan.axis.searched() {
+            Some(_) => self.plan.most_trials.saturating_sub(self.trials.len() as u64),
+            None => self.plan.axis.loads().into_iter().map(wanted).sum(),
         }
     }
 
@@ -269,10 +264,13 @@ impl Search {
 }
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod disturbed;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::sweep::plan::LoadAxis;
 
     fn plan(axis: LoadAxis) -> SweepPlan {
         SweepPlan {

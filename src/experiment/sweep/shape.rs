@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Load;
+use super::load::Load;
 use super::point::{LoadClass, SweepPoint};
 use crate::analysis::statistics::{mean, non_decreasing};
 use crate::analysis::{FigureKey, Metric, Quantile};

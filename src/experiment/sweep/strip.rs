@@ -1,7 +1,7 @@
 //! A sweep in one line of text, while it goes: the load against the objective that decides, and the interval closing.
 
 use super::highest::FoundLoads;
-use super::plan::Load;
+use super::load::Load;
 use super::search::Search;
 use crate::units::three_digits;
 

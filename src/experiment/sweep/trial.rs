@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Load;
+use super::load::Load;
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{
     FigureKey, FigureSet, Judgement, Metric, Objective, Rule, SampleWarning, Status, Summary, Unit, selections,
@@ -119,10 +119,8 @@ impl TrialRequest {
     ///
     /// When `spec` cannot take such a load, such as a trace with a rate of its own.
     pub fn workload(&self, spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecError> {
-        let (rate_per_s, users) = match self.load {
-            Load::Rate(per_s) => (Some(per_s), None),
-            Load::Users(users) => (None, Some(users)),
-        };
+        let users = self.load.users();
+        let rate_per_s = users.is_none().then(|| self.load.amount());
         let spec = WorkloadSpec { requests: None, ..spec.clone() };
         let warmup_s = spec.warmup_s;
         spec.with(&Overrides {

@@ -226,7 +226,7 @@ impl StopReason {
             Self::Endless => {
                 let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());
                 format!(
-                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} \
+                    "nothing failed up to {highest}, after {runs}, and a run under the next load would have over {} \
                      requests: the objectives do not limit this server",
                     count(MOST_REQUESTS as u64)
                 )

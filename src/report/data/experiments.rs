@@ -6,7 +6,7 @@ use std::io;
 use super::column::{DataColumns, name};
 use super::csv::write;
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Unit};
-use crate::experiment::{AbMetric, AbPair, AbTest, Load, Sweep, SweepPoint};
+use crate::experiment::{AbMetric, AbPair, AbTest, Sweep, SweepPoint};
 use crate::report::run_report::Out;
 
 /// A figure of a load.
@@ -21,9 +21,7 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
 fn point_columns<'a>() -> DataColumns<PointRow<'a>> {
     let open = |of: &AcrossRuns, bound: Option<f64>| bound.filter(|_| of.mean.is_none());
     DataColumns::<PointRow<'_>>::new()
-        .text("load_kind", "rate_per_s or users", |(point, ..)| {
-            Some(if matches!(point.load, Load::Rate(_)) { "rate_per_s" } else { "users" }.into())
-        })
+        .text("load_kind", "rate_per_s, users or agents", |(point, ..)| Some(point.load.kind().into()))
         .number("load", Unit::NONE, "The load", |(point, ..)| Some(point.load.amount()))
         .text("class", "Whether the load meets the objectives", |(point, ..)| name(point.class))
         .text("metric", "Name of the figure", |(_, key, _)| Some(key.field().into()))

@@ -4,6 +4,7 @@
 //! `conduct` reads the runs that are stored whole, carries out the others, and stores what all of them mean.
 
 pub(crate) mod ab;
+pub(crate) mod axis;
 pub(crate) mod conduct;
 pub(crate) mod dir;
 pub(crate) mod matrix;

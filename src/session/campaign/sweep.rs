@@ -66,7 +66,7 @@ impl SweepStart {
         let manifest = ExperimentDir::manifest_in(folder)?;
         let plan = manifest.get("plan").cloned().unwrap_or_default();
         let start: Self = from_json_value(&plan).unwrap_or_default();
-        Ok(Self { axis: start.axis.filter(|axis| matches!(axis, LoadAxis::Automatic { .. })), ..start })
+        Ok(Self { axis: start.axis.filter(|axis| axis.searched().is_some()), ..start })
     }
 }
 
@@ -79,18 +79,6 @@ pub(crate) fn at_load(spec: &WorkloadSpec, wanted: &TrialRequest) -> Result<Work
     let rate_scale = trace.rate_scale * per_s / spec.arrival.mean_rate_per_s();
     let arrival = ArrivalPattern::Trace(Box::new(Trace { rate_scale, ..Trace::clone(trace) }));
     with_seed(WorkloadSpec { arrival, ..spec.clone() }, wanted.seed)
-}
-
-/// Refuses rates of a workload that is a closed loop. `option` is the one that sweeps users.
-pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> Result<(), Stop> {
-    match (spec.arrival.users(), axis) {
-        (None, _) | (Some(_), LoadAxis::Users { .. }) => Ok(()),
-        (Some(users), _) => Err(Stop::usage(format!(
-            "`{}` is a closed loop of {users} users, so its rate depends on the server\n\
-             hint: sweep the users, such as {option} 1:{users}:x2",
-            spec.name
-        ))),
-    }
 }
 
 /// Measures how much the server completes. It sends bursts of a few seconds of at most so many users at once. `None`
@@ -178,8 +166,8 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
 
     fn runs_left(&self, next: &CampaignStep<'_, SweepExperiment>, run: &PlannedRun) -> String {
         let search = next.experiment.search();
-        match (&next.request.part, search.left(), &search.plan().axis) {
-            (SweepRun::Load(_), Some((_, left_s)), LoadAxis::Automatic { .. }) => {
+        match (&next.request.part, search.left(), search.plan().axis.searched()) {
+            (SweepRun::Load(_), Some((_, left_s)), Some(_)) => {
                 format!("; about {} left", spoken(Duration::from_secs_f64(left_s.round())))
             }
             (SweepRun::Load(_), ..) => match runs_left(self, next, run) {

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::axis::check_axis;
 use super::dir::{ExperimentDir, ServerManifest};
-use super::sweep::{MORE, SweepManifest, SweepStart, at_load, check_axis, measure_capacity, pace_of_users};
+use super::sweep::{MORE, SweepManifest, SweepStart, at_load, measure_capacity, pace_of_users};
 use crate::analysis::{Objective, statistics::OrderedShare};
 use crate::clock::RunClock;
-use crate::experiment::{Load, LoadAxis, Search, SearchStep, SweepExperiment, SweepPlan, Swept, TrialRequest};
+use crate::experiment::{Load, Search, SearchStep, SweepExperiment, SweepPlan, Swept, TrialRequest};
 use crate::generator::Datasets;
 use crate::session::console::Stop;
 use crate::session::exits::{ExitRules, Undecided};
@@ -59,15 +60,14 @@ fn words(length_s: f64) -> String {
     spoken(Duration::from_secs_f64(length_s.round()))
 }
 
-/// Start of a search, and the time that it takes.
-pub(crate) fn begins(search: &Search, from_per_s: f64) -> String {
+/// Start of a search from this load on, and the time that it takes.
+pub(crate) fn begins(search: &Search, from: Load) -> String {
     let takes_s = search.expected_s();
     let short = search.lacks_s(0.0).map_or(String::new(), |least_s| {
         let judged = !search.plan().objectives.is_empty();
         let exit = if judged { "; the exit code will probably be 1" } else { "" };
         format!(", too short for an interval: that takes {}{exit}", words(least_s))
     });
-    let from = Load::Rate(from_per_s);
     match search.plan().within_s {
         Some(_) => format!("searching from {from} on, which takes about {}{short}", words(takes_s)),
         None => format!(
@@ -95,7 +95,7 @@ impl PlannedSweep {
         let per_arrival = plan.requests_per_arrival.unwrap_or(1.0) * plan.repeats as f64;
         let requests = |(load, window_s): &(Load, f64)| match load {
             Load::Rate(per_s) => per_s * window_s * per_arrival,
-            Load::Users(_) => f64::INFINITY,
+            Load::Users(_) | Load::Agents(_) => f64::INFINITY,
         };
         let needed = |of: &Objective| OrderedShare::new(&[Some(false)], None)?.needed(of.most_over()?);
         let needed = plan.objectives.iter().filter_map(needed).max();
@@ -117,7 +117,8 @@ impl PlannedSweep {
         let lasting =
             |(load, window_s)| PlannedLoad::lasting(seconds(window_s), load, spec, cap).with_lengths_of(&self.lowest);
         let listed = Search::new(plan.clone()).map_err(Stop::usage)?.listed();
-        let highest = listed.last().map_or(Load::Rate(1.0), |(load, _)| *load);
+        let first = || plan.axis.fewest().unwrap_or(Load::Rate(1.0));
+        let highest = listed.last().map_or_else(first, |(load, _)| *load);
         let all = |runs: &[_]| runs.iter().copied().map(lasting).reduce(PlannedLoad::and);
         let searched = match plan.within_s {
             Some(within_s) => {
@@ -155,8 +156,7 @@ impl PlannedSweep {
             let shorter = manifest.plan.shorter_by(clock.now().as_secs_f64());
             manifest.plan = shorter.below(found, rest_s, self.are_samples_usual);
         }
-        if let (LoadAxis::Users { users }, None) = (&manifest.plan.axis, &resumed) {
-            let fewest = users.first().copied().unwrap_or(1);
+        if let (Some(fewest), None) = (manifest.plan.axis.fewest().and_then(Load::users), &resumed) {
             match pace_of_users(fewest, context, spec, lowest)? {
                 Some(per_s) => manifest.plan.fewest_users_per_s = Some(per_s),
                 None => return Ok(None),
@@ -206,7 +206,7 @@ impl SweepManifest {
 
 /// Finds what is wrong with the loads, and plans the run at the lowest.
 pub(crate) fn check_loads(spec: &WorkloadSpec, plan: &SweepPlan, datasets: &Arc<Datasets>) -> Result<PlannedRun, Stop> {
-    check_axis(spec, &plan.axis, "--users")?;
+    check_axis(spec, plan, "--users")?;
     let longest_s = plan.longest_s;
     if let Some(shortest_s) = plan.shortest_s.filter(|shortest_s| *shortest_s > longest_s) {
         return Err(Stop::usage(format!(

@@ -137,8 +137,8 @@ impl Simulation {
     pub(crate) fn sweep(&self, mut plan: SweepPlan) -> Result<(Sweep, Option<PathBuf>), Stop> {
         let started_at = jiff::Timestamp::now();
         let folder = self.create_folder(&format!("{}-sweep", self.spec.name), started_at)?;
-        if let LoadAxis::Users { users } = &plan.axis {
-            plan.fewest_users_per_s = self.rate_of(users.first().copied().unwrap_or(1), plan.longest_s)?;
+        if let Some(fewest) = plan.axis.fewest() {
+            plan.fewest_users_per_s = self.rate_of(fewest, plan.longest_s)?;
         }
         let search = Search::new(plan).map_err(Stop::usage)?;
         let (engine, deployment) = (self.model.engine(), self.model.deployment());
@@ -158,10 +158,10 @@ impl Simulation {
 
     /// Returns the requests per second that so many users send. The runs become longer until one has enough requests.
     /// `None` where none shorter than `longest_s` has.
-    fn rate_of(&self, users: u64, longest_s: f64) -> Result<Option<f64>, Stop> {
+    fn rate_of(&self, load: Load, longest_s: f64) -> Result<Option<f64>, Stop> {
         let mut window_s = FIRST_LOOK_S;
         while window_s < longest_s {
-            let (load, seed, run) = (Load::Users(users), self.spec.seed, String::new());
+            let (seed, run) = (self.spec.seed, String::new());
             let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
             let (run, model, _) = self.at_load(&look)?;
             let found = self.run(run, &model)?.summary;

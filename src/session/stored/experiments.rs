@@ -270,6 +270,7 @@ fn request(number: u64, log: &RunLog, said: Option<Load>, run: String) -> TrialR
     let arrival = &log.header.workload.arrival;
     let (per_s, of_trace) = (arrival.mean_rate_per_s(), arrival.trace().is_some());
     let load = match (arrival.users(), said) {
+        (Some(agents), Some(Load::Agents(_))) => Load::Agents(agents),
         (Some(users), _) => Load::Users(users),
         (None, Some(Load::Rate(said))) if of_trace || (said / per_s - 1.0).abs() < 1e-6 => Load::Rate(said),
         (None, _) => Load::Rate(per_s),

@@ -131,7 +131,7 @@ impl Ground {
         match verb {
             "sweep" if !named.has("--rates") => {
                 add(&["--samples", "5", "--max-seconds", "1s", "--max-runs", "2"]);
-                if !named.has("--start-rate") {
+                if !named.has("--start-rate") && !named.has("--agents") {
                     add(&["--start-rate", "8"]);
                 }
                 add(&["--out", if named.has("--sustain") { "others" } else { "sweeps" }]);

@@ -130,6 +130,7 @@ fn mistakes_about_sessions_are_told_before_anything_is_sent() {
         (&["quick.toml", "--users", "0"], "`0` is not a whole number from 1 to 100,000"),
         (&["quick.toml", "--think-time", "1s"], "`--think-time` is what users in a closed loop wait"),
         (&["quick.toml", "0.1", "--users", "3"], "and users still begin until 0.15 s (`ramp_s`)"),
+        (&["quick.toml", "--agents", "3"], "`quick` has no sessions, so it has no agents"),
     ] {
         let arguments = [&["bench"], arguments].concat();
         desk.skyline(&arguments).assert().code(2).stderr(contains(said));

@@ -7,12 +7,12 @@ pub(super) fn compared_in_words(before: Option<&HighestLoad>, after: Option<&Hig
     let (Some(before), Some(after)) = (before, after) else {
         return "one of them has no objective, so there is no highest load to compare".to_owned();
     };
-    let is_rate = |answer: &HighestLoad| {
-        let load = answer.passed.or(answer.failed);
-        load.map(|load| matches!(load, Load::Rate(_)))
+    let number = |answer: &HighestLoad| {
+        let load = answer.passed.or(answer.failed)?;
+        Some(if load.users().is_some() { format!("a number of {}", load.kind()) } else { "a rate".to_owned() })
     };
-    if is_rate(before).zip(is_rate(after)).is_some_and(|(one, other)| one != other) {
-        return "one is a rate and the other a number of users, which cannot be compared".to_owned();
+    if let Some((one, other)) = number(before).zip(number(after)).filter(|(one, other)| one != other) {
+        return format!("one is {one} and the other {other}, which cannot be compared");
     }
     let interval = |answer: &HighestLoad| answer.crossing()?.interval();
     let bracket = |answer: &HighestLoad| Some((answer.passed?.amount(), answer.failed?.amount()));

@@ -147,6 +147,7 @@ impl SweepSide {
         let axis = match self.sweep.plan.axis {
             LoadAxis::List { .. } | LoadAxis::Geometric { .. } | LoadAxis::Automatic { .. } => "rates",
             LoadAxis::Users { .. } => "users",
+            LoadAxis::Agents { .. } => "agents",
         };
         facts.insert((Condition::Rate, "load".to_owned()), axis.to_owned());
         for (place, objective) in self.sweep.plan.objectives.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::tally::LoadTally;
 use crate::experiment::sweep::answer::StopReason;
+use crate::experiment::sweep::load::Load;
 
 /// The refinement begins when the ends of the bracket are this factor apart.
 const ROUGH: f64 = 1.3;
@@ -11,8 +12,8 @@ const DEEPEST: f64 = 256.0;
 /// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
-    /// A run at this rate.
-    Measure(f64),
+    /// A run under this load.
+    Measure(Load),
     /// The bracket is narrow enough for the refinement.
     Refine,
     /// Nothing.
@@ -51,17 +52,21 @@ impl Bracket {
 /// Factor between one load and the next where nothing is known.
 pub(super) const STEP: f64 = 2.0;
 
-/// The next step of a search that began at `from` requests per second. Its first step is the factor `first_step`; each
-/// further one is its square, up to 2.
-pub(super) fn bracketed(tallies: &[LoadTally<'_>], from: f64, first_step: f64) -> Next {
+/// The next step of a search that began at the load `first`. Its first step is the factor `first_step`; each further
+/// one is its square, up to 2. Of agents the ends may be neighbours before they are near.
+pub(super) fn bracketed(tallies: &[LoadTally<'_>], first: Load, first_step: f64) -> Next {
+    let from = first.amount();
     let squared = libm::exp2(tallies.len() as f64 - 1.0);
     let step = libm::pow(first_step, squared).clamp(first_step.min(STEP), STEP);
     let bracket = Bracket::from_tallies(tallies);
     let is_deep = |lowest: f64| bracket.met.is_none() && lowest <= from / DEEPEST * (1.0 + 1e-9);
-    match bracket.next(from, step, ROUGH) {
+    let is_end = |load: &Load| [bracket.met, bracket.missed].contains(&Some(load.amount()));
+    match bracket.next(from, step, ROUGH).map(|amount| first.of_amount(amount)) {
         None => Next::Refine,
         Some(_) if bracket.missed.is_some_and(is_deep) => Next::Done(StopReason::NothingPasses),
-        Some(rate) => Next::Measure(rate),
+        Some(load) if is_end(&load) && bracket.met.is_none() => Next::Done(StopReason::NothingPasses),
+        Some(load) if is_end(&load) => Next::Refine,
+        Some(load) => Next::Measure(load),
     }
 }
 

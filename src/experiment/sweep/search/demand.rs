@@ -2,6 +2,7 @@
 
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{FigureKind, Metric, Objective, Status};
+use crate::experiment::sweep::load::Load;
 use crate::experiment::sweep::trial::Trial;
 
 /// A demand on a load: an objective, or that the server keeps up.
@@ -29,10 +30,12 @@ pub(super) enum DemandScale {
 }
 
 /// The figure of one run for a demand.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct DemandReading {
-    /// Requests per second, or users.
+    /// Requests per second, or users, or agents.
     pub(super) load: f64,
+    /// Distance within which loads are near each other whatever their ratio. It is two agents, and no rate.
+    pub(super) near: f64,
     /// The figure that must not pass the limit.
     pub(super) figure: f64,
     /// Requests behind the figure.
@@ -48,6 +51,9 @@ pub struct Unsearchable {
     objective: String,
     problem: &'static str,
 }
+
+/// Distance in agents within which numbers are near each other. Small ones have too few neighbours otherwise.
+const NEAR: f64 = 2.0;
 
 const EASIER: &str = "it gets easier as the load rises; reverse the comparison";
 
@@ -117,9 +123,10 @@ impl SearchDemand {
     /// The figure of `trial`; `place` is the index of the objective in the sweep. `None` where it is unknown.
     pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<DemandReading> {
         let load = trial.load.amount();
+        let near = if matches!(trial.load, Load::Agents(_)) { NEAR } else { 0.0 };
         let Some(objective) = &self.objective else {
             let figure = f64::from(u8::from(trial.saturated.is_some()));
-            return Some(DemandReading { load, figure, requests: 1.0, excess: 0.0 });
+            return Some(DemandReading { load, near, figure, requests: 1.0, excess: 0.0 });
         };
         let judged = trial.judged.get(place)?;
         let key = &objective.key;
@@ -130,7 +137,7 @@ impl SearchDemand {
             // Requests that were cut off took at least that long, as with an overloaded server.
             _ => judged.value.or(judged.at_least)?,
         };
-        Some(DemandReading { load, figure, requests: trial.requests as f64, excess: trial.excess })
+        Some(DemandReading { load, near, figure, requests: trial.requests as f64, excess: trial.excess })
     }
 
     /// Whether a trial has a figure of it.
@@ -180,7 +187,6 @@ pub(super) fn pooled(readings: &[DemandReading]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::sweep::Load;
     use crate::experiment::sweep::trial::{JudgedObjective, TrialRequest};
 
     #[test]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::Status;
 use crate::experiment::sweep::highest::FoundLoads;
+use crate::experiment::sweep::plan::LoadAxis;
 use crate::experiment::sweep::trial::JudgedObjective;
 
 /// The highest rate at which the server meets the objective, requests per second.
@@ -32,8 +33,22 @@ fn plan(axis: LoadAxis, repeats: u64) -> SweepPlan {
 /// Returns what a run finds. The share over the bound grows with the load, through the limit of 5 % at the truth. A
 /// disturbed run finds the opposite, and is INVALID.
 fn trial(wanted: &TrialRequest, disturbed: bool) -> Trial {
-    let share = 1.0 / (1.0 + 19.0 * (TRUTH / wanted.load.amount()).powi(12));
+    let share = share_over(TRUTH, wanted);
     let share = if disturbed { if share > 0.05 { 0.001 } else { 0.9 } } else { share };
+    let invalid = if disturbed { vec!["requests left late".to_owned()] } else { Vec::new() };
+    Trial { spoiled: disturbed, left_out: disturbed, invalid, ..with_share(share, wanted) }
+}
+
+/// Returns what a run finds where the limit is reached at `truth`.
+pub(super) fn meeting(truth: f64, wanted: &TrialRequest) -> Trial {
+    with_share(share_over(truth, wanted), wanted)
+}
+
+fn share_over(truth: f64, wanted: &TrialRequest) -> f64 {
+    1.0 / (1.0 + 19.0 * (truth / wanted.load.amount()).powi(12))
+}
+
+fn with_share(share: f64, wanted: &TrialRequest) -> Trial {
     let judged = JudgedObjective {
         objective: "p95 ttft < 1s".parse().unwrap(),
         status: if share > 0.05 { Status::Missed } else { Status::Met },
@@ -43,15 +58,7 @@ fn trial(wanted: &TrialRequest, disturbed: bool) -> Trial {
         mark: None,
         over: None,
     };
-    let invalid = if disturbed { vec!["requests left late".to_owned()] } else { Vec::new() };
-    Trial {
-        spoiled: disturbed,
-        left_out: disturbed,
-        invalid,
-        judged: vec![judged],
-        requests: 2_000,
-        ..Trial::kept_up(wanted)
-    }
+    Trial { judged: vec![judged], requests: 2_000, ..Trial::kept_up(wanted) }
 }
 
 /// Drives a search to its end. `disturbs` tells which runs are disturbed, by their number and load.

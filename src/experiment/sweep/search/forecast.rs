@@ -3,7 +3,8 @@
 use super::refine::ROUND;
 use super::tally::{Tightest, tightest};
 use super::{SHORTEST_S, Search, SearchStep};
-use crate::experiment::sweep::plan::{GRACE, Load, LoadAxis, RUNS_OF_INTERVAL};
+use crate::experiment::sweep::load::Load;
+use crate::experiment::sweep::plan::{GRACE, RUNS_OF_INTERVAL};
 
 /// Runs until a search that begins near its answer has a bracket.
 const RUNS_OF_BRACKET: u64 = 2;
@@ -17,14 +18,14 @@ impl Search {
     /// Returns the seconds that all runs and what is between them take. They are what they will have taken in the end,
     /// as far as can be said now.
     pub fn expected_s(&self) -> f64 {
-        let LoadAxis::Automatic { from_per_s, .. } = self.plan.axis else {
+        let Some((first, _)) = self.plan.axis.searched() else {
             let listed = self.listed();
             return listed.iter().map(|(_, window_s)| window_s + self.plan.between_s).sum();
         };
         let done = self.trials.len() as u64;
         let spent_s = self.spent_s();
-        let rate = self.crossing().unwrap_or(from_per_s);
-        let run_s = |samples| self.window_of(samples, Load::Rate(rate)) + self.plan.between_s;
+        let load = self.crossing().map_or(first, |amount| first.of_amount(amount));
+        let run_s = |samples| self.window_of(samples, load) + self.plan.between_s;
         let bracket = if self.refined_from.is_none() { RUNS_OF_BRACKET.saturating_sub(done).max(1) } else { 0 };
         let begun_s = spent_s + bracket as f64 * run_s(self.plan.first_samples.unwrap_or(self.plan.samples));
         let refined = self.refined() as u64;
@@ -38,7 +39,7 @@ impl Search {
                 let until_interval = begun_s + left(RUNS_OF_INTERVAL) as f64 * run_s;
                 within_s.max(until_interval.min(GRACE * within_s))
             }
-            None => begun_s + left(self.runs_of_refinement(rate)) as f64 * run_s,
+            None => begun_s + left(self.runs_of_refinement(load)) as f64 * run_s,
         }
     }
 
@@ -59,7 +60,7 @@ impl Search {
     pub fn left(&self) -> Option<(u64, f64)> {
         let SearchStep::Measure(next) = self.next() else { return None };
         let next_s = next.window_s + self.plan.between_s;
-        if !matches!(self.plan.axis, LoadAxis::Automatic { .. }) {
+        if self.plan.axis.searched().is_none() {
             let runs = self.runs_left().max(1);
             return Some((runs, runs as f64 * next_s));
         }
@@ -68,9 +69,9 @@ impl Search {
     }
 
     /// Runs of the refinement until the interval is narrow, in whole rounds.
-    fn runs_of_refinement(&self, rate: f64) -> u64 {
+    fn runs_of_refinement(&self, load: Load) -> u64 {
         let by_worth = || {
-            let a_run = self.window_of(self.plan.samples, Load::Rate(rate)) * self.requests_per_s(rate);
+            let a_run = self.window_of(self.plan.samples, load) * self.pace(load).unwrap_or(1.0);
             self.worth() / (self.wanted() * self.wanted()) / a_run
         };
         self.in_rounds(self.runs_by_width().unwrap_or_else(by_worth))

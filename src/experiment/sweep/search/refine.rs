@@ -4,7 +4,7 @@ use super::Search;
 use super::bracket::Next;
 use super::tally::{Tightest, tightest};
 use crate::experiment::sweep::answer::StopReason;
-use crate::experiment::sweep::plan::{Load, LoadAxis};
+use crate::experiment::sweep::load::Load;
 use crate::record::Repeat;
 
 /// Factor from the highest load to the next where chance ended the bracket. The bracket is of a search that began
@@ -12,6 +12,8 @@ use crate::record::Repeat;
 const AWAY: f64 = 1.5;
 /// Loads of a round on either side of the middle one.
 const SIDE: u8 = 2;
+/// Width in agents of an interval that more runs do not narrow.
+const NEIGHBOURS: f64 = 2.0;
 /// Loads of a round.
 pub(super) const ROUND: usize = 2 * SIDE as usize + 1;
 
@@ -19,25 +21,25 @@ impl Search {
     /// The next step of a search whose first `from` trials were for the bracket.
     pub(super) fn refine(&self, from: usize) -> Next {
         let (plan, trials) = (&self.plan, &self.trials);
-        let LoadAxis::Automatic { from_per_s, first_step } = plan.axis else {
+        let Some((first, first_step)) = plan.axis.searched() else {
             return Next::Done(StopReason::AllMeasured);
         };
         let refined = (from..trials.len()).filter(|&place| self.is_used(place)).count();
         let rounds = (refined / ROUND) as u64;
-        let is_narrow = || self.interval().is_ok_and(|(low, high)| high / low <= 1.0 + plan.precision + 1e-9);
-        if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && is_narrow() {
+        let is_whole = |width: f64| first.users().is_some() && width <= NEIGHBOURS;
+        let is_narrow = |(low, high)| high / low <= 1.0 + plan.precision + 1e-9 || is_whole(high - low);
+        if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.interval().is_ok_and(is_narrow) {
             return Next::Done(StopReason::Narrow);
         }
-        let grid = RateGrid { from_per_s };
+        let grid = LoadGrid { first };
         let decides = tightest(trials, &self.demands);
         let Some(crossing) = decides.crossing() else {
             // A search that began near its answer stays there.
             let away = first_step.map_or(AWAY, libm::sqrt);
-            let beyond = self.beyond(decides, away).unwrap_or(from_per_s);
-            return Next::Measure(grid.nearest(beyond));
+            let beyond = self.beyond(decides, away).unwrap_or(first.amount());
+            return Next::Measure(grid.load(grid.place(beyond)));
         };
-        let of_rate = |place: usize, rate| trials[place].load == Load::Rate(rate) && self.is_used(place);
-        let runs = |rate: &f64| (0..trials.len()).filter(|&place| of_rate(place, *rate)).count();
+        let runs = |load: &Load| (0..trials.len()).filter(|&at| trials[at].load == *load && self.is_used(at)).count();
         // Of the loads with the fewest runs, the first: the middle, then its neighbours.
         let next = grid.round(crossing.estimate).into_iter().min_by_key(runs);
         next.map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
@@ -60,34 +62,44 @@ impl Search {
     }
 }
 
-/// The grid of rates for the refinement, so that several rounds share rates. It does not depend on the
+/// The grid of loads for the refinement, so that several rounds share loads. It does not depend on the
 /// requested precision, so that a search that is resumed with another finds its runs.
 #[derive(Clone, Copy, Debug)]
-struct RateGrid {
-    from_per_s: f64,
+struct LoadGrid {
+    first: Load,
 }
 
-impl RateGrid {
-    /// Logarithm of the ratio of neighbouring rates, ln 1.05. A round reaches a tenth to both sides of the estimate. A
+impl LoadGrid {
+    /// Logarithm of the ratio of neighbouring loads, ln 1.05. A round reaches a tenth to both sides of the estimate. A
     /// line through its loads gives the slope there, and the curve is nearly straight between them.
     const STEP: f64 = 0.048_790_164_169_432_05;
+    /// The fewest agents of which 5 % are one. Fewer are a step of one from each other.
+    const OF_ONE: f64 = 20.0;
 
-    fn place(self, rate: f64) -> f64 {
-        (libm::log(rate / self.from_per_s) / Self::STEP).round()
+    /// The load from which on steps are equal in their logarithm, and its place.
+    fn origin(self) -> (f64, f64) {
+        match self.first {
+            Load::Rate(from_per_s) => (from_per_s, 0.0),
+            Load::Users(_) | Load::Agents(_) => (Self::OF_ONE, Self::OF_ONE),
+        }
     }
 
-    fn rate(self, place: f64) -> f64 {
-        self.from_per_s * libm::exp(place * Self::STEP)
+    fn place(self, amount: f64) -> f64 {
+        let (origin, place) = self.origin();
+        let by_one = amount < place;
+        (if by_one { amount } else { place + libm::log(amount / origin) / Self::STEP }).round()
     }
 
-    fn nearest(self, rate: f64) -> f64 {
-        self.rate(self.place(rate))
+    fn load(self, place: f64) -> Load {
+        let (origin, of_origin) = self.origin();
+        let by_one = place < of_origin && self.first.users().is_some();
+        self.first.of_amount(if by_one { place.max(1.0) } else { origin * libm::exp((place - of_origin) * Self::STEP) })
     }
 
-    /// The loads of a round around `rate`: the middle one, then its neighbours.
-    fn round(self, rate: f64) -> Vec<f64> {
-        let middle = self.place(rate);
+    /// The loads of a round around `amount`: the middle one, then its neighbours.
+    fn round(self, amount: f64) -> Vec<Load> {
+        let middle = self.place(amount);
         let away = (0..=SIDE).map(f64::from);
-        away.flat_map(|away| [middle + away, middle - away]).map(|place| self.rate(place)).collect()
+        away.flat_map(|away| [middle + away, middle - away]).map(|place| self.load(place)).collect()
     }
 }

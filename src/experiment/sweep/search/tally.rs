@@ -6,7 +6,7 @@ use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::Status;
 use crate::analysis::statistics::mean;
 use crate::experiment::spoiled::InvalidRuns;
-use crate::experiment::sweep::plan::Load;
+use crate::experiment::sweep::load::Load;
 use crate::experiment::sweep::point::LoadClass;
 use crate::experiment::sweep::trial::Trial;
 

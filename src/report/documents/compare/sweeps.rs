@@ -56,7 +56,7 @@ fn headline(answers: &[AnswerOfSide]) -> Option<KeyFigure> {
     }
     let (best, load) = answers.iter().zip(loads).max_by(|one, other| one.1.total_cmp(&other.1))?;
     let unit = match best.answer.as_ref()?.passed {
-        Some(Load::Users(_)) => "users".to_owned(),
+        Some(load) if load.users().is_some() => load.kind().to_owned(),
         _ => format!("{}/s", best.begun.name()),
     };
     let said = format!("{} has the highest load of {}", best.side, answers.len());
@@ -76,11 +76,15 @@ fn best(answers: &[AnswerOfSide]) -> Option<String> {
         answers.iter().filter_map(|answer| Some((answer, answer.answer.as_ref()?, highest(answer)?))).collect();
     found.sort_by(|one, other| other.2.total_cmp(&one.2));
     let [(best, answer, load), others @ ..] = found.as_slice() else { return None };
-    let is_rate = |answer: &HighestLoad| matches!(answer.passed.or(answer.failed), Some(Load::Rate(_)));
-    if others.is_empty() || others.iter().any(|(_, other, _)| is_rate(other) != is_rate(answer)) {
+    let like = |answer: &HighestLoad| answer.passed.or(answer.failed);
+    let kind = |answer: &HighestLoad| like(answer).map(Load::kind);
+    if others.is_empty() || others.iter().any(|(_, other, _)| kind(other) != kind(answer)) {
         return None;
     }
-    let shown = if is_rate(answer) { Load::Rate(*load).to_string() } else { format!("{} users", three_digits(*load)) };
+    let shown = match like(answer)? {
+        Load::Rate(_) => Load::Rate(*load).to_string(),
+        of_users => format!("{} {}", three_digits(*load), of_users.kind()),
+    };
     let may_be_as_good = |other: &HighestLoad| {
         answer.crossing().zip(other.crossing()).is_none_or(|(best, other)| other.high >= best.low)
     };
@@ -223,8 +227,8 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
     let heights: Vec<f64> = points().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
     let first = compared.answers.first();
     let unit = match first.and_then(|side| read(side).first()) {
-        Some((Load::Users(_), _)) => "users".to_owned(),
-        Some((Load::Rate(_), _)) | None => {
+        Some((load, _)) if load.users().is_some() => load.kind().to_owned(),
+        _ => {
             format!("{}/s requested", first.map_or("requests", |side| side.begun.name()))
         }
     };

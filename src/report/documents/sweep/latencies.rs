@@ -111,6 +111,7 @@ fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
 pub(super) fn load_unit(sweep: &Sweep) -> String {
     match sweep.plan.axis {
         LoadAxis::Users { .. } => "users".to_owned(),
+        LoadAxis::Agents { .. } => "agents".to_owned(),
         _ => format!("{}/s requested", arrivals(sweep)),
     }
 }

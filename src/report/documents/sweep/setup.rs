@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::experiment::{ArrivalUnit, LoadAxis, Sweep, either_way};
+use crate::experiment::{ArrivalUnit, Load, LoadAxis, Sweep, either_way};
 use crate::report::document::{Level, Section};
 use crate::report::documents::parts::cells::{deployment, engine, server};
 use crate::units::{count, counted, joined, seconds, spoken, three_digits};
@@ -58,12 +58,16 @@ fn axis(sweep: &Sweep) -> String {
             three_digits(*to_per_s),
             three_digits(*ratio)
         ),
-        LoadAxis::Automatic { from_per_s, .. } => {
+        LoadAxis::Automatic { .. } | LoadAxis::Agents { .. } => {
             let until = match sweep.plan.within_s {
                 Some(within_s) => format!("for {}", spoken(Duration::from_secs_f64(within_s.round()))),
                 None => format!("to {}", either_way(sweep.plan.precision)),
             };
-            format!("from {} {arrivals}/s on, then refined {until}", three_digits(*from_per_s))
+            let from = match sweep.plan.axis.searched() {
+                Some((Load::Rate(from_per_s), _)) => format!("{} {arrivals}/s", three_digits(from_per_s)),
+                first => first.map_or(String::new(), |(first, _)| first.to_string()),
+            };
+            format!("from {from} on, then refined {until}")
         }
         LoadAxis::Users { users } => {
             format!("{} closed-loop users", joined(users.iter().copied().map(count), ", "))

@@ -101,10 +101,8 @@ impl PlannedLoad {
 
     /// Returns the load of a run of `workload` under `load` for so many seconds.
     pub(crate) fn lasting(seconds: f64, load: Load, workload: &WorkloadSpec, cap: Option<u64>) -> Self {
-        let (rate, users) = match load {
-            Load::Rate(per_s) => (per_s, None),
-            Load::Users(users) => (0.0, Some(users)),
-        };
+        let users = load.users();
+        let rate = if users.is_none() { load.amount() } else { 0.0 };
         let per_s = rate * workload.mean_turns();
         let (mean, peak) = (workload.arrival.mean_rate_per_s(), workload.arrival.peak_rate_per_s());
         let of_users_per_s = users.unwrap_or(0) as f64;

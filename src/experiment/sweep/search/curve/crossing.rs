@@ -1,6 +1,7 @@
 //! The load at which a figure crosses its limit, by isotonic regression and by the loads on both sides of a step.
 
 use crate::analysis::statistics::non_decreasing;
+use crate::experiment::sweep::load::Load;
 use crate::experiment::sweep::search::demand::{DemandReading, DemandScale, SearchDemand, pooled};
 
 /// Whether and where a figure crosses its limit as the load rises.
@@ -22,6 +23,15 @@ pub(crate) struct Crossing {
     pub(crate) interval: Result<(f64, f64), Unsure>,
 }
 
+impl Crossing {
+    /// The crossing in loads like `like`. Of agents it is the largest whole number below it, and its interval reaches
+    /// outward to whole numbers.
+    pub(crate) fn in_loads(self, like: Load) -> Self {
+        let Load::Agents(_) = like else { return self };
+        Self { estimate: self.estimate.floor(), interval: self.interval.map(|(low, high)| (low.floor(), high.ceil())) }
+    }
+}
+
 /// Reason why a crossing has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsure {
@@ -41,7 +51,7 @@ fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
     let joined = |load: f64| {
         let own: Vec<_> = readings.iter().copied().filter(|reading| reading.load == load).collect();
         let requests = own.iter().map(|reading| reading.requests).sum();
-        Some(DemandReading { load, figure: pooled(&own)?, requests, excess: 0.0 })
+        Some(DemandReading { load, figure: pooled(&own)?, requests, ..DemandReading::default() })
     };
     loads.into_iter().filter_map(joined).collect()
 }

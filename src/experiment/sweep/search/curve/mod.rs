@@ -138,8 +138,10 @@ pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> Limit
 
 /// The crossing by a line through the runs near `start`, the isotonic crossing.
 fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Crossing {
-    let near: Vec<_> = readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
-    let low: Vec<_> = readings.iter().copied().filter(|r| r.load < start / BAND).collect();
+    let is_near =
+        |r: &DemandReading| (start / BAND..=start * BAND).contains(&r.load) || (r.load - start).abs() <= r.near;
+    let (near, far): (Vec<_>, Vec<_>) = readings.iter().copied().partition(is_near);
+    let low: Vec<_> = far.into_iter().filter(|r| r.load < start).collect();
     let rough = |why| Crossing { estimate: start, interval: Err(why) };
     let mut loads: Vec<f64> = near.iter().map(|reading| reading.load).collect();
     loads.sort_by(f64::total_cmp);

@@ -11,7 +11,13 @@ fn found(objective: &str, figures: [f64; 10]) -> LimitCrossing {
 fn with_excess(objective: &str, figures: [f64; 10], excess: [f64; 10]) -> LimitCrossing {
     let demand = SearchDemand::from_objective(&objective.parse().unwrap()).unwrap();
     let readings: Vec<_> = (0..LOADS.len())
-        .map(|run| DemandReading { load: LOADS[run], figure: figures[run], requests: 1_000.0, excess: excess[run] })
+        .map(|run| DemandReading {
+            load: LOADS[run],
+            figure: figures[run],
+            requests: 1_000.0,
+            excess: excess[run],
+            near: 0.0,
+        })
         .collect();
     course(&demand, &readings)
 }
@@ -56,7 +62,7 @@ fn a_share_that_is_late_at_any_load_is_taken_out_before_the_line() {
     let shares = [0.01, 0.02, 0.03, 0.02, 0.06, 0.03, 0.05, 0.12, 0.09, 0.2];
     let excess = [-0.06, 0.03, 0.02, -0.05, 0.08, -0.03, -0.04, 0.06, 0.0, 0.07];
     let demand = SearchDemand::from_objective(&"p95 ttft < 1s".parse().unwrap()).unwrap();
-    let reading = |load, figure, excess| DemandReading { load, figure, requests: 1_000.0, excess };
+    let reading = |load, figure, excess| DemandReading { load, figure, requests: 1_000.0, excess, near: 0.0 };
     let low = [0.01, 0.03].map(|share| reading(5.0, share, 0.0));
     let near_it = (0..LOADS.len()).map(|run| reading(LOADS[run], shares[run], excess[run]));
     let readings: Vec<_> = low.into_iter().chain(near_it).collect();
@@ -78,7 +84,7 @@ fn a_step_may_be_anywhere_between_its_sides() {
 
 #[test]
 fn one_run_that_did_not_keep_up_bounds_nothing() {
-    let kept_up = |load, figure| DemandReading { load, figure, requests: 1.0, excess: 0.0 };
+    let kept_up = |load, figure| DemandReading { load, figure, requests: 1.0, ..DemandReading::default() };
     let mut runs = [9.0, 9.5, 9.5, 10.0, 10.0].map(|load| kept_up(load, 0.0)).to_vec();
     runs.push(kept_up(10.5, 1.0));
     let interval = |runs: &[DemandReading]| crossing_of(course(&SearchDemand::keeping_up(), runs)).interval;
@@ -99,7 +105,7 @@ fn what_does_not_cross_has_no_crossing() {
 fn a_crossing_without_an_interval_says_why() {
     let demand = SearchDemand::from_objective(&"p99 ttft < 1s".parse().unwrap()).unwrap();
     let why = |runs: &[(f64, f64)]| {
-        let reading = |&(load, figure)| DemandReading { load, figure, requests: 1_000.0, excess: 0.0 };
+        let reading = |&(load, figure)| DemandReading { load, figure, requests: 1_000.0, ..DemandReading::default() };
         crossing_of(course(&demand, &runs.iter().map(reading).collect::<Vec<_>>())).interval
     };
     let ladder = [(16.0, 0.0), (16.0, 0.0), (32.0, 0.002), (32.0, 0.003), (64.0, 0.2), (64.0, 0.3)];
