@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 
 use super::args::{AccessLogArgs, SliceArgs};
 use super::output::ShowArgs;
-use crate::generator::{AccessLogFields, RequestTrace, TraceWriter, read_log, survey_with_lengths};
+use crate::generator::{AccessLogFields, RequestTrace, ShownSessions, TraceWriter, read_log, survey_with_lengths};
 use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, whole_file};
 use crate::units::counted;
-use crate::workload::BadLines;
+use crate::workload::{BadLines, Dataset, DatasetFormat, SessionLayout, SessionRules};
 
 /// Inspect a trace, or create one from a run or an access log.
 #[derive(Debug, Args)]
@@ -70,11 +70,24 @@ pub(super) fn run(args: &TraceVerbArgs, printer: Printer) -> Result<Exit, Stop> 
 
 fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
+    if let Some(layout) = args.slice.layout_of(&args.path) {
+        return show_sessions(args, layout, printer);
+    }
     let trace = args.slice.of_file(&args.path, args.skip_bad);
     trace.check().map_err(Stop::usage)?;
     let (found, lengths) = survey_with_lengths(&trace, 0).map_err(|error| Stop::usage(error.to_string()))?;
     let json = || documents::trace_json(&trace, &found, lengths.as_ref());
     args.show.with_json(printer, || documents::trace(&trace, &found, lengths.as_ref()), json)?;
+    Ok(Exit::Fine)
+}
+
+fn show_sessions(args: &ShownTraceArgs, layout: SessionLayout, printer: Printer) -> Result<Exit, Stop> {
+    let rules = SessionRules { layout: Some(layout), ..SessionRules::default() };
+    let dataset = Dataset::new(args.path.clone(), DatasetFormat::Sessions);
+    let dataset = Dataset { sessions: Some(rules), skip_bad: args.skip_bad, ..dataset };
+    let ShownSessions { dataset, lengths, sessions } = ShownSessions::read(dataset).map_err(Stop::usage)?;
+    let json = || documents::sessions_json(&dataset, lengths.as_ref(), &sessions);
+    args.show.with_json(printer, || documents::sessions_of_file(&dataset, lengths.as_ref()), json)?;
     Ok(Exit::Fine)
 }
 

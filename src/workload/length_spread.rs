@@ -83,6 +83,19 @@ pub struct TraceLengths {
     pub answer: LengthSpread,
 }
 
+/// The lengths of what a file of sessions holds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SessionLengths {
+    /// Requests of a session.
+    pub requests: LengthSpread,
+    /// Prompts, tokens.
+    pub prompts: LengthSpread,
+    /// Tokens of prompts that no prompt of the session before surely had.
+    pub new: LengthSpread,
+    /// Answers, tokens; 0 where the file does not say.
+    pub answers: LengthSpread,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

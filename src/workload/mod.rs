@@ -32,7 +32,7 @@ pub use class::{
 };
 pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
-pub use length_spread::{LengthSpread, TraceLengths};
+pub use length_spread::{LengthSpread, SessionLengths, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT};
 pub(crate) use metadata::tag_value;
 pub use overrides::Overrides;

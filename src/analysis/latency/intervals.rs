@@ -1,5 +1,6 @@
 //! The 95 % intervals of percentiles, which respect that requests depend on one another.
 
+use super::clusters::{Counts, Excess, design};
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::{Figure, Sample, SampleWarning, Unresolvable};
 use crate::analysis::requests::Occupancy;
@@ -29,7 +30,7 @@ const ENOUGH_IN_FLIGHT: f64 = 30.0;
 const OF_TOKENS: f64 = 1.5;
 
 /// Gives every percentile of `row` its interval. The `values` are the least that each can be, in order of arrival, and
-/// each request `found` so many in flight.
+/// each request `found` so many in flight. `sessions` are those that the requests belong to.
 ///
 /// The share of requests at or below a percentile is a mean of zeros and ones, and how sure it is follows from how many
 /// independent requests they are worth: their number ÷ their correlation time ([`Memory`]), the longer of that of their
@@ -48,84 +49,37 @@ pub(crate) fn add_intervals(
     row: &mut LatencyRow,
     sample: &Sample,
     [values, found]: [&[f64]; 2],
+    sessions: &[u64],
     in_flight: Option<Occupancy>,
 ) {
     let bounds = row.bounds();
     let excess = |place: usize| {
         let holds = values.iter().map(|value| f64::from(u8::from(*value <= bounds[place])));
         let share = holds.clone().sum::<f64>() / values.len() as f64;
-        Excess { each: holds.map(|holds| holds - share).collect(), share, design: 1.0 }
+        let each: Vec<f64> = holds.map(|holds| holds - share).collect();
+        let sessions = design(&each, sessions, values.len() as f64 * share * (1.0 - share));
+        Excess { each, share, design: 1.0, sessions }
     };
     row.add(sample, (values.len(), found), in_flight, || Memory::of_ranks(values), excess);
 }
 
 /// Adds the intervals of latencies that each request has many of. `samples_of` hands out those of each, and the number
-/// that each stands for, the requests in order of arrival.
+/// that each stands for, the requests in order of arrival with their sessions.
 pub(crate) fn add_intervals_of_many<R>(
     row: &mut LatencyRow,
     sample: &Sample,
-    requests: impl Iterator<Item = R>,
+    requests: impl Iterator<Item = (R, u64)>,
     in_flight: Option<Occupancy>,
     samples_of: impl Fn(R, &mut dyn FnMut(f64, u32)),
 ) {
     let bounds = row.bounds();
-    let mut counts = Counts { samples: Vec::new(), at_most: vec![Vec::new(); bounds.len()] };
-    for request in requests {
-        counts.add(&bounds, |take| samples_of(request, take));
+    let mut counts = Counts::new(bounds.len());
+    for (request, session) in requests {
+        counts.add(session, &bounds, |take| samples_of(request, take));
     }
     let median = || Memory::from_values(&counts.excess(0).each);
     let in_flight = in_flight.map(|in_flight| in_flight.of_pace(OF_TOKENS));
-    row.add(sample, (counts.samples.len(), &[]), in_flight, median, |place| counts.excess(place));
-}
-
-/// Samples that requests have at or below a percentile beyond the share of all.
-struct Excess {
-    /// Excess of each request, in order of arrival.
-    each: Vec<f64>,
-    /// The share of all samples.
-    share: f64,
-    /// The variance of it as a multiple of that of independent samples, at least 1.
-    design: f64,
-}
-
-/// Samples of each request, and how many of them are at or below each bound.
-struct Counts {
-    samples: Vec<u32>,
-    at_most: Vec<Vec<u32>>,
-}
-
-impl Counts {
-    /// Adds one more request, whose samples `samples_of` hands out.
-    fn add(&mut self, bounds: &[f64], samples_of: impl FnOnce(&mut dyn FnMut(f64, u32))) {
-        let mut samples = 0_u32;
-        let mut at_most = vec![0_u32; bounds.len()];
-        samples_of(&mut |value, weight| {
-            samples = samples.saturating_add(weight);
-            for (count, bound) in at_most.iter_mut().zip(bounds) {
-                *count = count.saturating_add(if value <= *bound { weight } else { 0 });
-            }
-        });
-        self.samples.push(samples);
-        self.at_most.iter_mut().zip(at_most).for_each(|(all, one)| all.push(one));
-    }
-
-    /// Returns each request's samples at or below a bound beyond the share of all. The bound is the one in this
-    /// `place`.
-    ///
-    /// Samples of one request are alike too: the variance of it is as many times that of independent samples
-    /// as the number of samples counts too much (the design effect of clusters: Kish, *Survey Sampling*,
-    /// 1965).
-    fn excess(&self, place: usize) -> Excess {
-        let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
-        let (below, all) = (sum(&self.at_most[place]), sum(&self.samples));
-        let share = if all > 0 { below as f64 / all as f64 } else { 0.0 };
-        let each = self.at_most[place].iter().zip(&self.samples);
-        let each: Vec<f64> = each.map(|(below, all)| f64::from(*below) - share * f64::from(*all)).collect();
-        let squares: f64 = each.iter().map(|excess| excess * excess).sum();
-        let independent = all as f64 * share * (1.0 - share);
-        let design = if independent > 0.0 { (squares / independent).max(1.0) } else { 1.0 };
-        Excess { each, share, design }
-    }
+    row.add(sample, (counts.requests(), &[]), in_flight, median, |place| counts.excess(place));
 }
 
 impl LatencyRow {
@@ -151,8 +105,9 @@ impl LatencyRow {
             }
             self.correlation_times = Some(1.0 / in_flight.share());
             self.know(sample, requests as u64, |place| {
-                let Excess { each, share: at_most, .. } = excess(place);
-                Effective::of_batches(&each, at_most, n, in_flight.share() * in_flight.times)
+                let Excess { each, share: at_most, sessions, .. } = excess(place);
+                let effective = Effective::of_batches(&each, at_most, n, in_flight.share() * in_flight.times);
+                Some(effective?.at_most(n as f64 / sessions))
             });
         } else {
             let Some(memory) = memory() else { return };
@@ -160,8 +115,9 @@ impl LatencyRow {
             let queue = in_flight.and_then(|in_flight| in_flight.queue).unwrap_or_default();
             let long = in_flight.map_or(1.0, |in_flight| 1.0 / in_flight.share() / ENOUGH_IN_FLIGHT);
             self.know(sample, requests as u64, |place| {
-                let Excess { each, design, .. } = excess(place);
+                let Excess { each, design, sessions, .. } = excess(place);
                 let effective = Effective::new(n, memory.and_of(&each)).of_alike(design);
+                let effective = effective.at_most(n as f64 / sessions);
                 Some(effective.of_queue(n, (explained(&each, found, effective.samples), queue), long))
             });
             self.lose_unseen(self.correlation_times);
@@ -336,6 +292,35 @@ mod tests {
         let indicative = Some(SampleWarning::Indicative);
         assert_eq!(marks(0.0)[..4], [None; 4]);
         assert_eq!(marks(0.997)[..4], [indicative; 4]);
+    }
+
+    /// Turns of a session are alike, wherever they lie among those of others.
+    #[test]
+    fn intervals_cover_the_median_where_turns_of_a_session_are_alike() {
+        let (mut covered, mut as_requests) = (0, 0);
+        for seed in 0..200 {
+            let mut stream = RandomStream::named(seed, "sessions");
+            let mut open: Vec<(u64, f64)> = (0..50).map(|session| (session, stream.normal())).collect();
+            let (mut values, mut sessions) = (Vec::new(), Vec::new());
+            for turn in 0..2_000_u64 {
+                let place = stream.below(50) as usize;
+                values.push(100.0 * (0.5 * (open[place].1 + 0.3 * stream.normal())).exp());
+                sessions.push(open[place].0);
+                if stream.unit() < 0.1 {
+                    open[place] = (1_000 + turn, stream.normal());
+                }
+            }
+            let sample = Sample::new(values.clone());
+            let holds = |sessions: &[u64]| {
+                let mut row = LatencyRow::new(&sample, &[]).unwrap();
+                add_intervals(&mut row, &sample, [&values, &[]], sessions, None);
+                let (low, high) = row.percentile(Quantile::P50).interval;
+                low.zip(high).is_some_and(|(low, high)| low <= 100.0 && 100.0 <= high)
+            };
+            covered += u32::from(holds(&sessions));
+            as_requests += u32::from(holds(&(0..2_000).collect::<Vec<_>>()));
+        }
+        assert!(covered >= 184 && as_requests < 160, "{covered} and {as_requests} of 200");
     }
 
     /// One request of ten alike gaps says no more than one gap.

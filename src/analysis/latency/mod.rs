@@ -4,6 +4,7 @@
 //! percentile is, by how much the requests depend on one another.
 
 pub(super) mod aliases;
+mod clusters;
 pub(super) mod curve;
 pub(super) mod gaps;
 pub(super) mod intervals;

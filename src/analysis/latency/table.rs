@@ -8,7 +8,7 @@ use super::gaps::{Gaps, Received, Stalls};
 use super::intervals::{add_intervals, add_intervals_of_many, are_dependent};
 use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::{Figure, Metric, Quantile, Sample};
-use crate::analysis::requests::{Measured, Observed, Occupancy};
+use crate::analysis::requests::{Measured, Observed, Occupancy, session_of};
 use crate::record::RecordRef;
 
 /// Every latency of a run. A metric without a sample is absent.
@@ -41,8 +41,14 @@ impl LatencyTable {
         let asked = &observed.log.header.percentiles;
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
-        let answers = || observed.requests.iter().map(Measured::record);
-        for record in answers() {
+        let answers = || {
+            observed.requests.iter().map(|request| {
+                let record = request.record();
+                let session = session_of(&record);
+                (record, session)
+            })
+        };
+        for (record, _) in answers() {
             if let Some(answer) = Received::from_record(&record) {
                 gaps.add(answer);
             }
@@ -96,7 +102,7 @@ impl LatencyTable {
 impl LatencyRow {
     /// Describes a latency of which each request has one. The requests are in order of arrival. `None` without any.
     pub fn in_order(values: &[f64]) -> Option<Self> {
-        in_order(values.iter().map(|value| (Figure::Exact(*value), 0)), &[], None)
+        in_order(values.iter().zip(0..).map(|(value, session)| (Figure::Exact(*value), 0, session)), &[], None)
     }
 
     /// Describes the gaps inside answers, of each answer its own. The answers are in order of arrival. `None` without
@@ -104,7 +110,7 @@ impl LatencyRow {
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::new(&sample, &[])?;
-        add_intervals_of_many(&mut row, &sample, answers.iter(), None, |gaps, take| {
+        add_intervals_of_many(&mut row, &sample, answers.iter().zip(0..), None, |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
         Some(row)
@@ -112,32 +118,31 @@ impl LatencyRow {
 }
 
 /// Returns the latencies of requests that had no end when the log was cut off. Each is at least nothing.
-fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = (Figure, u32)> {
+fn unended(observed: &Observed<'_>, metric: Metric) -> impl Iterator<Item = Sampled> {
     let has_one = matches!(metric, Metric::Ttft | Metric::TtftFromSend | Metric::E2e | Metric::E2eFromSend);
-    std::iter::repeat_n((Figure::AtLeast(0.0), 0), if has_one { observed.window.in_flight as usize } else { 0 })
+    let unended = if has_one { observed.window.in_flight } else { 0 };
+    (0..unended).map(|number| (Figure::AtLeast(0.0), 0, u64::MAX - number))
 }
+
+/// The figure of a request, how many it found in flight, and its session.
+type Sampled = (Figure, u32, u64);
 
 /// The memory of a latency that each request has one of.
 fn of_metric(in_flight: Option<Occupancy>, metric: Metric) -> Option<Occupancy> {
     in_flight.map(|in_flight| if metric.is_pace() { in_flight.of_pace(1.0) } else { in_flight })
 }
 
-/// Returns the figures of a latency of which each request has one. They are in order of arrival, each with how many its
-/// request found in flight.
+/// Returns the figures of a latency that each request has one of. They are in order of arrival.
 fn figures<'r, 'a: 'r>(
     requests: impl Iterator<Item = &'r Measured<'a>>,
     metric: Metric,
-) -> impl Iterator<Item = (Figure, u32)> {
-    requests.filter_map(move |request| Some((request.latency().get(metric)?, request.found)))
+) -> impl Iterator<Item = Sampled> {
+    requests.filter_map(move |request| request.sampled(metric))
 }
 
 /// Returns the row of one figure a request, in order of arrival. It says whether requests that follow one another are
 /// alike.
-fn in_order(
-    figures: impl Iterator<Item = (Figure, u32)>,
-    asked: &[f64],
-    in_flight: Option<Occupancy>,
-) -> Option<LatencyRow> {
+fn in_order(figures: impl Iterator<Item = Sampled>, asked: &[f64], in_flight: Option<Occupancy>) -> Option<LatencyRow> {
     let (mut row, values) = row_and_values(figures, asked, in_flight)?;
     row.dependent = are_dependent(&values);
     Some(row)
@@ -146,20 +151,22 @@ fn in_order(
 /// Returns the row of one figure a request, in order of arrival. It has the percentiles that the user asked for, in
 /// percent. `None` without a figure.
 pub(crate) fn of_requests(figures: impl Iterator<Item = Figure>, asked: &[f64]) -> Option<LatencyRow> {
-    row_and_values(figures.map(|figure| (figure, 0)), asked, None).map(|(row, _)| row)
+    row_and_values(figures.zip(0..).map(|(figure, session)| (figure, 0, session)), asked, None).map(|(row, _)| row)
 }
 
 /// Returns the row of one figure a request, with the least that each can be.
 fn row_and_values(
-    figures: impl Iterator<Item = (Figure, u32)>,
+    figures: impl Iterator<Item = Sampled>,
     asked: &[f64],
     in_flight: Option<Occupancy>,
 ) -> Option<(LatencyRow, Vec<f64>)> {
-    let (figures, found): (Vec<Figure>, Vec<f64>) = figures.map(|(figure, found)| (figure, f64::from(found))).unzip();
+    let with_found = figures.map(|(figure, found, session)| (figure, (f64::from(found), session)));
+    let (figures, found): (Vec<Figure>, Vec<(f64, u64)>) = with_found.unzip();
+    let (found, sessions): (Vec<f64>, Vec<u64>) = found.into_iter().unzip();
     let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
     let sample = figures.into_iter().collect();
     let mut row = LatencyRow::new(&sample, asked)?;
-    add_intervals(&mut row, &sample, [&values, &found], in_flight);
+    add_intervals(&mut row, &sample, [&values, &found], &sessions, in_flight);
     Some((row, values))
 }
 
@@ -171,12 +178,12 @@ type SamplesOf = fn(Received<'_>, &mut dyn FnMut(f64, u32));
 fn of_answers<'r>(
     sample: &Sample,
     asked: &[f64],
-    answers: impl Iterator<Item = RecordRef<'r>>,
+    answers: impl Iterator<Item = (RecordRef<'r>, u64)>,
     gaps: SamplesOf,
     in_flight: Option<Occupancy>,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::new(sample, asked)?;
-    let answers = answers.filter(|record| Received::from_record(record).is_some());
+    let answers = answers.filter(|(record, _)| Received::from_record(record).is_some());
     add_intervals_of_many(&mut row, sample, answers, in_flight, |record, take| {
         if let Some(answer) = Received::from_record(&record) {
             gaps(answer, take);

@@ -27,7 +27,7 @@ pub use form::LoadForm;
 pub use latency::RequestLatency;
 pub(crate) use latency::text_is_whole;
 pub use observed::of_request;
-pub(crate) use observed::{Measured, Observed, latency_of, measure, unrecorded_requests};
+pub(crate) use observed::{Measured, Observed, latency_of, measure, session_of, unrecorded_requests};
 pub use oddities::OddAnswers;
 pub use outcomes::{FailureCount, Failures, RequestCounts};
 pub use quality::{AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, SlicePasses};

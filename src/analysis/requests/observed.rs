@@ -11,6 +11,7 @@ use super::account::{Account, all_sent, come, end_of_cut_off_log, in_flight, lat
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
 use super::stays::{self, Occupancy};
+use crate::analysis::figures::{Figure, Metric};
 use crate::analysis::requests::form::LoadForm;
 use crate::analysis::requests::latency::RequestLatency;
 use crate::analysis::requests::slo_outcome::SloOutcome;
@@ -66,6 +67,13 @@ impl<'a> Measured<'a> {
         self.came.latency(&self.record(), self.form)
     }
 
+    /// Returns a latency of the request. With it are how many it found in flight, and its session.
+    pub(crate) fn sampled(&self, metric: Metric) -> Option<(Figure, u32, u64)> {
+        let record = self.record();
+        let latency = self.came.latency(&record, self.form).get(metric)?;
+        Some((latency, self.found, session_of(&record)))
+    }
+
     /// Returns the moment from which its latencies count.
     pub(crate) fn begin(&self) -> Timestamp {
         self.form.begin_of(&self.record())
@@ -75,6 +83,11 @@ impl<'a> Measured<'a> {
     pub(crate) fn shows_tokens(&self) -> bool {
         self.came == Came::Streamed
     }
+}
+
+/// Index of the first request of the conversation or graph of this one. It is its own where it stands alone.
+pub(crate) fn session_of(record: &RequestRecord) -> u64 {
+    record.turn().map_or(record.index, |turn| turn.opener())
 }
 
 /// A run as analysis looks at it.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::record::RunLog;
-use crate::workload::{DatasetFormat, RequestClass, RowFilter, RowOrder};
+use crate::record::{RequestRecord, RunLog};
+use crate::workload::{DatasetFormat, RequestClass, RowFilter, RowOrder, SaltScope};
 
 /// A dataset that a class took its prompts from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,10 +35,13 @@ pub struct TakenPrompts {
     pub bad_rows: u64,
     /// Order in which rows were sent.
     pub order: RowOrder,
-    /// Whether each prompt began with words of its own.
+    /// Whether each prompt, or each session, began with words of its own.
     pub salted: bool,
-    /// Requests of the class that were dispatched, warm-up and cool-down included. Where they are more than the rows,
-    /// rows were sent again.
+    /// Most agents of a session; absent where the rows are single requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u32>,
+    /// Requests of the class that were dispatched, or sessions, warm-up and cool-down included. Where they are more
+    /// than the rows, rows were sent again.
     pub requests: u64,
 }
 
@@ -64,7 +67,9 @@ impl TakenPrompts {
         let taken = |(place, class): (usize, &RequestClass)| {
             let dataset = class.prompt.dataset()?;
             let found = dataset.found.clone()?;
-            let requests = log.records.iter().filter(|record| usize::from(record.class) == place).count();
+            let begins = |record: &RequestRecord| record.turn().is_none_or(|turn| turn.place() == 0);
+            let of_class = |record: &RequestRecord| usize::from(record.class) == place && begins(record);
+            let requests = log.records.iter().filter(|record| of_class(record)).count();
             Some(Self {
                 class: class.name.clone(),
                 path: dataset.path.clone(),
@@ -78,7 +83,10 @@ impl TakenPrompts {
                 filtered_rows: found.filtered_rows,
                 bad_rows: found.bad_rows,
                 order: dataset.order,
-                salted: dataset.salt,
+                salted: dataset.salt
+                    || dataset.has_sessions()
+                        && dataset.sessions.as_ref().is_none_or(|rules| rules.salt == SaltScope::Session),
+                agents: found.sessions.map(|sessions| sessions.most_agents),
                 requests: requests as u64,
             })
         };

@@ -86,6 +86,12 @@ impl Effective {
         Self { samples: (self.samples / design).max(1.0), cautious: self.cautious / design, ..self }
     }
 
+    /// Returns no more than this effective number. Samples of one session, for example, are alike wherever they lie.
+    #[must_use]
+    pub fn at_most(self, samples: f64) -> Self {
+        self.of_alike((self.samples / samples).max(1.0))
+    }
+
     /// Whether the window is long enough to know anything of what lies outside of it.
     pub fn is_enough(self) -> bool {
         self.freedom.is_some() || self.cautious >= LEAST_EFFECTIVE

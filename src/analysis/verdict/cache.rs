@@ -31,10 +31,11 @@ pub(super) const RULES: &[ValidityRow] = &[row(
 .says("{%} of the prompt tokens came from a prefix cache, and at most {%} are shared by the plan; limit: {%} more")];
 
 /// Whether the plan says all that prompts share. Anything else that was found is then of before the run. It does not
-/// say it of rows that are sent unchanged, of what a template adds where nobody knows, and of requests sent again.
+/// say it of rows that are sent unchanged, of what a template adds where nobody knows, and of requests sent again. Of
+/// several agents of a file it says what they surely share, and no more.
 fn is_planned(run: &Summary) -> bool {
     let of_this_run = run.cache_hits.is_some_and(|hits| hits.source != HitSource::Pages);
-    let new = run.run.datasets.iter().all(|taken| taken.salted);
+    let new = run.run.datasets.iter().all(|taken| taken.salted && taken.agents.is_none_or(|agents| agents == 1));
     of_this_run && new && run.tokens.template_tokens.is_some() && run.attempts.is_none()
 }
 

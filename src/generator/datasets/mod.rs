@@ -20,7 +20,7 @@ mod table;
 mod tests;
 
 pub(crate) use messages::texts as texts_of_messages;
-pub use sessions::session_layout;
 pub(super) use sessions::{FilePromptText, SessionStore};
+pub use sessions::{ShownSessions, session_layout};
 pub use sources::{Datasets, PromptNeed};
 pub(super) use table::bytes_here;

@@ -91,8 +91,10 @@ impl Datasets {
 
     /// Whether some class has prompts, or leading words, whose tokens must be counted.
     pub fn writes_words(&self) -> bool {
-        let words = |class: &ClassSource| {
-            matches!(class.source, PromptOrigin::Written | PromptOrigin::Rows { salted: true, .. })
+        let words = |class: &ClassSource| match &class.source {
+            PromptOrigin::Written => true,
+            PromptOrigin::Rows { index, salted } => *salted || index.sessions().is_some(),
+            PromptOrigin::TokenIds(_) => false,
         };
         self.classes.is_empty() || self.classes.iter().any(words)
     }

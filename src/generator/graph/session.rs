@@ -48,17 +48,24 @@ impl SessionGraph {
         self.nodes.iter().map(|node| u32::from(node.place.agent) + 1).max().unwrap_or(0)
     }
 
+    /// Tokens of each prompt. Answers are as long as asked.
+    pub(crate) fn inputs(&self) -> Vec<u64> {
+        let mut inputs: Vec<u64> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let carried = node.place.carries.and_then(|place| inputs.get(place as usize).zip(self.node(place)));
+            let history = carried.map_or(0, |(input, before)| input + u64::from(before.output_tokens));
+            inputs.push(history + u64::from(node.new_tokens));
+        }
+        inputs
+    }
+
     /// Tokens of all prompts, and those that surely came before. Answers are as long as asked.
     pub(crate) fn prompt_tokens(&self) -> (u64, u64) {
-        let (mut said, mut all): (Vec<u64>, _) = (Vec::with_capacity(self.nodes.len()), (0, 0));
-        for node in &self.nodes {
-            let history = node.place.carries.and_then(|place| said.get(place as usize)).copied().unwrap_or(0);
-            let input = history + u64::from(node.new_tokens);
-            all.0 += input;
-            all.1 += node.shared_tokens.map_or(history, u64::from);
-            said.push(input + u64::from(node.output_tokens));
-        }
-        all
+        let inputs = self.inputs();
+        let shared = |(node, input): (&GraphNode, &u64)| {
+            node.shared_tokens.map_or_else(|| input - u64::from(node.new_tokens), u64::from)
+        };
+        (inputs.iter().sum(), self.nodes.iter().zip(&inputs).map(shared).sum())
     }
 
     fn node(&self, place: u32) -> Option<&GraphNode> {

@@ -35,6 +35,8 @@ pub use repeats::document as repeats;
 pub(crate) use results::{ListedResult, document as results, json as results_json};
 pub use run::document as run;
 pub use sweep::document as sweep;
-pub use trace::{document as trace, json as trace_json};
+pub use trace::{
+    document as trace, json as trace_json, json_of_sessions as sessions_json, of_sessions as sessions_of_file,
+};
 pub use tune::{document as tune, plan as tune_plan};
 pub use workloads::{document as workloads, json as workloads_json};

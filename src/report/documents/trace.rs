@@ -1,11 +1,14 @@
 //! A trace as a document and in words: what it is, what was changed, what a reader should know of it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table};
 use crate::units::{count, counted, percent, seconds, three_digits};
-use crate::workload::{BadLines, LengthSpread, Trace, TraceFindings, TraceFormat, TraceLengths, TraceZero};
+use crate::workload::{
+    BadLines, Dataset, DatasetFindings, LengthSpread, SessionFindings, SessionLengths, Trace, TraceFindings,
+    TraceFormat, TraceLengths, TraceZero,
+};
 
 /// Kinds of requests that a screen has room for.
 const KINDS: usize = 10;
@@ -31,12 +34,95 @@ pub fn json(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLengths>
     indented(&json!({ "schema": 1, "trace": trace, "found": found, "lengths": lengths }))
 }
 
+/// A file of sessions as a document: what it is, and what it holds.
+pub fn of_sessions(dataset: &Dataset, lengths: Option<&SessionLengths>) -> Document {
+    let found = dataset.found.as_ref();
+    let about = found.and_then(|found| Some((found, found.sessions.as_ref()?)));
+    let facts = about.map(|(found, sessions)| session_facts(found, sessions));
+    let lengths = lengths.map(|lengths| {
+        let of = |spread: &LengthSpread| [in_numbers(spread)];
+        let SessionLengths { requests, prompts, new, answers } = lengths;
+        let rows = [("requests", requests), ("prompts", prompts), ("new tokens", new), ("answers", answers)];
+        rows.map(|(name, spread)| (name, of(spread)))
+    });
+    let mut section = Section::continued(Level::Summary);
+    for (name, lines) in facts.into_iter().flatten() {
+        section = section.facts(name, lines);
+    }
+    for (name, lines) in lengths.into_iter().flatten() {
+        section = section.facts(name, lines);
+    }
+    Document::new(format!("Sessions of {}", dataset.path)).with([section])
+}
+
+/// A file of sessions as JSON: what was found in it, and its sessions.
+pub fn json_of_sessions(
+    dataset: &Dataset,
+    lengths: Option<&SessionLengths>,
+    sessions: &[Value],
+) -> serde_json::Result<String> {
+    indented(&json!({ "schema": 1, "dataset": dataset, "lengths": lengths, "sessions": sessions }))
+}
+
+/// Facts about a file of sessions, in words.
+fn session_facts(found: &DatasetFindings, sessions: &SessionFindings) -> Vec<(&'static str, Vec<String>)> {
+    let SessionFindings { layout, requests, most_requests, most_agents, joins, is_recorded, .. } = sessions;
+    let counts = format!(
+        "{} of {} in the layout {}, at most {} in one",
+        counted(found.rows, "session"),
+        counted(*requests, "request"),
+        layout.name(),
+        count(u64::from(*most_requests))
+    );
+    let mut holds = vec![counts];
+    if *most_agents > 1 {
+        holds.push(format!(
+            "up to {} agents in a session, {} that wait for several others",
+            count(u64::from(*most_agents)),
+            counted(*joins, "request")
+        ));
+    }
+    let share = sessions.shared_tokens as f64 / sessions.input_tokens.max(1) as f64;
+    let shared = format!(
+        "{} of the prompt tokens came before in the session: the planned hit rate of a cold prefix cache",
+        percent(share)
+    );
+    let history = if *is_recorded {
+        "recorded answers are repeated, so every server gets the same prompts"
+    } else {
+        "live answers are repeated where prompts carry on"
+    };
+    let mut notes = Vec::new();
+    if sessions.clamped > 0 {
+        notes.push(format!(
+            "{} began in the recording before an end that is waited for here",
+            counted(sessions.clamped, "request")
+        ));
+    }
+    notes.extend(
+        sessions.ignored.iter().map(|(field, times)| format!("`{field}` is not read ({} times)", count(*times))),
+    );
+    notes.extend(
+        sessions.left_out.iter().map(|(reason, number)| format!("{} left out: {reason}", counted(*number, "request"))),
+    );
+    if found.bad_rows > 0 {
+        notes.push(format!("{} that cannot be used skipped", counted(found.bad_rows, "row")));
+    }
+    let facts =
+        [("sessions", holds), ("shared", vec![shared]), ("history", vec![history.to_owned()]), ("notes", notes)];
+    facts.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
+}
+
 /// `p50 6,345, p90 17,300, p95 25,100, p99 61,000, max 123,192 tokens`.
 fn spread(lengths: &LengthSpread) -> String {
+    format!("{} tokens", in_numbers(lengths))
+}
+
+fn in_numbers(lengths: &LengthSpread) -> String {
     let LengthSpread { p50, p90, p95, p99, max, .. } = *lengths;
     let shown = [p50, p90, p95, p99].map(three_digits);
     let [p50, p90, p95, p99] = shown;
-    format!("p50 {p50}, p90 {p90}, p95 {p95}, p99 {p99}, max {} tokens", count(max))
+    format!("p50 {p50}, p90 {p90}, p95 {p95}, p99 {p99}, max {}", count(max))
 }
 
 /// Describes what was replayed, and all that was done to it.

@@ -12,10 +12,12 @@ mod read;
 mod recorded;
 mod rows;
 mod session;
+mod show;
 mod stored;
 mod tracelab;
 mod weka;
 
 pub use layouts::session_layout;
 pub(super) use read::survey;
+pub use show::ShownSessions;
 pub(crate) use stored::{FilePromptText, SessionStore};

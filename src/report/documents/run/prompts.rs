@@ -34,7 +34,7 @@ fn dataset(taken: &TakenPrompts) -> String {
     };
     let mut parts = vec![format!(
         "{class}: {} of {path} ({} bytes, SHA-256 {sha256:.12}), {order}",
-        counted(*rows, "row"),
+        counted(*rows, if taken.agents.is_some() { "session" } else { "row" }),
         count(*bytes)
     )];
     if let Some(revision) = &taken.revision {
@@ -54,11 +54,13 @@ fn dataset(taken: &TakenPrompts) -> String {
     if taken.bad_rows > 0 {
         parts.push(format!("{} ignored that could not be used", counted(taken.bad_rows, "row")));
     }
-    parts.push(if taken.salted {
-        "each request begins with words of its own".to_owned()
-    } else {
-        "not salted: a row that the server saw before may be in its prefix cache".to_owned()
-    });
+    let salt = match (taken.salted, taken.agents) {
+        (true, None) => "each request begins with words of its own",
+        (true, Some(_)) => "each session begins with words of its own, however often it is played",
+        (false, None) => "not salted: a row that the server saw before may be in its prefix cache",
+        (false, Some(_)) => "a session that was played before may be in the server's prefix cache",
+    };
+    parts.push(salt.to_owned());
     parts.join("; ")
 }
 
