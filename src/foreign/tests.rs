@@ -1,5 +1,6 @@
 //! Results that the tools themselves wrote (`tests/data/foreign`), against what the same files say they printed.
 
+mod agentx;
 mod odd;
 
 use std::path::PathBuf;

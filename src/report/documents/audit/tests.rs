@@ -31,6 +31,7 @@ fn results_of_the_peers_bear_what_they_bear() {
         ("sglang", "sglang.jsonl"),
         ("guidellm", "guidellm.json"),
         ("aiperf", "aiperf"),
+        ("agentx", "aiperf-agentx"),
     ] {
         insta::assert_snapshot!(name, text(&audits(file), Extent::Full));
     }
