@@ -121,7 +121,7 @@ impl RowParser {
             called.as_deref().map_or(AnswerLength::Unknown, called_otherwise)
         } else {
             let tokens = cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
-            length(tokens).map_err(|cause| named(answer_name, cause))?
+            AnswerLength::Tokens(length(tokens).map_err(|cause| named(answer_name, cause))?)
         };
         let tag = |(name, at): (&String, &usize)| {
             tag_value(field(*at, name)?).map_err(|mistake| named(name, format!("it {mistake}")))
@@ -229,6 +229,11 @@ fn called_otherwise(name: &str) -> AnswerLength {
 
 /// The length that a number of JSON says.
 pub(super) fn number_length(tokens: f64) -> Result<AnswerLength, String> {
+    number_tokens(tokens).map(AnswerLength::Tokens)
+}
+
+/// The tokens that a number of JSON says.
+pub(super) fn number_tokens(tokens: f64) -> Result<u32, String> {
     // Python writes whole numbers of a column with gaps as 128.0.
     if tokens.fract() == 0.0 && tokens >= 0.0 {
         length(tokens as u64)
@@ -237,11 +242,10 @@ pub(super) fn number_length(tokens: f64) -> Result<AnswerLength, String> {
     }
 }
 
-fn length(tokens: u64) -> Result<AnswerLength, String> {
+fn length(tokens: u64) -> Result<u32, String> {
     u32::try_from(tokens)
         .ok()
         .filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens))
-        .map(AnswerLength::Tokens)
         .ok_or_else(|| length_mistake(&tokens.to_string()))
 }
 

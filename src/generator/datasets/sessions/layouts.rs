@@ -3,6 +3,11 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use super::chats::dag::{self, DagReader};
+use super::chats::messages::{self, ChatReader};
+use super::chats::mlcommons::{self, MlcommonsReader};
+use super::chats::multi_turn::{self, TurnsReader};
+use super::chats::spans::{self, SpanReader};
 use super::mooncake::MooncakeReader;
 use super::session::SessionReader;
 use super::tracelab::TraceLabReader;
@@ -30,6 +35,12 @@ const LAYOUTS: &[Layout] = &[
         fits: mooncake::fits,
         reader: || Box::<MooncakeReader>::default(),
     },
+    Layout { layout: SessionLayout::DagJsonl, fits: dag::fits, reader: || Box::<DagReader>::default() },
+    Layout { layout: SessionLayout::MultiTurn, fits: multi_turn::fits, reader: || Box::<TurnsReader>::default() },
+    Layout { layout: SessionLayout::Mlcommons, fits: mlcommons::fits, reader: || Box::<MlcommonsReader>::default() },
+    Layout { layout: SessionLayout::Spans, fits: spans::fits, reader: || Box::<SpanReader>::default() },
+    Layout { layout: SessionLayout::Messages, fits: messages::fits, reader: || Box::<ChatReader>::default() },
+    Layout { layout: SessionLayout::Sharegpt, fits: messages::fits_sharegpt, reader: || Box::<ChatReader>::default() },
 ];
 
 /// The layout of the file or folder at `path`. It is `None` where that is not one of sessions.

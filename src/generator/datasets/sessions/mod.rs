@@ -4,6 +4,7 @@
 //! turns them into sessions.
 
 mod blocks;
+mod chats;
 mod convert;
 mod layouts;
 mod mooncake;

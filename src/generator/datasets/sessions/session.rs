@@ -109,6 +109,20 @@ pub(super) struct FoundSessions {
     pub(super) left_out: BTreeMap<&'static str, u64>,
 }
 
+impl FoundSessions {
+    /// Counts a field that would change what is sent and is not read.
+    pub(super) fn ignore(&mut self, field: &str) {
+        *self.ignored.entry(field.to_owned()).or_default() += 1;
+    }
+
+    /// Counts what was left out, if it is anything.
+    pub(super) fn leave_out(&mut self, reason: &'static str, number: u64) {
+        if number > 0 {
+            *self.left_out.entry(reason).or_default() += number;
+        }
+    }
+}
+
 /// Reader of the sessions of one format.
 pub(super) trait SessionReader {
     /// Takes the next item of the file, and adds the sessions that it completes.
