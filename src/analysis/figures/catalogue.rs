@@ -71,6 +71,8 @@ pub enum Metric {
     DeadlineMiss,
     /// Share of the requests with at least one such token.
     DeadlineMissRequests,
+    /// Share of the prompt tokens that a cache should have found and did not.
+    CacheLoss,
     /// Share of the golden prompts that passed, of those that ended.
     CheckPassRate,
     /// Share of the complete answers that have the form asked for.
@@ -165,8 +167,8 @@ impl Metric {
 
     /// Whether it counts requests that failed.
     pub fn counts_failures(self) -> bool {
-        let is_late = matches!(self, Self::DeadlineMiss | Self::DeadlineMissRequests);
-        !is_late && matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
+        let is_other = matches!(self, Self::DeadlineMiss | Self::DeadlineMissRequests | Self::CacheLoss);
+        !is_other && matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
     }
 
     /// The figure with this name, in objectives or in files.

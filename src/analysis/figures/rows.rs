@@ -4,7 +4,7 @@ use super::info::{Direction, Elsewhere, FigureInfo, Samples, cost, latency, rate
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 37] = [
+pub(super) const CATALOGUE: [FigureInfo; 38] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -196,6 +196,11 @@ pub(super) const CATALOGUE: [FigureInfo; 37] = [
             Direction::Less,
             "requests with a late token / requests with both bounds",
         )
+    },
+    FigureInfo {
+        meaning: "prompt tokens that an endless prefix cache finds by the plan and that the server's did not find; \
+            absent where prompts share nothing, or the server does not say what it found",
+        ..share("cache_loss", "hits lost", Direction::Less, "least planned hit rate − measured hit rate, at least 0")
     },
     FigureInfo {
         meaning: "golden prompts that passed, of those that ended",

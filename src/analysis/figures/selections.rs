@@ -1,9 +1,9 @@
 //! The selections of figures that results show, follow and compare, each in its own order.
 
 use super::catalogue::Metric::{
-    self, Amplification, AnswerTokens, ChunkGap, CostPerAcceptableAnswer, DeadlineMiss, E2e, E2eFromSend, ErrorRate,
-    Goodput, InFlight, InputTokens, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate, ScheduleLag,
-    SloAttainment, TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
+    self, Amplification, AnswerTokens, CacheLoss, ChunkGap, CostPerAcceptableAnswer, DeadlineMiss, E2e, E2eFromSend,
+    ErrorRate, Goodput, InFlight, InputTokens, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate,
+    ScheduleLag, SloAttainment, TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
 };
 use super::key::{FigureKey, Statistic};
 use super::quantile::Quantile;
@@ -108,10 +108,11 @@ pub(crate) fn traded() -> impl Iterator<Item = FigureKey> {
 
 /// Figures that sweeps follow.
 pub(crate) fn of_loads() -> impl Iterator<Item = FigureKey> {
-    const OTHERS: [Metric; 12] = [
+    const OTHERS: [Metric; 13] = [
         Goodput,
         SloAttainment,
         DeadlineMiss,
+        CacheLoss,
         ErrorRate,
         Amplification,
         RequestRate,

@@ -8,7 +8,7 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 use super::targets::targets;
 use crate::analysis::figures::{FigureKey, FigureKind, Metric};
 use crate::units::{millis, parse_duration};
-use crate::workload::WorkloadSpec;
+use crate::workload::{RequestClass, WorkloadSpec};
 
 /// A demand on a run, or on a part of its requests. It is stored as it was typed.
 #[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
@@ -194,6 +194,11 @@ impl FigureKey {
         if is_late && targets.iter().all(|target| target.slo.ttft_ms.is_none() || target.slo.tpot_ms.is_none()) {
             let cure = "declare them, such as slo = { ttft_ms = 500, tpot_ms = 50 }";
             return Err(unfit(format!("no request has bounds on both TTFT and TPOT; {cure}")));
+        }
+        let shares = |class: &RequestClass| class.shared_prefix.is_some() || class.continues();
+        let is_shared = || workload.classes.iter().any(shares) || workload.arrival.trace().is_some();
+        if self.metric == Metric::CacheLoss && !is_shared() {
+            return Err(unfit("its prompts share nothing that a cache could lose; see --shared-prefix".to_owned()));
         }
         Ok(())
     }

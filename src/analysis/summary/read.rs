@@ -86,6 +86,7 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::SloAttainment => summary.slo.slo_attainment,
         Metric::DeadlineMiss => Some(summary.deadlines?.deadline_miss),
         Metric::DeadlineMissRequests => Some(summary.deadlines?.deadline_miss_requests),
+        Metric::CacheLoss => summary.prefix_cache.as_ref()?.off().map(|off| (-off).max(0.0)),
         Metric::CheckPassRate => summary.quality.as_ref()?.pass_rate,
         Metric::ValidAnswers => summary.answers.as_ref()?.valid_share,
         Metric::Amplification => summary.attempts.as_ref()?.amplification,

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::load::Load;
+use super::point::SweepPoint;
 use super::trial::{JudgedObjective, Trial};
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{Objective, Status};
+use crate::analysis::{Metric, Objective, Status};
 use crate::units::seconds;
 
 /// The highest load that meets all objectives.
@@ -37,6 +38,12 @@ pub struct HighestLoad {
     /// and in older files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ObjectiveLimit>,
+    /// Agents for each GPU. Absent for other loads, and where the number of GPUs is not declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents_per_gpu: Option<f64>,
+    /// Agents for each kilowatt of the devices. Absent where these do not report their power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents_per_kw: Option<f64>,
     /// Whether no load passed above one that failed.
     pub monotone: bool,
     /// The result in a sentence.
@@ -69,6 +76,17 @@ impl HighestLoad {
         let interval = self.crossing().and_then(Estimate::interval);
         let is_inside = interval.is_some_and(|(low, high)| (low..=high).contains(&load.amount()));
         [self.passed, self.failed].contains(&Some(load)) || is_inside
+    }
+
+    /// Returns the answer with its agents by GPU and by kilowatt. The power is that at the highest load that passed.
+    pub(super) fn shared_out(self, points: &[SweepPoint], gpus: Option<u32>) -> Self {
+        let Some(passed @ Load::Agents(_)) = self.passed else { return self };
+        let agents = self.estimate.unwrap_or(passed.amount());
+        let mean = |metric| points.iter().find(|point| point.load == passed)?.figures.metric(metric)?.mean;
+        let joules = mean(Metric::EnergyPerMillionOutputTokens);
+        let watts = joules.zip(mean(Metric::OutputTokens)).map(|(joules, per_s)| joules * per_s / 1e6);
+        let agents_per_kw = watts.filter(|watts| *watts > 0.0).map(|watts| 1e3 * agents / watts);
+        Self { agents_per_gpu: gpus.map(|gpus| agents / f64::from(gpus)), agents_per_kw, ..self }
     }
 
     /// Load at which the tightest objective's figure crosses its bound.

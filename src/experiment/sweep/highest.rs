@@ -64,6 +64,8 @@ impl<'a> FoundLoads<'a> {
                         .or_else(|| closest(&loads.last()?.0, demands)),
                 },
                 limits: if demanded > 1 { limits(search) } else { Vec::new() },
+                agents_per_gpu: None,
+                agents_per_kw: None,
                 monotone: !above.iter().any(|(_, class)| *class == LoadClass::Passed),
                 sentence: String::new(),
             };

@@ -93,6 +93,7 @@ impl Sweep {
         let FoundLoads { loads, answer } = FoundLoads::from_search(search);
         let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
         let (valid, [reasons, notes]) = judge(search, &loads, answer.as_ref());
+        let answer = answer.map(|answer| answer.shared_out(&points, deployment.gpus));
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),

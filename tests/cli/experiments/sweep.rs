@@ -222,6 +222,7 @@ fn mistakes_are_told_before_anything_is_sent() {
         (&["--resume", "nowhere"], "name the folder of the interrupted experiment"),
         (&["400"], "--max-seconds, the longest, is 300"),
         (&["--start-rate", "1", "--rates", "2"], "cannot be used with"),
+        (&["--objective", "cache_loss < 2%"], "its prompts share nothing that a cache could lose"),
         (&["--agents"], "nothing says how many are too many"),
         (&["--agents", "--objective", "p50 ttft < 9s"], "`quick` has no sessions, so it has no agents"),
         (&["--agents", "--users", "3", "--objective", "p50 ttft < 9s"], "cannot be used with"),

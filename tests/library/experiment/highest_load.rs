@@ -28,15 +28,15 @@ const WORKLOAD: &str = r#"
 "#;
 
 /// Something to search: a workload, a server that is fresh for each seed, and an objective.
-struct Searched<S> {
-    spec: WorkloadSpec,
-    server: S,
-    objective: &'static str,
+pub(super) struct Searched<S> {
+    pub(super) spec: WorkloadSpec,
+    pub(super) server: S,
+    pub(super) objective: &'static str,
 }
 
 /// What a search found, and what it took in seconds of load and pauses.
-struct Found {
-    sweep: Sweep,
+pub(super) struct Found {
+    pub(super) sweep: Sweep,
     expected_s: f64,
     took_s: f64,
     /// The latest end that was expected after any run.
@@ -67,7 +67,7 @@ impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
         plan.below(probe.capacity().unwrap(), self.spec.warmup_s + 2.0, true).shorter_by(spent_s)
     }
 
-    fn search(&self, plan: SweepPlan) -> Found {
+    pub(super) fn search(&self, plan: SweepPlan) -> Found {
         let objectives = plan.objectives.clone();
         let between_s = plan.between_s;
         let search = Search::new(plan).unwrap();
@@ -98,7 +98,7 @@ impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
         Found { sweep: sweep.result(), expected_s, took_s, latest_s }
     }
 
-    fn plan(&self, samples: u64, seed: u64) -> SweepPlan {
+    pub(super) fn plan(&self, samples: u64, seed: u64) -> SweepPlan {
         let objectives: Vec<Objective> = vec![self.objective.parse().unwrap()];
         SweepPlan {
             axis: LoadAxis::search_from(1.0),

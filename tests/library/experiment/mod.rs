@@ -1,6 +1,7 @@
 //! What experiments conclude, held against servers whose truth is known.
 
 mod ab;
+mod agents;
 mod capacity;
 mod diagnosis;
 mod engine_fit;

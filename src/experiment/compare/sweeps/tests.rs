@@ -93,6 +93,8 @@ fn rates_and_users_are_no_loads_of_one_axis() {
         interval_high: None,
         tightest: None,
         limits: Vec::new(),
+        agents_per_gpu: None,
+        agents_per_kw: None,
         monotone: true,
         sentence: String::new(),
     };
@@ -131,6 +133,8 @@ fn only_intervals_are_sure_and_brackets_may_lie_apart_by_chance() {
         interval_high: interval.map(|(_, high)| high),
         tightest: None,
         limits: Vec::new(),
+        agents_per_gpu: None,
+        agents_per_kw: None,
         monotone: true,
         sentence: String::new(),
     };

@@ -183,6 +183,8 @@ fn sweeps(highest: &[(u64, f64, Interval)]) -> ComparedSweeps {
             interval_high: interval.map(|(_, high)| high),
             tightest: None,
             limits: Vec::new(),
+            agents_per_gpu: None,
+            agents_per_kw: None,
             monotone: true,
             sentence: String::new(),
         }),

@@ -32,6 +32,13 @@ fn amount(limit: &ObjectiveLimit, like: Load, highest: Load) -> String {
     }
 }
 
+/// Agents at the answer: `14.5 per GPU, 21.3 per kW`. `None` where neither is known.
+pub(super) fn shares(answer: &HighestLoad) -> Option<String> {
+    let said = [(answer.agents_per_gpu, "per GPU"), (answer.agents_per_kw, "per kW")];
+    let said = said.into_iter().filter_map(|(agents, of)| Some(format!("{} {of}", three_digits(agents?))));
+    listed(said, ", ")
+}
+
 /// `8,703 output tokens/s, 2,176/s per GPU at 68.0/s`: of the highest load that passed.
 pub(super) fn tokens(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
     let passed = answer.passed?;

@@ -75,6 +75,7 @@ fn answer(sweep: &Sweep) -> Section {
     });
     Section::continued(Level::Summary)
         .facts("limits", answer.and_then(|answer| limits::by_objective(sweep, answer)))
+        .facts("agents", answer.and_then(limits::shares))
         .facts("throughput", answer.and_then(|answer| limits::tokens(sweep, answer)))
         .notes(sustained)
 }
