@@ -12,7 +12,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("engine", 10_982),
     ("experiment", 13_335),
     ("foreign", 1_821),
-    ("generator", 9_946),
+    ("generator", 9_945),
     ("guide", 104),
     ("live", 1_804),
     ("main", 4),

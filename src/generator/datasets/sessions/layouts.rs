@@ -81,3 +81,27 @@ impl Layout {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_with_blocks_fit_one_layout_each() {
+        for (layout, head) in [
+            (
+                SessionLayout::Weka,
+                r#"{"id":"a","models":[],"block_size":64,"hash_id_scope":"local","requests":[{"t":0"#,
+            ),
+            (
+                SessionLayout::Tracelab,
+                r#"{"session_id":"a","round_index":0,"input_tokens_total":9,"timing_events":[{"event_type""#,
+            ),
+            (SessionLayout::MooncakeSessions, r#"{"session_id":"a","timestamp":0,"input_length":9,"hash_ids":[0,1"#),
+        ] {
+            assert_eq!(Layout::find(None, head.as_bytes()).unwrap().layout, layout);
+        }
+        // Without sessions it is a trace of requests.
+        assert!(Layout::find(None, br#"{"timestamp":0,"input_length":9,"output_length":9,"hash_ids":[0]}"#).is_err());
+    }
+}

@@ -49,7 +49,7 @@ pub(super) fn fits(head: &str) -> bool {
 
 impl SessionReader for MooncakeReader {
     fn take(&mut self, item: &[u8], place: ItemPosition, found: &mut FoundSessions) -> Result<(), BadRow> {
-        let line: MooncakeLine = read_item(item, place, &["type"], &mut found.ignored)?;
+        let line: MooncakeLine = read_item(item, place, &["type"], found)?;
         let length = |key: &str, length| tokens(length).map_err(|cause| whole(place, format!("`{key}` says {cause}")));
         let time = |key: &str, ms: Option<f64>| match ms.map(|ms| nanoseconds(ms, 1e6).filter(|ns| *ns >= 0)) {
             Some(None) => {

@@ -1,10 +1,11 @@
 //! Items of files of sessions as they are read, and rows by the session that they name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_ignored::Path;
 
+use super::session::FoundSessions;
 use crate::generator::datasets::error::BadRow;
 use crate::generator::datasets::json_list::ItemPosition;
 use crate::generator::datasets::parse::at;
@@ -15,11 +16,11 @@ pub(super) fn read_item<'i, T: Deserialize<'i>>(
     item: &'i [u8],
     place: ItemPosition,
     harmless: &[&str],
-    ignored: &mut BTreeMap<String, u64>,
+    found: &mut FoundSessions,
 ) -> Result<T, BadRow> {
     let mut json = serde_json::Deserializer::from_slice(item);
     let read = serde_ignored::deserialize(&mut json, |path| match path {
-        Path::Map { key, .. } if !harmless.contains(&key.as_str()) => *ignored.entry(key).or_default() += 1,
+        Path::Map { key, .. } if !harmless.contains(&key.as_str()) => found.ignore(&key),
         _ => {}
     });
     let Object(value) = read.map_err(|error| at(place, &error))?;

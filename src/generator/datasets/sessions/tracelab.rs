@@ -71,7 +71,7 @@ impl SessionReader for TraceLabReader {
         };
         match round {
             Ok(round) => self.0.add(line.session_id, place, round),
-            Err(why) => *found.left_out.entry(why).or_default() += 1,
+            Err(why) => found.leave_out(why, 1),
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ pub(in crate::generator::datasets::sessions) fn fits(head: &str) -> bool {
 
 impl SessionReader for WekaReader {
     fn take(&mut self, item: &[u8], place: ItemPosition, found: &mut FoundSessions) -> Result<(), BadRow> {
-        let trace: WekaTrace = read_item(item, place, &HARMLESS, &mut found.ignored)?;
+        let trace: WekaTrace = read_item(item, place, &HARMLESS, found)?;
         let wrong = |cause: String| whole(place, format!("session `{}`: {cause}", excerpt(&trace.id)));
         if trace.hash_id_scope != "local" {
             let scope = excerpt(&trace.hash_id_scope);
@@ -106,9 +106,7 @@ impl SessionReader for WekaReader {
             return Err(wrong("an earlier session has this `id` too; give each its own".to_owned()));
         }
         let (graph, left_out) = trace.graph().map_err(wrong)?;
-        if left_out > 0 {
-            *found.left_out.entry(NO_PARENT).or_default() += left_out;
-        }
+        found.leave_out(NO_PARENT, left_out);
         if !graph.requests.is_empty() {
             found.sessions.push(trace.session(place, &graph, &mut found.clamped));
         }
