@@ -1,6 +1,9 @@
 //! One small file of each format of sessions with texts: what is read from it, and what is refused.
 
 use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::dag::DagReader;
 use super::messages::ChatReader;
@@ -9,7 +12,9 @@ use super::multi_turn::TurnsReader;
 use super::spans::SpanReader;
 use super::{dag, messages, mlcommons, multi_turn, spans};
 use crate::generator::datasets::json_list::{ItemPosition, JsonList};
-use crate::generator::datasets::sessions::session::{FilePrompt, FoundSessions, SessionReader};
+use crate::generator::datasets::sessions::session::{
+    FilePrompt, FileRequest, FileSession, FoundSessions, SessionReader,
+};
 
 /// Reads a file. Its items are its lines, those of its list, or the whole: one object, or a file of a folder.
 fn read(reader: &mut dyn SessionReader, name: &str, file: &str) -> Result<FoundSessions, String> {
@@ -294,4 +299,58 @@ fn what_is_skipped_takes_its_conversation_with_it() {
         let names: Vec<_> = found.sessions.iter().map(|session| session.name.as_str()).collect();
         assert_eq!((bad, names.as_slice()), (1, &["b"][..]));
     }
+}
+
+/// The messages of the prompt at `place`, with those that it carries on.
+fn said(requests: &[FileRequest], place: usize) -> Vec<Value> {
+    let FilePrompt::Messages { carries, new, .. } = &requests[place].prompt else { panic!("it has no messages") };
+    let mut messages = Vec::new();
+    if let Some(before) = *carries {
+        messages = said(requests, before);
+        let FilePrompt::Messages { answer, .. } = &requests[before].prompt else { panic!("it has no messages") };
+        let live = || json!({ "answer of": requests[before].name });
+        messages.push(answer.as_ref().map_or_else(live, |answer| serde_json::from_str(answer).unwrap()));
+    }
+    messages.extend(serde_json::from_str::<Vec<Value>>(&format!("[{new}]")).unwrap());
+    messages
+}
+
+/// Files of `dag_jsonl` and what `AIPerf` sends for them. `tests/interop/clients/aiperf_dag.py` writes them into the
+/// folder that `SKYLINE_AIPERF_DAG` names.
+#[test]
+#[ignore = "it needs what tests/interop/clients/aiperf_dag.py writes"]
+fn graphs_are_those_of_aiperf() {
+    let folder = std::env::var("SKYLINE_AIPERF_DAG").unwrap();
+    let (mut files, mut compared) = (0, 0);
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.extension().is_none_or(|kind| kind != "jsonl") {
+            continue;
+        }
+        let found = read(&mut DagReader::default(), "x.jsonl", &std::fs::read_to_string(&path).unwrap()).unwrap();
+        let mut ours: Vec<String> = Vec::new();
+        for FileSession { requests, .. } in &found.sessions {
+            for (request, place) in requests.iter().zip(0..) {
+                let named = |(at, delay): &(usize, Duration)| (&requests[*at].name, delay.as_nanos() as f64 / 1e6);
+                let mut after: Vec<_> = request.waits.iter().map(named).collect();
+                after.sort_by(|one, other| one.partial_cmp(other).unwrap());
+                let FilePrompt::Messages { tools, .. } = &request.prompt else { panic!("{request:?}") };
+                let tools: Option<Value> = tools.as_ref().map(|tools| serde_json::from_str(tools).unwrap());
+                let (messages, most) = (said(requests, place), request.output_tokens);
+                ours.push(
+                    json!({ "name": request.name, "after": after, "messages": messages, "tools": tools,
+                    "model": request.model, "max_tokens": most })
+                    .to_string(),
+                );
+            }
+        }
+        let theirs = std::fs::read_to_string(path.with_extension("json")).unwrap();
+        let theirs: Vec<Value> = serde_json::from_str(&theirs).unwrap();
+        let mut theirs: Vec<String> = theirs.iter().map(Value::to_string).collect();
+        ours.sort();
+        theirs.sort();
+        assert_eq!(ours, theirs, "{}", path.display());
+        (files, compared) = (files + 1, compared + ours.len());
+    }
+    assert!(files > 0);
+    println!("{compared} requests of {files} files");
 }
