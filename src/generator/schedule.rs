@@ -13,7 +13,7 @@ use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::traces::requests::Blocks;
 use crate::record::{Phase, PlanFacts, Turn};
-use crate::workload::{RetryPolicy, WorkloadSpec};
+use crate::workload::{RequestClass, RetryPolicy, WorkloadSpec};
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -76,7 +76,7 @@ impl Schedule {
 
     /// Whether the sessions of a class come from a file.
     pub(crate) fn is_of_file(&self, class: u16) -> bool {
-        self.workload.classes.get(usize::from(class)).is_some_and(|class| class.has_session_file())
+        self.workload.classes.get(usize::from(class)).is_some_and(RequestClass::has_session_file)
     }
 
     /// Returns when clients give up an attempt and try again. It is `None` where they send each request once, and wait.

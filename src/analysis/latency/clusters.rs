@@ -32,6 +32,9 @@ pub(super) fn design(each: &[f64], sessions: &[u64], independent: f64) -> f64 {
     for (excess, session) in each.iter().zip(sessions) {
         *sums.entry(*session).or_default() += excess;
     }
+    if sums.len() == each.len() {
+        return 1.0;
+    }
     let mut squares: Vec<f64> = sums.into_values().map(|sum| sum * sum).collect();
     // In any other order the last digits would differ from run to run.
     squares.sort_unstable_by(f64::total_cmp);

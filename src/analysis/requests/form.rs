@@ -31,7 +31,7 @@ pub enum LoadForm {
 impl LoadForm {
     /// The form of a workload's load.
     pub fn from_workload(workload: &WorkloadSpec) -> Self {
-        let has_graphs = workload.classes.iter().any(|class| class.has_graphs());
+        let has_graphs = workload.classes.iter().any(RequestClass::has_graphs);
         if matches!(workload.arrival, ArrivalPattern::Users { .. }) {
             if has_graphs { Self::Lanes } else { Self::Closed }
         } else if workload.classes.iter().any(RequestClass::continues) {

@@ -57,8 +57,8 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
         Prompt::Text(text) => Prompt::Text(lead + &text),
         Prompt::Messages(messages) => Prompt::Messages(messages_led_by(&lead, &messages)),
         Prompt::Dialogue(dialogue) => {
-            let led = messages_led_by(&lead, &dialogue.list());
-            let messages = led.get(1..led.len().saturating_sub(1)).unwrap_or_default().to_owned();
+            let list = messages_led_by(&lead, &dialogue.list());
+            let messages = list.get(1..list.len().saturating_sub(1)).unwrap_or_default().to_owned();
             Prompt::Dialogue(Dialogue { messages, ..dialogue })
         }
         Prompt::Conversation(mut said) => {

@@ -8,7 +8,7 @@ use crate::generator::sessions::SessionPlanner;
 use crate::generator::traces::requests::Blocks;
 use crate::record::SharedPrefix;
 use crate::units::hexadecimal;
-use crate::workload::{Priority, WorkloadSpec};
+use crate::workload::{Priority, RequestClass, WorkloadSpec};
 
 /// Prefix of the hashed bytes; the number rises when their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
@@ -33,7 +33,7 @@ impl PlanHash {
             || workload.models.is_some()
             || workload.classes.iter().any(|class| class.shared_prefix.is_some());
         let sessions = SessionPlanner::are_in(workload);
-        let has_graphs = workload.classes.iter().any(|class| class.has_graphs());
+        let has_graphs = workload.classes.iter().any(RequestClass::has_graphs);
         let mut hash = Sha256::new_with_prefix(match (sessions, marked) {
             (true, _) if has_graphs => GRAPHS_HASH_DOMAIN,
             (true, _) => SESSIONS_HASH_DOMAIN,

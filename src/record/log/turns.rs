@@ -74,7 +74,7 @@ pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     let workload = &header.workload;
     let class = workload.classes.get(usize::from(record.class));
     let continues = class.is_some_and(RequestClass::continues);
-    let is_graph = class.is_some_and(|class| class.has_graphs());
+    let is_graph = class.is_some_and(RequestClass::has_graphs);
     let (asked, users) = (record.input_tokens_asked, workload.arrival.users());
     if users.is_none() && !continues {
         Err("it is a turn of a session, and the workload has no sessions".to_owned())

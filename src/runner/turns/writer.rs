@@ -45,26 +45,35 @@ struct Said {
     /// A text, or messages as JSON.
     message: Arc<str>,
     answer: Option<Arc<str>>,
-    /// The tools of an agent, whose messages are JSON.
-    tools: Option<Option<Arc<str>>>,
+    form: SaidForm,
+}
+
+/// Form of what was said.
+#[derive(Clone, Debug, Default)]
+enum SaidForm {
+    /// Texts.
+    #[default]
+    Texts,
+    /// Messages as JSON, with the tools of the agent.
+    Messages(Option<Arc<str>>),
 }
 
 impl Said {
     /// The prompt that says all from the first on, and then `message`.
     fn prompt(self: &Arc<Self>, message: &Arc<str>) -> Prompt {
         let said = self.with(message);
-        match &self.tools {
-            None => Prompt::Conversation(said),
-            Some(tools) => Prompt::Dialogue(Dialogue { messages: said.join(","), tools: tools.clone() }),
+        match &self.form {
+            SaidForm::Texts => Prompt::Conversation(said),
+            SaidForm::Messages(tools) => Prompt::Dialogue(Dialogue { messages: said.join(","), tools: tools.clone() }),
         }
     }
 
     /// An answer of the server as it is repeated.
     fn answered(&self, captured: &CapturedText) -> Arc<str> {
         let text = captured.read().content;
-        match &self.tools {
-            None => text.into(),
-            Some(_) => serde_json::json!({ "role": "assistant", "content": text }).to_string().into(),
+        match &self.form {
+            SaidForm::Texts => text.into(),
+            SaidForm::Messages(_) => serde_json::json!({ "role": "assistant", "content": text }).to_string().into(),
         }
     }
 
@@ -93,8 +102,8 @@ impl<E: Engine> TurnWriter<E> {
         let requests = match event {
             TurnEvent::Began(opener, prompt) => {
                 let session = self.begin(&opener);
-                if let Some((message, tools)) = prompt.as_ref().and_then(said_by) {
-                    session.said.insert(opener.index, Said { message, tools, ..Said::default() });
+                if let Some((message, form)) = prompt.as_ref().and_then(said_by) {
+                    session.said.insert(opener.index, Said { message, form, ..Said::default() });
                 }
                 Vec::new()
             }
@@ -137,8 +146,8 @@ impl<E: Engine> TurnWriter<E> {
             (Some(before), Some((message, _))) => before.prompt(message),
             _ => prompt,
         };
-        if let Some((message, tools)) = said.filter(|_| goes_on) {
-            session.said.insert(next.index, Said { before, message, answer: None, tools });
+        if let Some((message, form)) = said.filter(|_| goes_on) {
+            session.said.insert(next.index, Said { before, message, answer: None, form });
         }
         let spec = next.into_spec(prompt);
         let prepared = carried(self.engine.prepare(&spec), goes_on);
@@ -169,9 +178,9 @@ impl SessionText {
         let Some(said) = self.said.remove(&index) else { return Arc::default() };
         let said = Arc::new(said);
         if self.graph.is_some() {
-            let Said { before, message, answer, tools } = &*said;
-            let (before, tools) = (before.clone(), tools.clone());
-            let kept = Said { before, message: Arc::clone(message), answer: answer.clone(), tools };
+            let Said { before, message, answer, form } = &*said;
+            let (before, form) = (before.clone(), form.clone());
+            let kept = Said { before, message: Arc::clone(message), answer: answer.clone(), form };
             self.said.insert(index, kept);
         }
         said
@@ -186,10 +195,12 @@ fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
 }
 
 /// The text, or the messages and tools, of a prompt that others may carry on.
-fn said_by(prompt: &Prompt) -> Option<(Arc<str>, Option<Option<Arc<str>>>)> {
+fn said_by(prompt: &Prompt) -> Option<(Arc<str>, SaidForm)> {
     match prompt {
-        Prompt::Text(text) => Some((text.as_str().into(), None)),
-        Prompt::Dialogue(dialogue) => Some((dialogue.messages.as_str().into(), Some(dialogue.tools.clone()))),
+        Prompt::Text(text) => Some((text.as_str().into(), SaidForm::Texts)),
+        Prompt::Dialogue(dialogue) => {
+            Some((dialogue.messages.as_str().into(), SaidForm::Messages(dialogue.tools.clone())))
+        }
         _ => None,
     }
 }

@@ -173,6 +173,10 @@ impl DatasetChange {
                 class.prompt = PromptSource::Dataset(Dataset::new(path.clone(), format));
                 class.input_tokens = Distribution::Dataset { mean: None };
                 class.output_tokens = Distribution::Dataset { mean: None };
+                if format == DatasetFormat::Sessions {
+                    // The file says how requests continue, and what they have in common.
+                    (class.conversation, class.session, class.shared_prefix) = (None, None, None);
+                }
             }
             if let PromptSource::Dataset(dataset) = &mut class.prompt {
                 dataset.format = self.format.unwrap_or(dataset.format);

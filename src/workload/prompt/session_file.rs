@@ -44,7 +44,7 @@ pub enum SessionLayout {
     MultiTurn,
     /// Messages of mlcommons' agentic benchmark, one a line.
     Mlcommons,
-    /// Spans of `OpenTelemetry` in its GenAI conventions.
+    /// Spans of `OpenTelemetry` in its conventions for generative AI.
     Spans,
     /// Rounds of coding agents in `TraceLab`'s form, one a line.
     Tracelab,

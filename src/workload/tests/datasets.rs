@@ -62,7 +62,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         (
             r#"prompt = { kind = "dataset", path = "a.txt" }"#.to_owned(),
             "line 5: `classes[0].prompt.path` is \"a.txt\", whose extension does not imply a format; add `format`: \
-             one of sharegpt, jsonl, csv, table",
+             one of sharegpt, jsonl, csv, table, sessions",
         ),
         (
             r#"prompt = { kind = "dataset", path = "hf:a/b", format = "jsonl" }"#.to_owned(),

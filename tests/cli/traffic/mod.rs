@@ -5,6 +5,7 @@ mod fit;
 mod graphs;
 mod planned_hits;
 mod retries;
+mod session_files;
 mod trace;
 mod trace_prefixes;
 mod workloads;

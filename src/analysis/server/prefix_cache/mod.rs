@@ -196,19 +196,25 @@ fn was_looked_up(record: &RequestRecord) -> bool {
     record.sent.is_some() && !matches!(&record.outcome, Outcome::Failed(failure) if refused(failure))
 }
 
-/// Returns the tokens said before a later turn whose keys and values are there. They are all but the last, as the turn
-/// was asked for and with all that a template may have put between. `None` for other requests.
+/// Returns the tokens said before a later turn whose keys and values are there. They are all but the last of an
+/// answer, as the turn was asked for and with all that a template may have put between. `None` for other requests.
 fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
     let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
     let before = turn.carried().and_then(|index| reported.get(&index));
     let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
-    Some((asked - 1, reported.max(asked) - 1))
+    let last = without_keys(&turn);
+    Some((asked - last, reported.max(asked) - last))
+}
+
+/// Tokens of a history that have no keys and values. The last of an answer has none, and all of a prompt have some.
+fn without_keys(turn: &Turn) -> u64 {
+    u64::from(turn.carried().is_some())
 }
 
 /// Tokens said before a turn whose keys and values are there, in whole blocks.
 pub(in crate::analysis) fn history(turn: &Turn, block: u64) -> u64 {
-    whole(u64::from(turn.history_tokens).saturating_sub(1), block)
+    whole(u64::from(turn.history_tokens).saturating_sub(without_keys(turn)), block)
 }
 
 /// Tokens in whole blocks.

@@ -112,7 +112,8 @@ impl Conversion<'_> {
             lengths.push(length);
             session.says.push(says);
         }
-        session.graph = SessionGraph { nodes, outlives_failures: is_recorded }.into();
+        let outlives_failures = nodes.iter().all(|node| node.shared_tokens.is_some());
+        session.graph = SessionGraph { nodes, outlives_failures }.into();
         Ok(session)
     }
 

@@ -18,7 +18,7 @@ use crate::workload::SessionLayout;
 
 /// A layout: how a file of it is recognised, and its reader.
 pub(super) struct Layout {
-    pub(super) layout: SessionLayout,
+    pub(super) name: SessionLayout,
     fits: fn(&str) -> bool,
     pub(super) reader: fn() -> Box<dyn SessionReader>,
 }
@@ -28,24 +28,20 @@ const HEAD: u64 = 64 << 10;
 
 /// All layouts.
 const LAYOUTS: &[Layout] = &[
-    Layout { layout: SessionLayout::Weka, fits: weka::fits, reader: || Box::<weka::WekaReader>::default() },
-    Layout { layout: SessionLayout::Tracelab, fits: tracelab::fits, reader: || Box::<TraceLabReader>::default() },
-    Layout {
-        layout: SessionLayout::MooncakeSessions,
-        fits: mooncake::fits,
-        reader: || Box::<MooncakeReader>::default(),
-    },
-    Layout { layout: SessionLayout::DagJsonl, fits: dag::fits, reader: || Box::<DagReader>::default() },
-    Layout { layout: SessionLayout::MultiTurn, fits: multi_turn::fits, reader: || Box::<TurnsReader>::default() },
-    Layout { layout: SessionLayout::Mlcommons, fits: mlcommons::fits, reader: || Box::<MlcommonsReader>::default() },
-    Layout { layout: SessionLayout::Spans, fits: spans::fits, reader: || Box::<SpanReader>::default() },
-    Layout { layout: SessionLayout::Messages, fits: messages::fits, reader: || Box::<ChatReader>::default() },
-    Layout { layout: SessionLayout::Sharegpt, fits: messages::fits_sharegpt, reader: || Box::<ChatReader>::default() },
+    Layout { name: SessionLayout::Weka, fits: weka::fits, reader: || Box::<weka::WekaReader>::default() },
+    Layout { name: SessionLayout::Tracelab, fits: tracelab::fits, reader: || Box::<TraceLabReader>::default() },
+    Layout { name: SessionLayout::MooncakeSessions, fits: mooncake::fits, reader: || Box::<MooncakeReader>::default() },
+    Layout { name: SessionLayout::DagJsonl, fits: dag::fits, reader: || Box::<DagReader>::default() },
+    Layout { name: SessionLayout::MultiTurn, fits: multi_turn::fits, reader: || Box::<TurnsReader>::default() },
+    Layout { name: SessionLayout::Mlcommons, fits: mlcommons::fits, reader: || Box::<MlcommonsReader>::default() },
+    Layout { name: SessionLayout::Spans, fits: spans::fits, reader: || Box::<SpanReader>::default() },
+    Layout { name: SessionLayout::Messages, fits: messages::fits, reader: || Box::<ChatReader>::default() },
+    Layout { name: SessionLayout::Sharegpt, fits: messages::fits_sharegpt, reader: || Box::<ChatReader>::default() },
 ];
 
 /// The layout of the file or folder at `path`. It is `None` where that is not one of sessions.
 pub fn session_layout(path: &str) -> Option<SessionLayout> {
-    Layout::find(None, &head_of(path)?).ok().map(|known| known.layout)
+    Layout::find(None, &head_of(path)?).ok().map(|known| known.name)
 }
 
 /// The beginning of the file at `path`. Of a folder it is that of its first file.
@@ -63,21 +59,20 @@ impl Layout {
     ///
     /// A sentence, where none fits or several do.
     pub(super) fn find(named: Option<SessionLayout>, head: &[u8]) -> Result<&'static Self, String> {
-        if let Some(layout) = LAYOUTS.iter().find(|layout| Some(layout.layout) == named) {
+        if let Some(layout) = LAYOUTS.iter().find(|layout| Some(layout.name) == named) {
             return Ok(layout);
         }
         let head = String::from_utf8_lossy(head);
         let fitting: Vec<&Self> = LAYOUTS.iter().filter(|layout| (layout.fits)(&head)).collect();
-        let names =
-            |layouts: &[&Self]| layouts.iter().map(|layout| layout.layout.name()).collect::<Vec<_>>().join(", ");
+        let listed = |layouts: &[&Self]| layouts.iter().map(|layout| layout.name.name()).collect::<Vec<_>>().join(", ");
         match &*fitting {
             [one] => Ok(one),
             [] => Err(format!(
                 "it is not recognised as a file of sessions, which are of one of the layouts {}; it begins with {:?}",
-                names(&LAYOUTS.iter().collect::<Vec<_>>()),
+                listed(&LAYOUTS.iter().collect::<Vec<_>>()),
                 cut(head.into_owned(), 60)
             )),
-            several => Err(format!("it may be any of {}", names(several))),
+            several => Err(format!("it may be any of {}", listed(several))),
         }
     }
 }
@@ -99,7 +94,7 @@ mod tests {
             ),
             (SessionLayout::MooncakeSessions, r#"{"session_id":"a","timestamp":0,"input_length":9,"hash_ids":[0,1"#),
         ] {
-            assert_eq!(Layout::find(None, head.as_bytes()).unwrap().layout, layout);
+            assert_eq!(Layout::find(None, head.as_bytes()).unwrap().name, layout);
         }
         // Without sessions it is a trace of requests.
         assert!(Layout::find(None, br#"{"timestamp":0,"input_length":9,"output_length":9,"hash_ids":[0]}"#).is_err());

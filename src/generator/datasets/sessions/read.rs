@@ -84,7 +84,7 @@ impl<'a> SessionPass<'a> {
                 cause,
                 cure: "say how it is written: --trace-format, or `layout` of `sessions` in a workload file".to_owned(),
             })?;
-            self.layout = Some(known.layout);
+            self.layout = Some(known.name);
             self.reader = Some((known.reader)());
         }
         let read = self.reader.as_mut().map_or(Ok(()), |reader| reader.take(item, place, &mut self.found));

@@ -84,7 +84,9 @@ impl SessionStore {
                     _ => RandomStream::named(salt, "texts of a session").bits(),
                 };
                 let mut ids = session.blocks(place);
-                ids.iter_mut().for_each(|id| *id = id.wrapping_add(apart));
+                for id in &mut ids {
+                    *id = id.wrapping_add(apart);
+                }
                 FilePromptText::Blocks(ids, *tokens)
             }
             StoredPrompt::Messages { new, tools, .. } => {

@@ -130,8 +130,8 @@ impl TraceReader {
         let (path, begins) = (self.path.clone(), excerpt(begins));
         let cure = if begins.starts_with('{') {
             format!(
-                "name its format (--trace-format), or convert it: `skyline trace from {path}` reads JSON lines with \
-                 fields of any name"
+                "name its format (--trace-format), which may be a layout of sessions, or convert it: \
+                 `skyline trace from {path}` reads JSON lines with fields of any name"
             )
         } else {
             format!("of CSV files the first line names the columns: {AZURE} (azure), or {BURST_GPT} (burst_gpt)")

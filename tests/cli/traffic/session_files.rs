@@ -1,0 +1,136 @@
+//! Sessions that were recorded, from their file to the records and to what the server got.
+
+use std::sync::{Arc, Mutex};
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::{Value, json};
+use skyline::generator::check_plan;
+use skyline::record::{PlanCheck, RequestRecord, RunLog};
+
+use crate::support::{Desk, control, mock, serve, stream};
+
+/// A task, a tool call with its result, a second question; and a session of one question.
+const CHATS: &str = r#"{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Add one and two."},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c1","content":"three"},{"role":"assistant","content":"It is three."},{"role":"user","content":"Thanks, and now the square of it."},{"role":"assistant","content":"Nine."}],"tools":[{"type":"function","function":{"name":"add"}}]}
+{"messages":[{"role":"user","content":"Hello there, how are you?"},{"role":"assistant","content":"Fine, thank you."}]}
+"#;
+
+/// A parent of three turns and a sub-agent that the third waits for, in blocks of 64 tokens.
+const AGENTS: &str = r#"{"id":"s1","models":["big"],"block_size":64,"hash_id_scope":"local","requests":[{"t":0.0,"type":"s","model":"big","in":256,"out":20,"hash_ids":[0,1,2,3],"api_time":0.4},{"t":0.5,"type":"subagent","agent_id":"a","subagent_type":"Explore","status":"completed","duration_ms":300,"models":["big"],"requests":[{"t":0.5,"type":"n","model":"big","in":128,"out":10,"hash_ids":[9,10],"api_time":0.1},{"t":0.7,"type":"n","model":"big","in":192,"out":10,"hash_ids":[9,10,11],"api_time":0.1}]},{"t":0.6,"type":"s","model":"big","in":384,"out":12,"hash_ids":[0,1,2,3,4,5],"api_time":0.1},{"t":0.9,"type":"s","model":"big","in":448,"out":12,"hash_ids":[0,1,2,3,4,5,6],"api_time":0.1}]}
+"#;
+
+/// Holds every request of the run to the plan, which the file is read again for.
+fn audited(desk: &Desk) {
+    let held = check_plan(&RunLog::read(&desk.run()).unwrap());
+    let is_held = matches!(&held, PlanCheck::Held { records, unchecked } if *records > 0 && unchecked.is_empty());
+    assert!(is_held, "{held:?}");
+}
+
+#[test]
+fn recorded_answers_and_tools_are_repeated_as_they_stand() {
+    let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let seen = Arc::clone(&bodies);
+    let address = serve(move |request| {
+        control(request).unwrap_or_else(|| {
+            let body: Value = serde_json::from_str(&request.body).unwrap();
+            let tokens = body["max_tokens"].as_u64().unwrap_or(1) as usize;
+            seen.lock().unwrap().push(body);
+            stream(tokens)
+        })
+    });
+    let desk = Desk::new();
+    let path = desk.file("chats.jsonl", CHATS);
+    let url = format!("http://{address}");
+    let run = ["bench", "--trace", path.to_str().unwrap(), "2", "--rate", "4", "--warmup", "0", "--allow-invalid"];
+    desk.skyline(&run).args(["--engine", "vllm", "--url", &url]).assert().code(0);
+    let bodies = bodies.lock().unwrap();
+    let third = bodies.iter().find(|body| body["messages"].as_array().is_some_and(|list| list.len() == 6)).unwrap();
+    let roles: Vec<&str> =
+        third["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+    assert_eq!(third["messages"][2]["tool_calls"][0]["function"]["arguments"], r#"{"a":1}"#);
+    assert_eq!(third["messages"][4]["content"], "It is three.", "the recorded answer, not the server's");
+    assert_eq!(third["tools"], json!([{ "type": "function", "function": { "name": "add" } }]));
+    let system = third["messages"][0]["content"].as_str().unwrap();
+    assert!(system.ends_with("\n\nBe brief.") && system.len() > 20, "words of the session come first: {system}");
+    // The second request of that session had the same words, so that the cache holds them.
+    let same = |body: &&Value| body["messages"][0]["content"] == system;
+    assert_eq!(bodies.iter().filter(same).count(), 3, "and no other session has them");
+    drop(bodies);
+    audited(&desk);
+}
+
+#[test]
+fn live_answers_are_refused_where_tool_results_fit_no_other_call() {
+    let desk = Desk::new();
+    desk.file("chats.jsonl", CHATS);
+    let run =
+        ["bench", "--trace", "chats.jsonl", "2", "--rate", "4", "--history", "live", "--url", "http://127.0.0.1:9"];
+    desk.skyline(&run)
+        .assert()
+        .code(2)
+        .stderr(contains("called tools in the recording").and(contains("--history recorded")));
+}
+
+/// Lengths to the token, and hits by the server's own counters as planned, in an open load and with agents.
+#[test]
+fn blocks_are_shared_as_in_the_file_and_no_more() {
+    for load in [["--rate", "2"], ["--users", "3"]] {
+        let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+        let path = desk.file("agents.jsonl", AGENTS);
+        let bench = ["bench", "--trace", path.to_str().unwrap(), "6", "--engine", "mock", "--url", &server.url];
+        desk.skyline(&bench).args(load).args(["--no-calibration", "--allow-invalid", "--warmup", "0"]).assert().code(0);
+        let log = RunLog::read(&desk.run()).unwrap();
+        let of_session = |record: &RequestRecord| record.turn().is_some_and(|turn| turn.session == 0);
+        let mut asked: Vec<u32> =
+            log.records.iter().filter(|record| of_session(record)).map(|record| record.input_tokens_asked).collect();
+        asked.truncate(5);
+        asked.sort_unstable();
+        assert_eq!(asked, [128, 192, 256, 384, 448], "{load:?}");
+        for record in log.records.iter().filter(|record| record.usage.is_some()) {
+            assert_eq!(record.usage.unwrap().prompt_tokens, u64::from(record.input_tokens_asked), "{}", record.index);
+        }
+        let cache = desk.summary()["prefix_cache"].clone();
+        let [least, most] = ["expected_least", "expected_most"].map(|name| cache[name].as_f64().unwrap());
+        let measured = cache["measured"]["rate"].as_f64().unwrap();
+        // Of 1,408 tokens 128, 256 and 384 came before.
+        assert!((0.53..0.56).contains(&least), "{cache}");
+        assert!((least - 0.02..=most + 0.02).contains(&measured), "{load:?}: {cache}");
+        audited(&desk);
+    }
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_before_anything_is_sent() {
+    let desk = Desk::new();
+    let long = format!(r#"{{"id":"s","models":["m"],"block_size":64,"requests":[{}"#, " ".repeat(65 << 20));
+    for (name, text, said) in [
+        ("unknown.jsonl", AGENTS.replace("\"type\":\"n\"", "\"type\":\"x\""), "line 1"),
+        ("cut.jsonl", AGENTS[..AGENTS.len() / 2].to_owned(), "line 1"),
+        ("back.jsonl", AGENTS.replace("\"t\":0.6", "\"t\":-3"), "line 1"),
+        ("long.jsonl", long, "longer than 64 MiB"),
+    ] {
+        desk.file(name, &text);
+        desk.skyline(&["bench", "--trace", name, "2", "--rate", "4", "--url", "http://127.0.0.1:9"])
+            .args(["--trace-format", "weka"])
+            .assert()
+            .code(2)
+            .stderr(contains(said).and(contains(name)).and(contains("hint:")));
+    }
+}
+
+#[test]
+fn a_file_of_sessions_is_shown_and_simulated() {
+    let desk = Desk::new();
+    desk.file("agents.jsonl", AGENTS);
+    desk.skyline(&["trace", "show", "agents.jsonl"])
+        .assert()
+        .code(0)
+        .stdout(contains("1 session of 5 requests in the layout weka").and(contains("54.5 % of the prompt tokens")));
+    let simulate = ["simulate", "--trace", "agents.jsonl", "60", "--rate", "2", "--hardware", "h200", "--json"];
+    let out = desk.skyline(&simulate).assert().code(0).get_output().stdout.clone();
+    let found: Value = serde_json::from_slice(&out).unwrap();
+    let cache = &found["summary"]["prefix_cache"];
+    let (least, measured) = (cache["expected_least"].as_f64().unwrap(), cache["measured"]["rate"].as_f64().unwrap());
+    assert!((least - measured).abs() < 0.01, "{cache}");
+}
