@@ -217,7 +217,7 @@ impl SessionPlanner {
         let most = if turn.graph.is_some() { MOST_TURNS } else { 0 };
         let numbers = [turn.begun.checked_add(self.turns_of(last.class, &turn)), next];
         let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST - most)?;
-        let next = self.opener_after(turn.session, number, last.row)?;
+        let next = self.opener_after(turn.session, number, last.row.map(|row| (usize::from(last.class), row)))?;
         let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
         let shortest = if is_answered { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
         Some((next, Release::after(last.index, pause.max(Duration::from_secs_f64(shortest)))))
@@ -235,17 +235,19 @@ impl SessionPlanner {
         self.opener_after(user, number, None)
     }
 
-    /// Returns the request that opens a user's session at `number`. The one before was the `last` row of a file.
-    fn opener_after(&self, user: u64, number: u32, last: Option<u64>) -> Option<PlannedRequest> {
+    /// Returns the request that opens a user's session at `number`. The one before was of the `last` class and row.
+    fn opener_after(&self, user: u64, number: u32, last: Option<(usize, u64)>) -> Option<PlannedRequest> {
         let index = Turn::index_of(user, number);
         let (class, model) = self.draws.of_index(index);
         let draws = self.draws.classes.get(class)?;
         let users = self.users.as_ref().map_or(1, |users| users.count);
         // The rows in order, dealt to the users in turn. A session takes up more than one number.
         let place = u64::from(number) * users + user;
-        let row = self.rows.get(class)?.as_ref().map(|rows| match last.filter(|_| rows.are_sessions()) {
-            Some(last) => rows.after(last, users),
-            None => rows.at(place),
+        let row = self.rows.get(class)?.as_ref().map(|rows| {
+            match last.filter(|(of, _)| *of == class && rows.are_sessions()) {
+                Some((_, last)) => rows.after(last, users),
+                None => rows.at(place),
+            }
         });
         let mut opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
         opener.index = index;

@@ -271,6 +271,10 @@ fn warm_cache(run: &Summary) -> Option<Vec<RuleFact>> {
             ": a dataset is sent unchanged, and rows that the server has seen before cost less than new ones; limit: \
              {bar}"
         );
+        if run.run.datasets.iter().all(|taken| taken.salted || taken.agents.is_some()) {
+            let cure = "for cold sessions, reset the server's prefix cache before the run, or give --salt-by session";
+            return Some(facts![rate, although, cure]);
+        }
         let cure = "for cold prompts, reset the server's prefix cache before the run, or set salt = true, which begins \
             each prompt with different words";
         return Some(facts![rate, although, cure]);

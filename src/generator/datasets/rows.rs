@@ -122,6 +122,8 @@ pub(crate) struct DrawnRow {
     pub(crate) tags: Option<u16>,
     /// Requests of the session that it is, if it is one.
     pub(crate) requests: Option<u32>,
+    /// The number of the model of its first request among those of the file.
+    pub(crate) model: Option<u16>,
 }
 
 impl RowDraws {
@@ -161,12 +163,14 @@ impl RowDraws {
         self.index.sessions()?.graph(row)
     }
 
-    /// Returns the row so many places after another in the current order. It wraps around in the same order.
+    /// Returns the row so many places after another in the current order. Each round begins one place later, so that
+    /// one who takes every so many rows comes to all of them.
     pub(crate) fn after(&self, row: u64, places: u64) -> DrawnRow {
         let place = self.shuffle.as_ref().map_or(Some(row), |shuffle| {
             shuffle.rows.iter().position(|other| u64::from(*other) == row).map(|place| place as u64)
         });
-        self.at(place.unwrap_or(row) + places)
+        let next = place.unwrap_or(row) + places;
+        self.at(next + u64::from(next >= self.count()))
     }
 
     /// Returns the row at a position of the current order. It wraps around in the same order.
@@ -181,6 +185,7 @@ impl RowDraws {
             output_tokens: entry.map(|entry| entry.output_tokens).filter(|tokens| *tokens > 0),
             tags: entry.map(|entry| entry.tags).filter(|tags| *tags != RowEntry::NO_TAGS),
             requests: self.graph(row).map(|graph| graph.len()),
+            model: self.graph(row).and_then(|graph| graph.nodes.first()?.model),
         }
     }
 

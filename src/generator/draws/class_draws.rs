@@ -209,7 +209,7 @@ impl ClassDraws {
             images: self.images(),
             prefix,
             tenant,
-            model,
+            model: row.and_then(|row| row.model?.checked_rem(self.laws.models)).or(model),
             ..PlannedRequest::default()
         })
     }

@@ -56,7 +56,10 @@ impl OpenGraphs {
         let last = PlannedRequest::from_record(before);
         let row = self.rows.get(&last.session()).copied();
         let next = sessions.after(&PlannedRequest { row, ..last }, TurnEnd { at, answered }).0?;
-        self.rows.extend(next.row.map(|row| (next.session(), row)));
+        match next.row {
+            Some(row) => self.rows.insert(next.session(), row),
+            None => self.rows.remove(&next.session()),
+        };
         Some(next)
     }
 

@@ -66,7 +66,7 @@ pub fn json_of_sessions(
 
 /// Facts about a file of sessions, in words.
 fn session_facts(found: &DatasetFindings, sessions: &SessionFindings) -> Vec<(&'static str, Vec<String>)> {
-    let SessionFindings { layout, requests, most_requests, most_agents, joins, is_recorded, .. } = sessions;
+    let SessionFindings { layout, requests, most_requests, most_agents, joins, .. } = sessions;
     let counts = format!(
         "{} of {} in the layout {}, at most {} in one",
         counted(found.rows, "session"),
@@ -87,12 +87,20 @@ fn session_facts(found: &DatasetFindings, sessions: &SessionFindings) -> Vec<(&'
         "{} of the prompt tokens came before in the session: the planned hit rate of a cold prefix cache",
         percent(share)
     );
-    let history = if *is_recorded {
-        "recorded answers are repeated, so every server gets the same prompts"
-    } else {
-        "live answers are repeated where prompts carry on"
+    let live = found.rows - sessions.recorded.min(found.rows);
+    let history = match (sessions.recorded, live) {
+        (_, 0) => "whole prompts of the file, so every server gets the same ones".to_owned(),
+        (0, _) => "live answers are repeated where prompts carry on".to_owned(),
+        (recorded, live) => {
+            format!("{} of whole prompts, {} that repeats live answers", counted(recorded, "session"), count(live))
+        }
     };
     let mut notes = Vec::new();
+    if sessions.dated > 0 {
+        notes.push(
+            "the moments of sessions in the file are not used: --rate or --users says when they begin".to_owned(),
+        );
+    }
     if sessions.clamped > 0 {
         notes.push(format!(
             "{} began in the recording before an end that is waited for here",
@@ -108,8 +116,7 @@ fn session_facts(found: &DatasetFindings, sessions: &SessionFindings) -> Vec<(&'
     if found.bad_rows > 0 {
         notes.push(format!("{} that cannot be used skipped", counted(found.bad_rows, "row")));
     }
-    let facts =
-        [("sessions", holds), ("shared", vec![shared]), ("history", vec![history.to_owned()]), ("notes", notes)];
+    let facts = [("sessions", holds), ("shared", vec![shared]), ("history", vec![history]), ("notes", notes)];
     facts.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
 }
 

@@ -104,8 +104,11 @@ pub struct SessionFindings {
     pub most_agents: u32,
     /// Requests that wait for several others.
     pub joins: u64,
-    /// Whether prompts repeat recorded answers.
-    pub is_recorded: bool,
+    /// Sessions whose prompts are all known, with recorded answers where they repeat some.
+    pub recorded: u64,
+    /// Sessions that have a moment in the file.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub dated: u64,
     /// Prompt tokens of all requests. With live answers they are as long as recorded.
     pub input_tokens: u64,
     /// Prompt tokens that surely were in a prompt of the session before.

@@ -49,6 +49,7 @@ pub(super) fn desk() -> Desk {
         ("datasets/sharegpt.json", "ShareGPT_V3.json"),
         ("datasets/prompts.jsonl", "questions.jsonl"),
         ("traces/burst_gpt_1.csv", "BurstGPT_1.csv"),
+        ("traces/sessions/sharegpt.json", "sessions.jsonl"),
         ("traces/servegen", "ServeGen/data/language/m-small"),
         ("foreign/vllm.json", "vllm-result.json"),
         ("foreign/vllm.json", "vllm.json"),

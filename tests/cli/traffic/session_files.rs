@@ -134,3 +134,30 @@ fn a_file_of_sessions_is_shown_and_simulated() {
     let (least, measured) = (cache["expected_least"].as_f64().unwrap(), cache["measured"]["rate"].as_f64().unwrap());
     assert!((least - measured).abs() < 0.01, "{cache}");
 }
+
+/// A lane that plays sessions of a file and single requests in turn, and a file of fewer sessions than agents.
+#[test]
+fn classes_beside_a_file_of_sessions_keep_to_their_plan() {
+    let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+    let path = desk.file("agents.jsonl", AGENTS);
+    let other = desk.file("others.jsonl", &AGENTS.replace("\"in\":256", "\"in\":240").replace("s1", "s2"));
+    let class = |name: &str, file: &std::path::Path| {
+        let file = file.display();
+        format!(
+            "[[classes]]\nname = \"{name}\"\nprompt = {{ kind = \"dataset\", path = \"{file}\", format = \"sessions\" }}\n"
+        )
+    };
+    let chat = "[[classes]]\nname = \"chat\"\ninput_tokens = 20\noutput_tokens = 4\n";
+    let text = format!(
+        "name = \"mix\"\nhorizon_s = 5\nwarmup_s = 0\ndrain_s = 20\narrival = {{ kind = \"users\", users = 3 }}\n{}{}{chat}",
+        class("one", &path),
+        class("two", &other)
+    );
+    desk.file("mix.toml", &text);
+    let bench = ["bench", "mix.toml", "--engine", "mock", "--url", &server.url, "--no-calibration", "--allow-invalid"];
+    desk.skyline(&bench).assert().code(0);
+    let log = RunLog::read(&desk.run()).unwrap();
+    let of_class = |class: u16| log.records.iter().filter(|record| record.class == class).count();
+    assert!((0..3).all(|class| of_class(class) > 2), "{:?}", [0, 1, 2].map(of_class));
+    audited(&desk);
+}

@@ -33,6 +33,9 @@ pub(super) struct Conversion<'a> {
 #[derive(Clone, Copy, Default)]
 struct Lengths {
     input: u32,
+    /// Tokens of its answer as later prompts repeat it.
+    said: u32,
+    /// Tokens of its answer that are asked for.
     answer: u32,
 }
 
@@ -86,16 +89,19 @@ impl Conversion<'_> {
             }
             let agent_before = last_of_agent.insert(request.agent, place);
             let near = carries.or(agent_before).into_iter().chain(waits.iter().map(|(on, _)| *on));
-            let near: Vec<u32> = near.filter(surely).collect();
+            // A new agent may begin like one that has ended.
+            let ended = last_of_agent.values().copied().filter(|_| agent_before.is_none());
+            let near: Vec<u32> = near.chain(ended).filter(|on| *on != place && surely(on)).collect();
             let shared_blocks = shared_with(&ids, &order, *from, &near);
-            let (says, length, (shared, like)) = match self.says(&request, carries, shared_blocks, &lengths) {
-                Ok(said) => said,
-                Err(cause) => return refused(format!("{}: {cause}", request.name)),
-            };
+            let (says, length, (shared, like)) =
+                match self.says(&request, carries, is_recorded, shared_blocks, &lengths) {
+                    Ok(said) => said,
+                    Err(cause) => return refused(format!("{}: {cause}", request.name)),
+                };
             let is_whole = is_recorded || matches!(says, StoredPrompt::Blocks { .. });
             let history = carries.and_then(|on| lengths.get(on as usize)).copied().unwrap_or_default();
             let new_tokens =
-                if is_whole { length.input } else { length.input.saturating_sub(history.input + history.answer) };
+                if is_whole { length.input } else { length.input.saturating_sub(history.input + history.said) };
             let (shared, like) =
                 Some((shared, like)).filter(|(_, like)| like.as_ref().is_none_or(surely)).unwrap_or((0, None));
             let depth = carries.or(agent_before).and_then(|on| nodes.get(on as usize)).map_or(0, |n| n.place.depth + 1);
@@ -136,6 +142,10 @@ impl Conversion<'_> {
     fn recorded(&self, requests: &[FileRequest]) -> Result<bool, String> {
         let carried = || requests.iter().filter_map(|request| requests.get(request.prompt.carries()?));
         let without = carried().find(|carried| carried.prompt.answer().is_none());
+        let is_whole = requests.iter().all(|request| matches!(request.prompt, FilePrompt::Blocks { .. }));
+        if self.rules.history.is_some() && is_whole {
+            return Err("its prompts are whole, with no answer apart; leave --history out".to_owned());
+        }
         let calls = |text: &str| text.contains("\"tool_calls\"");
         let called = carried().find(|carried| carried.prompt.answer().is_some_and(calls));
         match (self.rules.history, without, called) {
@@ -161,11 +171,12 @@ impl Conversion<'_> {
         &self,
         request: &FileRequest,
         carries: Option<u32>,
+        is_recorded: bool,
         (ids, kept, base): (&[u64], u32, Option<u32>),
         lengths: &[Lengths],
     ) -> Result<(StoredPrompt, Lengths, (u32, Option<u32>)), String> {
         let before = carries.and_then(|on| lengths.get(on as usize)).copied();
-        let said = before.map_or(0, |before| before.input + before.answer);
+        let said = before.map_or(0, |before| before.input + before.said);
         let (says, input, shared, counted) = match &request.prompt {
             FilePrompt::Blocks { tokens, block_tokens, is_local, .. } => {
                 let own = runs(ids.get(kept as usize..).unwrap_or_default());
@@ -205,7 +216,11 @@ impl Conversion<'_> {
                 Err("nothing says how long its answer is; give the class `output_tokens`, or --output-tokens"
                     .to_owned())
             }
-            answer => Ok((says, Lengths { input, answer: answer.unwrap_or(0) }, shared)),
+            answer => {
+                let answer = answer.unwrap_or(0);
+                let said = if is_recorded { counted.unwrap_or(answer) } else { answer };
+                Ok((says, Lengths { input, said, answer }, shared))
+            }
         }
     }
 
@@ -235,4 +250,65 @@ impl FilePrompt {
 
 fn names_of(requests: &[FileRequest], at: usize) -> String {
     requests.get(at).map_or(String::new(), |request| request.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::datasets::json_list::ItemPosition;
+    use crate::generator::datasets::sessions::blocks::KnownPrompts;
+
+    fn converted(requests: Vec<FileRequest>) -> SessionGraph {
+        let rules = SessionRules { salt: SaltScope::Run, ..SessionRules::default() };
+        let counter = TokenCounter::Estimate;
+        let mut conversion = Conversion { rules: &rules, counter: &counter, lengths_of_rows: true, models: Vec::new() };
+        let file = FileSession { name: "s".to_owned(), place: ItemPosition::FIRST, begins_ns: None, requests };
+        SessionGraph::clone(&conversion.session(file).unwrap().graph)
+    }
+
+    fn says(text: &str) -> Box<str> {
+        format!(r#"{{"role":"user","content":"{text}"}}"#).into()
+    }
+
+    /// The prompt after a recorded answer has that, whatever length was asked for.
+    #[test]
+    fn a_recorded_answer_is_as_long_as_it_is() {
+        let turn = |carries: Option<usize>| FileRequest {
+            name: "a".to_owned(),
+            waits: carries.map(|on| (on, Duration::ZERO)).into_iter().collect(),
+            prompt: FilePrompt::Messages {
+                carries,
+                new: says("one two three four"),
+                answer: Some(says("five six")),
+                tools: None,
+            },
+            output_tokens: Some(500),
+            ..FileRequest::default()
+        };
+        let graph = converted(vec![turn(None), turn(Some(0))]);
+        assert_eq!(graph.inputs(), [4, 10]);
+        assert_eq!(graph.nodes[1].shared_tokens, Some(4));
+        assert_eq!(graph.nodes[1].output_tokens, 500);
+    }
+
+    /// The second agent begins like the first, whose end the main agent waited for.
+    #[test]
+    fn a_new_agent_shares_what_one_that_ended_said() {
+        let lists: [&[u64]; 4] = [&[0, 1], &[7, 8, 9], &[0, 1, 2], &[7, 8, 5]];
+        let waits = [vec![], vec![0], vec![1], vec![2]];
+        let mut known = KnownPrompts::default();
+        let requests = lists.iter().zip(waits).zip([0, 1, 0, 2]).enumerate().map(|(place, ((ids, waits), agent))| {
+            let prompt = FilePrompt::Blocks {
+                tokens: 64 * ids.len() as u32,
+                block_tokens: 64,
+                blocks: known.add(ids, place),
+                is_local: true,
+            };
+            let waits = waits.into_iter().map(|on| (on, Duration::ZERO)).collect();
+            FileRequest { waits, agent, prompt, output_tokens: Some(4), ..FileRequest::default() }
+        });
+        let graph = converted(requests.collect());
+        let shared: Vec<_> = graph.nodes.iter().map(|node| node.shared_tokens).collect();
+        assert_eq!(shared, [Some(0), Some(0), Some(128), Some(128)]);
+    }
 }

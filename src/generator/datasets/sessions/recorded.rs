@@ -86,8 +86,10 @@ impl AgentGraph<'_> {
             _ => false,
         };
         ended.retain(|one| !before.is_some_and(|before| covered(*one, before)));
-        let latest: Vec<usize> =
-            ended.iter().filter(|one| !ended.iter().any(|by| covered(**one, *by))).copied().collect();
+        // The one that began last covers all that any other does.
+        let last = ended.iter().copied().max_by_key(|one| self.requests.get(*one).map(|one| one.begin_ns));
+        let is_covered = |one: usize| last.is_some_and(|by| by != one && covered(one, by));
+        let latest: Vec<usize> = ended.iter().copied().filter(|one| !is_covered(*one)).collect();
         let pause = |before: usize| self.requests.get(before).map_or(Duration::ZERO, |before| before.pause_to(request));
         match before {
             Some(before) => {
