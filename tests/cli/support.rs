@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 #[cfg(unix)]
 use std::time::Instant;
@@ -281,6 +281,21 @@ pub(crate) fn write_paced(socket: &mut TcpStream, text: &str) {
         }
         std::thread::sleep(Duration::from_millis(u64::from(event.starts_with("data: {\"choices\":[{"))));
     }
+}
+
+/// Starts a server whose answers are as long as asked. It keeps the bodies of all requests for answers.
+pub(crate) fn serve_and_keep() -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {
+    let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let kept = Arc::clone(&bodies);
+    let address = serve(move |request| {
+        control(request).unwrap_or_else(|| {
+            let body: Value = serde_json::from_str(&request.body).unwrap();
+            let tokens = body["max_tokens"].as_u64().unwrap_or(1) as usize;
+            kept.lock().unwrap().push(body);
+            stream(tokens)
+        })
+    });
+    (address, bodies)
 }
 
 /// The same for a server that does with the connection what it likes.

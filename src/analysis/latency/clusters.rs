@@ -43,7 +43,7 @@ pub(super) fn design(each: &[f64], sessions: &[u64], independent: f64) -> f64 {
 }
 
 impl Counts {
-    /// No request yet, for so many bounds.
+    /// Counts of no request yet, for so many bounds.
     pub(super) fn new(bounds: usize) -> Self {
         Self { samples: Vec::new(), at_most: vec![Vec::new(); bounds], sessions: Vec::new() }
     }

@@ -108,7 +108,7 @@ fn session_facts(found: &DatasetFindings, sessions: &SessionFindings) -> Vec<(&'
         ));
     }
     notes.extend(
-        sessions.ignored.iter().map(|(field, times)| format!("`{field}` is not read ({} times)", count(*times))),
+        sessions.ignored.iter().map(|(field, times)| format!("`{field}` is not read ({})", counted(*times, "time"))),
     );
     notes.extend(
         sessions.left_out.iter().map(|(reason, number)| format!("{} left out: {reason}", counted(*number, "request"))),

@@ -57,7 +57,7 @@ pub enum SessionLayout {
 }
 
 impl SessionLayout {
-    /// Its name in specs and on the command line.
+    /// Name of the layout in specs and on the command line.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -1,11 +1,9 @@
 //! Conversations and users in a closed loop, from the command line to the records.
 
-use std::sync::{Arc, Mutex};
-
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::{Desk, control, serve, stream};
+use crate::support::{Desk, serve_and_keep};
 
 /// A conversation of three turns every 300 ms, next to no time to think.
 const TALKS: &str = r#"
@@ -28,16 +26,7 @@ fn report(texts: &Value, place: usize) -> (&str, &str) {
 
 #[test]
 fn a_turn_says_the_servers_own_answers_again() {
-    let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let seen = Arc::clone(&bodies);
-    let address = serve(move |request| {
-        control(request).unwrap_or_else(|| {
-            let body: Value = serde_json::from_str(&request.body).unwrap();
-            let tokens = body["max_tokens"].as_u64().unwrap_or(1) as usize;
-            seen.lock().unwrap().push(body);
-            stream(tokens)
-        })
-    });
+    let (address, bodies) = serve_and_keep();
     let desk = Desk::new();
     desk.file("talks.toml", TALKS);
     let url = format!("http://{address}");

@@ -1,14 +1,12 @@
 //! Sessions that were recorded, from their file to the records and to what the server got.
 
-use std::sync::{Arc, Mutex};
-
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
 use skyline::generator::check_plan;
 use skyline::record::{PlanCheck, RequestRecord, RunLog};
 
-use crate::support::{Desk, control, mock, serve, stream};
+use crate::support::{Desk, mock, serve_and_keep};
 
 /// A task, a tool call with its result, a second question; and a session of one question.
 const CHATS: &str = r#"{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Add one and two."},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c1","content":"three"},{"role":"assistant","content":"It is three."},{"role":"user","content":"Thanks, and now the square of it."},{"role":"assistant","content":"Nine."}],"tools":[{"type":"function","function":{"name":"add"}}]}
@@ -28,16 +26,7 @@ fn audited(desk: &Desk) {
 
 #[test]
 fn recorded_answers_and_tools_are_repeated_as_they_stand() {
-    let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let seen = Arc::clone(&bodies);
-    let address = serve(move |request| {
-        control(request).unwrap_or_else(|| {
-            let body: Value = serde_json::from_str(&request.body).unwrap();
-            let tokens = body["max_tokens"].as_u64().unwrap_or(1) as usize;
-            seen.lock().unwrap().push(body);
-            stream(tokens)
-        })
-    });
+    let (address, bodies) = serve_and_keep();
     let desk = Desk::new();
     let path = desk.file("chats.jsonl", CHATS);
     let url = format!("http://{address}");

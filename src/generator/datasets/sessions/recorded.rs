@@ -5,9 +5,9 @@ use std::time::Duration;
 /// A request as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordedRequest<'r> {
-    /// Its name in the file.
+    /// Name of the request in the file.
     pub(super) name: String,
-    /// Its number in the list of the session, or that of its sub-agent.
+    /// Number of the request in the list of the session, or of its sub-agent.
     pub(super) number: usize,
     /// Nanoseconds after the start of the session.
     pub(super) begin_ns: i64,
@@ -23,7 +23,7 @@ pub(super) struct RecordedRequest<'r> {
 /// The requests of one agent, in the order of their moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordedAgent {
-    /// Their places.
+    /// Places of the requests.
     pub(super) requests: Vec<usize>,
     /// Agents of one group wait for each other.
     pub(super) group: usize,
@@ -41,7 +41,7 @@ pub(super) struct AgentGraph<'r> {
 }
 
 impl RecordedRequest<'_> {
-    /// Whether it had ended when another began after it.
+    /// Whether the request had ended when another began after it.
     fn ended_by(&self, later: &Self) -> bool {
         self.begin_ns < later.begin_ns && self.end_ns <= later.begin_ns
     }

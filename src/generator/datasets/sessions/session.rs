@@ -11,13 +11,13 @@ use crate::generator::datasets::json_list::ItemPosition;
 /// A session of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileSession {
-    /// Its name in the file.
+    /// Name of the session in the file.
     pub(super) name: String,
     /// Position of its first item.
     pub(super) place: ItemPosition,
     /// The moment of its first request on the file's clock, nanoseconds. It is absent where the file has none.
     pub(super) begins_ns: Option<i64>,
-    /// Its requests in any order. Exactly one waits for none: it begins the session.
+    /// Requests in any order. Exactly one waits for none: it begins the session.
     pub(super) requests: Vec<FileRequest>,
 }
 
@@ -40,13 +40,13 @@ impl FileSession {
 /// A request of a session of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileRequest {
-    /// Its name in the file, for messages: `turn 3 of w1`.
+    /// Name of the request in the file, for messages: `turn 3 of w1`.
     pub(super) name: String,
     /// Places of those that it waits for, each with a delay. All of them must end.
     pub(super) waits: Vec<(usize, Duration)>,
     /// The number of its agent in the session, the main one first.
     pub(super) agent: u16,
-    /// Its prompt.
+    /// Prompt of the request.
     pub(super) prompt: FilePrompt,
     /// Tokens of its answer. It is absent where the recorded answer is counted, or where the answer ends by itself.
     pub(super) output_tokens: Option<u32>,

@@ -11,7 +11,7 @@ use crate::generator::datasets::sessions::session::{FilePrompt, FileRequest};
 /// A turn of a conversation of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileTurn {
-    /// Its messages: new ones, or all of them.
+    /// Messages of the prompt: new ones, or all of them.
     pub(super) messages: Vec<ChatMessage>,
     pub(super) tools: Option<Arc<str>>,
     pub(super) model: Option<Box<str>>,

@@ -22,7 +22,7 @@ pub(super) struct DagTurn {
 #[derive(Debug)]
 pub(super) struct Child {
     pub(super) id: String,
-    /// Whether it carries on the history of the turn.
+    /// Whether the child carries on the history of the turn.
     pub(super) forks: bool,
     /// The turn that waits for its end.
     pub(super) join_at: Option<usize>,

@@ -31,7 +31,7 @@ struct OpenConversation {
     place: ItemPosition,
     last_turn: u64,
     chat: Chat,
-    /// Whether it is left out, because one of its rows is wrong.
+    /// Whether the conversation is left out, because one of its rows is wrong.
     is_broken: bool,
 }
 

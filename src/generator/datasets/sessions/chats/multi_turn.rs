@@ -28,9 +28,9 @@ pub(in crate::generator::datasets::sessions) struct TurnsReader {
 #[derive(Debug)]
 struct ReadTurn {
     turn: FileTurn,
-    /// Its moment in milliseconds.
+    /// Moment of the row, milliseconds.
     at_ms: Option<f64>,
-    /// Whether it has its whole prompt, and not new messages alone.
+    /// Whether the row has its whole prompt, and not new messages alone.
     is_whole: bool,
 }
 

@@ -26,7 +26,7 @@ struct Chain {
     tail: Option<usize>,
     /// The request whose prompt its first one begins like, and how many blocks they share.
     fork: Option<(usize, usize)>,
-    /// Whether it goes on another one.
+    /// Whether the chain goes on another one.
     is_spliced: bool,
 }
 
