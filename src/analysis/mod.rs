@@ -73,6 +73,7 @@ pub use server::costs::{Costs, UnitCosts};
 pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};
 pub use server::histogram::{BothAccounts, BucketQuantile, CountBeside, TimeBeside, TimeSummary};
 pub use server::pages::{PageSummary, WentBack};
+pub use server::prefix_cache::priming::PrimingFigures;
 pub use server::prefix_cache::{HitSource, MeasuredHits, PrefixCacheFigures};
 pub use server::reported::ServerSide;
 pub(crate) use server::settings::in_words_of;

@@ -203,6 +203,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             clients: None,
             checks: Vec::new(),
             check_every_s: None,
+            cache: None,
+            scenario: None,
             purpose: Purpose::default(),
             mock_hardware: None,
         },

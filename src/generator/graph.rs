@@ -1,5 +1,6 @@
 //! Which requests wait for the ends of others, and in what order those that are released leave.
 
+pub(in crate::generator) mod resumed;
 pub(in crate::generator) mod session;
 
 use std::collections::{BTreeMap, HashMap};
@@ -74,16 +75,17 @@ impl<T> Default for Dependents<T> {
 impl<T> Dependents<T> {
     /// Adds a request, before any of those that it waits for has ended.
     pub(super) fn add(&mut self, index: u64, request: T, release: &Release) {
-        let (of, by) = match release {
+        let (of, by, due) = match release {
             Release::At(moment) => return self.released.push(*moment, index, (request, index)),
-            Release::All(of) => (of, ReleasedBy::Last),
-            Release::Any(of) => (of, ReleasedBy::First),
+            Release::All(of) => (of, ReleasedBy::Last, Timestamp::ZERO),
+            Release::Any(of) => (of, ReleasedBy::First, Timestamp::ZERO),
+            Release::From(moment, of) => (of, ReleasedBy::Last, *moment),
         };
         let edges = of.iter().map(|before| ((before.index, index), Duration::from_nanos(before.delay_ns)));
         let edges: BTreeMap<_, _> = edges.collect();
         let missing = edges.len();
         self.edges.extend(edges);
-        self.waiting.insert(index, Waiting { request, missing, by, due: Timestamp::ZERO });
+        self.waiting.insert(index, Waiting { request, missing, by, due });
     }
 
     /// Notes the end of a request, and releases those that waited for nothing else.
@@ -258,6 +260,7 @@ mod tests {
                 });
                 match (place, is_any) {
                     (0, _) => Release::At(at(5)),
+                    (_, false) if delay % 3 == 0 => Release::From(at(delay * 9), delays.collect()),
                     (_, true) => Release::Any(delays.collect()),
                     (_, false) => Release::All(delays.collect()),
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::request::PlannedRequest;
 use super::sessions::SessionPlanner;
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrival, Arrivals};
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
 use crate::generator::datasets::sources::Datasets;
@@ -43,8 +43,8 @@ struct DrawnRequests {
     arrivals: Arrivals,
     /// Rows of each class's dataset, where it has an open one.
     rows: Vec<Option<RowDraws>>,
-    /// Draws the requests of closed-loop users; absent in an open loop.
-    users: Option<SessionPlanner>,
+    /// First requests of closed-loop users, in order of their moments. They are absent in an open loop.
+    users: Option<std::vec::IntoIter<(Timestamp, PlannedRequest)>>,
 }
 
 impl Plan {
@@ -54,7 +54,7 @@ impl Plan {
             None => RequestSource::Drawn(Box::new(DrawnRequests {
                 arrivals: Arrivals::from_workload(&workload),
                 rows: datasets.rows(&workload),
-                users: (workload.arrival.users()).map(|_| SessionPlanner::new(Arc::clone(&workload), datasets)),
+                users: workload.arrival.users().map(|_| first_of_users(&workload, datasets).into_iter()),
             })),
         };
         let (draws, phases) = (WorkloadDraws::new(&workload), PhaseTracker::new(Arc::clone(&workload)));
@@ -73,6 +73,11 @@ impl Iterator for Plan {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
+            RequestSource::Drawn(drawn) if drawn.users.is_some() => {
+                let first = drawn.users.as_mut().and_then(Iterator::next);
+                let (scheduled, _, phase) = self.phases.admit(first.map(|(moment, _)| moment))?;
+                Some((PlannedRequest { phase, scheduled, ..first?.1 }, Blocks::default()))
+            }
             RequestSource::Drawn(drawn) => {
                 let arrival = drawn.arrivals.next();
                 let (scheduled, index, phase) = self.phases.admit(arrival.map(|arrival| arrival.moment))?;
@@ -90,9 +95,21 @@ impl Iterator for Plan {
     }
 }
 
+/// The first requests of the users of a closed loop, in order of their moments.
+fn first_of_users(workload: &Arc<WorkloadSpec>, datasets: &Datasets) -> Vec<(Timestamp, PlannedRequest)> {
+    let planner = SessionPlanner::new(Arc::clone(workload), datasets);
+    let first = |arrival: Arrival| {
+        let opener = planner.opener_of(arrival.source as u64, 0)?;
+        Some((planner.first_moment(&opener, arrival.moment), opener))
+    };
+    let mut first: Vec<_> = Arrivals::from_workload(workload).map_while(first).collect();
+    first.sort_by_key(|(moment, opener)| (*moment, opener.index));
+    first
+}
+
 impl DrawnRequests {
-    /// The request of this index, which opens a conversation or stands alone. `source` is the user of a closed loop, or
-    /// the number of the class where classes have their own arrivals.
+    /// The request of this index, which opens a conversation or stands alone. `source` is the number of the class where
+    /// classes have their own arrivals.
     fn opener(
         &mut self,
         workload: &WorkloadSpec,
@@ -100,9 +117,6 @@ impl DrawnRequests {
         source: usize,
         index: u64,
     ) -> Option<PlannedRequest> {
-        if let Some(users) = &self.users {
-            return users.opener_of(source as u64, 0);
-        }
         let class = match workload.arrival {
             ArrivalPattern::ByClass { .. } => source,
             _ => draws.class(),

@@ -167,7 +167,8 @@ impl Schedule {
     /// requests of its session, in the order of their places. After each of them and the opener stand its agent (2),
     /// the place of the request that it carries on (4, all bits set: none), 1 where any of those that it waits for
     /// releases it and 0 where all do (1), the number of these (4), and of each the place (4) and the delay in
-    /// nanoseconds (8). Of a user it is so many sessions that they have 15 requests or more.
+    /// nanoseconds (8). Of a user it is so many sessions that they have 15 requests or more. Where a session begins in
+    /// its middle, the place in the recording (4) stands before the number of those.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows); a

@@ -1,5 +1,6 @@
 //! What follows a finished request: the next turn of its conversation, or its user's next request.
 
+mod middle;
 mod open;
 mod sketch;
 mod turns;
@@ -249,10 +250,9 @@ impl SessionPlanner {
                 None => rows.at(place),
             }
         });
-        let mut opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
-        opener.index = index;
-        opener.turn = Some(draws.first_turn(user, number, row));
-        Some(opener)
+        let opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
+        let turn = Some(draws.first_turn(user, number, row));
+        Some(self.from_its_middle(PlannedRequest { index, turn, ..opener }))
     }
 
     /// The next turn of a conversation; `None` where it would exceed the context.

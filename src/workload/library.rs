@@ -80,7 +80,7 @@ impl WorkloadSpec {
     /// name wins over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs
     /// [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
-        Self::load_with(name_or_path, &super::spec::unread)
+        Self::load_with(name_or_path, &super::trace::source::unread)
     }
 
     /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. Relative paths in a

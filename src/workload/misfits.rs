@@ -2,10 +2,16 @@
 
 use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::RATE_OR_NONE;
+use super::class::request_class::RequestClass;
 use super::clients::behaviour::ClientBehaviour;
+use super::prompt::cache::CacheState;
 use super::prompt::dataset::Dataset;
+use super::reading::Fields;
 use super::reading::value::{Allowed, RATE, SECONDS};
 use super::spec::WorkloadSpec;
+
+/// Share of the warm-up over which agents begin to prime the cache. The rest is for the last answers.
+const PRIMING_SHARE: f64 = 0.75;
 
 impl WorkloadSpec {
     /// Finds what a change can put out of range. It also finds what stands beside something it does not go with.
@@ -21,7 +27,75 @@ impl WorkloadSpec {
         });
         let waits = self.clients.as_ref().and_then(ClientBehaviour::misfit);
         let waits = waits.map(|(field, sentence)| format!("`clients.{field}` {sentence}"));
-        horizon.into_iter().chain(rates).chain(classes).chain(waits)
+        let cache = self.cache_misfit().map(|(field, sentence)| format!("`{field}` {sentence}"));
+        horizon.into_iter().chain(rates).chain(classes).chain(waits).chain(cache)
+    }
+
+    /// Plans the state of the prefix cache, a typed one or its own. Where agents prime it that were typed, they begin
+    /// over most of the warm-up.
+    pub(super) fn prepare_cache(&mut self, typed: Option<CacheState>, agents_typed: bool) {
+        self.cache = typed.or(self.cache);
+        if matches!(self.cache, Some(CacheState::Warm | CacheState::Primed)) {
+            self.classes.iter_mut().filter_map(|class| class.shared_prefix.as_mut()).for_each(|all| all.warm = 1.0);
+        }
+        if let (Some(CacheState::Primed), ArrivalPattern::Users { ramp_s, .. }) = (self.cache, &mut self.arrival)
+            && (agents_typed || *ramp_s >= self.warmup_s)
+        {
+            *ramp_s = PRIMING_SHARE * self.warmup_s;
+        }
+    }
+
+    /// Complains of what does not go together, once all fields are read.
+    pub(super) fn holds_together(fields: &Fields<'_>, spec: &Self) -> Option<()> {
+        match spec.cache_misfit() {
+            Some((field, sentence)) => fields.reject_of(field, &sentence),
+            None => Some(()),
+        }
+    }
+
+    /// Why the cache cannot be in its state, or sessions not begin in their middle.
+    fn cache_misfit(&self) -> Option<(&'static str, String)> {
+        let begins_in_the_middle =
+            |class: &RequestClass| class.session_rules().is_some_and(|rules| rules.start.is_some());
+        let ramp_s = match self.arrival {
+            ArrivalPattern::Users { ramp_s, .. } => ramp_s,
+            _ if self.classes.iter().any(begins_in_the_middle) => {
+                let sentence = "bring sessions one by one, and `start` puts the first session of each agent in its \
+                    middle; give agents (--agents N), or leave `start` out";
+                return Some(("arrival", sentence.to_owned()));
+            }
+            _ => 0.0,
+        };
+        let sentence = match self.cache? {
+            CacheState::Primed => {
+                if let Some(class) = self.classes.iter().find(|class| !begins_in_the_middle(class)) {
+                    format!(
+                        "is primed, and no history comes before the requests of class `{}`; give its sessions a \
+                         `start` (--start-window 0.25..0.75), or choose warm or cold",
+                        class.name
+                    )
+                } else if self.warmup_s <= ramp_s {
+                    format!(
+                        "is primed in the warm-up, and {} s of it leave no time for that, since agents begin within \
+                         {ramp_s} s (`ramp_s`); lengthen it (--warmup 300s)",
+                        self.warmup_s
+                    )
+                } else {
+                    return None;
+                }
+            }
+            CacheState::Warm if self.classes.iter().all(|class| class.shared_prefix.is_none()) => {
+                "is warm, and no prompts begin with a text that is known before the run; give a class a \
+                 `shared_prefix` (--shared-prefix), or leave it out"
+                    .to_owned()
+            }
+            CacheState::Warm => return None,
+            CacheState::Cold => self.classes.iter().find_map(|class| {
+                let (what, cure) = class.shares_texts()?;
+                Some(format!("is cold, and {what} of class `{}`; {cure}, or leave it out", class.name))
+            })?,
+        };
+        Some(("cache", sentence))
     }
 }
 

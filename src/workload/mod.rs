@@ -23,8 +23,8 @@ pub use answer::{
     AnswerEnding, AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec,
 };
 pub use arrival::{
-    ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Spike,
-    ThinkTime,
+    ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Scenario,
+    Spike, ThinkTime,
 };
 pub use class::{
     ClassSession, DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, SessionChange,
@@ -38,8 +38,8 @@ pub(crate) use metadata::tag_value;
 pub use overrides::Overrides;
 pub(crate) use prompt::MOST_TURNS;
 pub use prompt::{
-    Conversation, Dataset, DatasetFindings, DatasetFormat, HistorySource, ImageFindings, Images, PromptSource,
-    RowFilter, RowOrder, SaltScope, SessionFindings, SessionLayout, SessionRules, SharedPrefixes,
+    CacheState, Conversation, Dataset, DatasetFindings, DatasetFormat, HistorySource, ImageFindings, Images,
+    PromptSource, RowFilter, RowOrder, SaltScope, SessionFindings, SessionLayout, SessionRules, SharedPrefixes,
 };
 pub(crate) use reading::nearest;
 pub use reading::weights::zipf;

@@ -28,8 +28,7 @@ pub struct Overrides {
     /// Users of a closed loop that replaces the arrivals (`--users`). The rates of classes with their own arrivals
     /// become weights.
     pub users: Option<u64>,
-    /// Whether those users begin at once, as for `--rate inf`. Those who send so many requests together always do: the
-    /// time in which they begin would count.
+    /// Whether those users begin at once, as for `--rate inf`. Those who send so many requests together always do.
     pub users_at_once: bool,
     /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub think_time_s: Option<f64>,
@@ -112,6 +111,7 @@ impl WorkloadSpec {
         }
         let mut spec = self.changed(overrides);
         overrides.request.apply(&mut spec.classes).unwrap_or_else(|mistake| mistakes.add(None, mistake));
+        spec.prepare_cache(overrides.request.cache, overrides.users.is_some() && !overrides.users_at_once);
         if let Some((field, sentence)) = spec.window().mistake(spec.warmup_s) {
             let flag = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",

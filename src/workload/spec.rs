@@ -9,16 +9,17 @@ use super::reading::value::{REQUESTS, SECONDS, WAIT};
 use super::window::{RunLength, run_bounds};
 use crate::workload::answer::golden::GoldenCheck;
 use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::scenario::Scenario;
 use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::RequestClass;
 use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::clients::behaviour::ClientBehaviour;
+use crate::workload::prompt::cache::CacheState;
 use crate::workload::reading::weights::positive_total;
 use crate::workload::reading::{
     Fields, Given, Mistakes, Node, SpecError, SpecValue, parse_json, parse_toml, read_whole, spec_table,
 };
-use crate::workload::trace::findings::TraceFindings;
-use crate::workload::trace::source::{Trace, TraceSurvey};
+use crate::workload::trace::source::{Trace, TraceSurvey, unread};
 
 /// Shortest interval between golden prompts under load, seconds.
 const SOONEST_CHECK_S: f64 = 0.05;
@@ -52,6 +53,8 @@ spec_table! {
         /// The kinds of request; at least one. In a replayed trace, a request belongs to the class with the name of its
         /// kind; a request of another kind, or of none, to any class, by their weights.
         classes: Vec<RequestClass> = classes(&mut arrival),
+        /// State of the server's prefix cache when the window begins. Absent: as the classes say.
+        cache: Option<CacheState> = option(|value| value.variant()),
         /// The tenants; empty where requests have none.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tenants: Vec<Tenant> = tenants(classes.as_deref(), arrival.as_ref().and_then(ArrivalPattern::trace)),
@@ -68,6 +71,8 @@ spec_table! {
         /// Hardware that carries this load, such as `l40s`. The embedded mock models it unless the user names another.
         /// It changes nothing of the plan. Default: `h100`.
         mock_hardware: Option<String> = option(|value| value.name()),
+        /// Scenario whose rules a report holds its runs to; none by default.
+        scenario: Option<Scenario> = option(|value| value.variant()),
         /// Purpose of a run of it.
         #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
         purpose: Purpose = optional(Purpose::default(), |value| value.variant()),
@@ -89,6 +94,7 @@ spec_table! {
         let (requests, arrival) = (Some(requests?), Some(arrival?));
         let (horizon_s, warmup_s) = run_bounds(fields, horizon_s?, requests?, warmup_s?, arrival.as_ref()?).unzip();
     }
+    then(WorkloadSpec::holds_together)
 }
 
 /// The purpose of a run: what its verdict judges.
@@ -276,14 +282,6 @@ impl Fields<'_> {
         }
         Some(arrival)
     }
-}
-
-/// Without a reader for traces: uses what is stored about one.
-pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
-    trace
-        .found
-        .clone()
-        .ok_or_else(|| format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
 }
 
 /// Uses the reader of files too, so a stored spec obeys the same rules.

@@ -95,6 +95,15 @@ pub(super) const RULES: &[FindingRow] = &[
         Some(facts![rate, cache.expected_least, CACHED_BAR, cure])
     })
     .says("{%} of the prompt tokens came from a prefix cache, and {%} are shared; limit: {%} less"),
+    when(Kind::LatePriming, "agents", &[], |run| {
+        let priming = run.prefix_cache.as_ref()?.priming.filter(|priming| priming.late > 0)?;
+        Some(facts![priming.late, priming.requests])
+    })
+    .says(
+        "{#} of the {#} requests that prime the prefix cache had not been answered when the window began: what follows \
+         them left later, or found less",
+    )
+    .cure("give the warm-up more time (--warmup), or let fewer agents begin"),
     when(Kind::MeaninglessAcceptance, "server", &[Smoke], |run| {
         let found = run.speculation.as_ref()?;
         let of_files = |name: &str| run.run.datasets.iter().any(|taken| taken.class == name);

@@ -76,6 +76,8 @@ pub enum FindingKind {
     WarmCache,
     /// A prefix cache found less than requests share.
     LostPrefixes,
+    /// Requests that prime a prefix cache were not over when the window began.
+    LatePriming,
     /// Drafts were accepted or refused for text that nobody would write.
     MeaninglessAcceptance,
     /// A golden prompt passed before the run and failed under load.

@@ -91,7 +91,7 @@ impl VirtualRun {
                 .next_if(|(request, _)| request.scheduled <= clock)
                 .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
             {
-                turns.released(&request);
+                awaited += turns.released(&request);
                 let prefix = turns.prefix_of(&request, leading(&request, &blocks));
                 clients.dispatch(clock, request, prefix, &mut ended);
             }
@@ -156,26 +156,31 @@ impl LaterTurns {
         self.due.pop().map(|(_, request)| request)
     }
 
-    /// Notes a request that leaves.
-    fn released(&mut self, request: &PlannedRequest) {
-        if let Some(sessions) = &mut self.sessions {
-            sessions.released(request);
+    /// Notes a request that leaves. It returns how many that leave without waiting for another are awaited.
+    fn released(&mut self, request: &PlannedRequest) -> u64 {
+        let Some(sessions) = &mut self.sessions else { return 0 };
+        sessions.released(request);
+        self.take_released()
+    }
+
+    /// Schedules what has been released. It returns how many of them are awaited.
+    fn take_released(&mut self) -> u64 {
+        let mut awaited = 0;
+        while let Some(next) = self.sessions.as_mut().and_then(SessionTurns::next_released) {
+            awaited += u64::from(next.phase != Phase::Cooldown);
+            self.due.push(next.scheduled, next.index, next);
         }
+        awaited
     }
 
     /// Schedules what a request that has ended releases. It returns how many of them are awaited.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> u64 {
         let Some(sessions) = &mut self.sessions else { return 0 };
         sessions.ended(last, record);
-        let mut awaited = 0;
-        while let Some(next) = sessions.next_released() {
-            awaited += u64::from(next.phase != Phase::Cooldown);
-            self.due.push(next.scheduled, next.index, next);
-        }
         if let Some(turn) = last.turn.filter(|turn| turn.graph.is_some() && !sessions.is_open(turn.session)) {
             self.prefixes.forget(turn);
         }
-        awaited
+        self.take_released()
     }
 
     /// The prefix of a request that begins like `begins`. Where it is of a session, its turns share more.

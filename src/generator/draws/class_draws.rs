@@ -7,6 +7,7 @@ use super::lengths::LengthSampler;
 use super::pauses::think_time;
 use super::prefixes::PrefixLaw;
 use super::session_steps::StepLaws;
+use super::starts::SessionStarts;
 use crate::generator::datasets::rows::DrawnRow;
 use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
@@ -92,6 +93,8 @@ struct Laws {
     session: Option<StepLaws>,
     /// Rules for the sessions of a file; `None` where none come from one.
     of_file: Option<SessionRules>,
+    /// Where the first sessions of lanes begin, if not at their beginning.
+    starts: Option<SessionStarts>,
     /// Number of the workload's models; 0 where it mixes none.
     models: u16,
 }
@@ -149,6 +152,7 @@ impl ClassDraws {
             conversation: class.conversation.as_ref().map(|of_class| Turns::new(workload, class, of_class)),
             session: class.session.as_ref().map(|session| StepLaws::new(workload.seed, class, session)),
             of_file: class.session_rules(),
+            starts: SessionStarts::new(workload, class),
             models: workload.models.as_ref().map_or(0, |models| models.weights.len() as u16),
         };
         Self {
@@ -256,7 +260,7 @@ impl ClassDraws {
         opener: u64,
         of_file: impl FnOnce() -> Option<Arc<SessionGraph>>,
     ) -> Option<Arc<SessionGraph>> {
-        let Laws { session, of_file: rules, output, models, .. } = &*self.laws;
+        let Laws { session, of_file: rules, starts, output, models, .. } = &*self.laws;
         if rules.is_none() {
             return session.as_ref().map(|steps| steps.graph(opener).into());
         }
@@ -270,7 +274,13 @@ impl ClassDraws {
                 node.model = node.model.and_then(|model| model.checked_rem(*models));
             }
         }
-        Some(graph)
+        let resumed = starts.as_ref().and_then(|starts| starts.resumed(opener, &graph));
+        Some(resumed.map_or(graph, Arc::new))
+    }
+
+    /// Whether the session that request `opener` begins does so in its middle.
+    pub(crate) fn begins_in_the_middle(&self, opener: u64) -> bool {
+        self.laws.starts.is_some() && SessionStarts::is_first(opener)
     }
 
     /// Most tokens of a prompt and its answer together, in a session of the class.

@@ -5,6 +5,7 @@ mod lengths;
 pub(super) mod pauses;
 pub(super) mod prefixes;
 mod session_steps;
+mod starts;
 
 pub use lengths::LengthSampler;
 pub use prefixes::prefixes_of;

@@ -82,7 +82,7 @@ impl StepLaws {
                     nodes.push(GraphNode {
                         waits,
                         any: turn == 0 && step.any,
-                        place: GraphPlace { agent, depth, carries },
+                        place: GraphPlace { agent, depth, carries, recorded: None },
                         new_tokens: draws.input(),
                         output_tokens: draws.output(),
                         ..GraphNode::default()

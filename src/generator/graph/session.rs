@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::clock::Timestamp;
 use crate::generator::request::PlannedRequest;
 use crate::record::{GraphPlace, Predecessor, Release, Turn};
 
@@ -18,10 +19,16 @@ pub(crate) struct SessionGraph {
 /// A request of a session, before anything has been answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GraphNode {
-    /// The places of those that it waits for, each with a delay. The first request waits for none.
+    /// The places of those that it waits for, each with a delay. The first request waits for none; another one that
+    /// waits for none is due at a moment of its own.
     pub(crate) waits: Vec<(u32, Duration)>,
     /// Whether the first end among them releases it, instead of the last.
     pub(crate) any: bool,
+    /// Time after the first request before which it is not due, whatever has ended. It is there where the session
+    /// begins in its middle.
+    pub(crate) not_before: Option<Duration>,
+    /// Time from the first begin in the session to its own, in the recording.
+    pub(crate) begins: Option<Duration>,
     /// The agent that sends it, and the request whose history it carries on.
     pub(crate) place: GraphPlace,
     /// Tokens of its prompt after what it carries on.
@@ -125,14 +132,27 @@ impl SessionGraph {
         })
     }
 
-    /// The ends that release the request at `place`, in the session of `turn`. It is `None` of the first request.
-    pub(crate) fn release(&self, turn: &Turn, place: u32) -> Option<Release> {
-        let node = self.node(place).filter(|node| !node.waits.is_empty())?;
+    /// Returns what releases the request at `place`. The session began with `turn`, at the moment `begun`. It is `None`
+    /// of the first request.
+    pub(crate) fn release(&self, (turn, begun): (&Turn, Timestamp), place: u32) -> Option<Release> {
+        let node = self.node(place).filter(|_| place > 0)?;
         let nanos = |delay: Duration| u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
         let index = |place: u32| Turn::index_of(turn.session, turn.begun + place);
         let waits = node.waits.iter();
         let all = waits.map(|(place, delay)| Predecessor { index: index(*place), delay_ns: nanos(*delay) }).collect();
-        Some(if node.any { Release::Any(all) } else { Release::All(all) })
+        let not_before = node.not_before.map(|after| begun.after(after));
+        Some(match not_before {
+            Some(moment) if node.waits.is_empty() => Release::At(moment),
+            Some(moment) => Release::From(moment, all),
+            None if node.any => Release::Any(all),
+            None => Release::All(all),
+        })
+    }
+
+    /// Returns `opener` as the first request of this graph.
+    pub(crate) fn opened(&self, opener: &PlannedRequest) -> Option<PlannedRequest> {
+        let first = self.request(opener, 0, 0)?;
+        Some(PlannedRequest { turn: first.turn.map(|turn| Turn { of: Some(self.len()), ..turn }), ..first })
     }
 
     /// Returns the requests after `opener`. Answers take no time and are as long as asked.
@@ -144,6 +164,8 @@ impl SessionGraph {
             let history = carried.map_or(0, |before| before.input_tokens.saturating_add(before.output_tokens));
             let waits = self.node(place).into_iter().flat_map(|node| &node.waits);
             let moments = waits.filter_map(|(before, delay)| Some(at(*before)?.scheduled.after(*delay)));
+            let own = self.node(place).and_then(|node| node.not_before);
+            let moments = moments.chain(own.map(|after| opener.scheduled.after(after)));
             let is_any = self.node(place).is_some_and(|node| node.any);
             let scheduled = if is_any { moments.min() } else { moments.max() };
             let request = self.request(opener, place, history);

@@ -147,7 +147,11 @@ impl<'a> Comparison<'a> {
 
     /// The requests that were planned, in order of their indices.
     fn openers(&mut self, places: &[u32]) {
-        let mut plan = self.schedule.plan();
+        // Users may begin in another order.
+        let is_closed = self.log.header.workload.arrival.users().is_some();
+        let mut of_users: Vec<_> = self.schedule.plan().take_while(|_| is_closed).collect();
+        of_users.sort_by_key(|request| request.index);
+        let mut plan = of_users.into_iter().chain(self.schedule.plan().take_while(|_| !is_closed));
         let (mut next, mut before) = (plan.next(), None);
         for record in self.log.records.in_places(places) {
             let index = record.index;

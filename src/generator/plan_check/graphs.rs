@@ -68,10 +68,11 @@ impl OpenGraphs {
         let Some(turn) = record.turn().filter(|turn| turn.graph.is_some()) else { return };
         let key = (turn.session, turn.begun);
         if turn.place() == 0 {
-            self.open.insert(
-                key,
-                OpenGraph { opener: PlannedRequest::from_record(record), graph: None, ended: HashMap::new() },
-            );
+            // On the clock of its own generator.
+            let since = record.ended.since(record.scheduled).as_nanos() as u64;
+            let scheduled = Timestamp::from_nanos(at.as_nanos().saturating_sub(since));
+            let first = PlannedRequest { scheduled, ..PlannedRequest::from_record(record) };
+            self.open.insert(key, OpenGraph { opener: first, graph: None, ended: HashMap::new() });
         }
         let Some(open) = self.open.get_mut(&key) else { return };
         open.ended.insert(record.index, (at, record.input_tokens_asked));
@@ -87,7 +88,7 @@ impl OpenGraphs {
         let OpenGraph { opener, graph, ended } = self.open.get_mut(&(turn.session, turn.begun))?;
         opener.row = self.rows.get(&turn.session).copied();
         let graph = graph.get_or_insert_with(|| sessions.graph_of(opener).unwrap_or_default());
-        let mut release = graph.release(&turn, turn.place())?;
+        let mut release = graph.release((&turn, opener.scheduled), turn.place())?;
         // The log says which end came first; it must be one of those that the plan lets it wait for.
         if let (Release::Any(of), Some(Release::Any(by))) = (&mut release, record.release.as_deref()) {
             of.retain(|before| by.contains(before));

@@ -14,9 +14,10 @@ impl PromptBuilder {
     /// The prompt of a request of a session in a file. It is what is new where live answers are carried on.
     pub(super) fn of_session(&self, sessions: &SessionStore, request: &PlannedRequest, row: u64) -> Prompt {
         let (place, opener) = request.turn.map_or((0, request.index), |turn| (turn.place(), turn.opener()));
+        let recorded = request.turn.and_then(|turn| turn.graph?.recorded);
         let salt = sessions.salt(row, opener);
         let carries_on = request.turn.is_some_and(|turn| turn.carried().is_some());
-        match sessions.prompt(row, place, salt) {
+        match sessions.prompt(row, recorded.unwrap_or(place), salt) {
             Some(FilePromptText::Blocks(ids, tokens)) => self.written(&Blocks { ids: ids.into(), tokens }, request),
             Some(FilePromptText::Dialogue(dialogue)) => {
                 let prompt = Prompt::Dialogue(dialogue);

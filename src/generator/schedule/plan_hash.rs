@@ -92,6 +92,9 @@ impl PlanHash {
             self.hash.update(node.place.agent.to_le_bytes());
             self.hash.update(node.place.carries.unwrap_or(u32::MAX).to_le_bytes());
             self.hash.update([u8::from(node.any)]);
+            if let Some(recorded) = node.place.recorded {
+                self.hash.update(recorded.to_le_bytes());
+            }
             if let Some(shared) = node.shared_tokens {
                 self.hash.update(shared.to_le_bytes());
             }

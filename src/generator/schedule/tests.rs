@@ -67,6 +67,8 @@ fn workload() -> WorkloadSpec {
         clients: None,
         checks: Vec::new(),
         check_every_s: None,
+        cache: None,
+        scenario: None,
         purpose: Purpose::default(),
         mock_hardware: None,
     }

@@ -14,6 +14,8 @@ use crate::record::{Release, SessionCounts, Turn};
 #[derive(Debug)]
 pub(super) struct OpenSession {
     graph: Arc<SessionGraph>,
+    /// Moment of its first request.
+    begun: Timestamp,
     /// Tokens of the prompt and the answer of each answered request, by places.
     said: Vec<Option<u32>>,
     /// Most tokens of a prompt and its answer together.
@@ -37,9 +39,9 @@ impl OpenSession {
         dependents: &mut Dependents<PlannedRequest>,
         counts: &mut SessionCounts,
     ) -> Option<Self> {
-        let (graph, turn) = (planner.graph_of(opener)?, opener.turn?);
+        let (graph, turn, begun) = (planner.graph_of(opener)?, opener.turn?, opener.scheduled);
         for place in 1..graph.len() {
-            let (request, release) = graph.request(opener, place, 0).zip(graph.release(&turn, place))?;
+            let (request, release) = graph.request(opener, place, 0).zip(graph.release((&turn, begun), place))?;
             dependents.add(request.index, request, &release);
         }
         let most = u64::from(planner.most_tokens(opener.class).unwrap_or(u32::MAX));
@@ -57,7 +59,7 @@ impl OpenSession {
         counts.turns_not_reached += given_up;
         let (said, left) = (vec![None; graph.len() as usize], u64::from(graph.len()) - given_up);
         let (released_by, is_broken) = (HashMap::new(), given_up > 0);
-        Some(Self { graph, said, most, released_by, last: None, left, is_broken })
+        Some(Self { graph, begun, said, most, released_by, last: None, left, is_broken })
     }
 
     /// Notes the end that released a request.
@@ -69,7 +71,7 @@ impl OpenSession {
 
     /// Returns what released the request of this turn. Of several of which the first end counts it is that one.
     pub(super) fn release(&self, turn: &Turn) -> Option<Release> {
-        match (self.graph.release(turn, turn.place())?, self.released_by.get(&turn.place())) {
+        match (self.graph.release((turn, self.begun), turn.place())?, self.released_by.get(&turn.place())) {
             (Release::Any(mut of), Some(by)) => {
                 of.retain(|before| before.index == *by);
                 Some(Release::Any(of))

@@ -31,7 +31,8 @@ impl SessionTurns {
         Self { planner, until, counts, dependents, open: HashMap::new() }
     }
 
-    /// Notes a dispatched request: it begins its session, or is counted as a later turn.
+    /// Notes a dispatched request: it begins its session, or is counted as a later turn. The session may have requests
+    /// that wait for no other: [`SessionTurns::next_released`].
     pub fn released(&mut self, request: &PlannedRequest) {
         let Some(turn) = request.turn else { return };
         if !turn.is_opener() {

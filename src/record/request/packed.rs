@@ -155,10 +155,12 @@ impl RequestRecord {
                 small(with, &mut agent)?;
                 graph.agent = agent as u16;
                 small(with, &mut graph.depth)?;
-                graph.carries.as_mut().map_or(Some(()), |place| small(with, place))?;
+                let places = [graph.carries.as_mut(), graph.recorded.as_mut()];
+                places.into_iter().flatten().try_for_each(|place| small(with, place))?;
             }
         }
         self.release.iter_mut().flat_map(|release| release.numbers()).try_for_each(|n| with.number(n))?;
+        self.release.iter_mut().filter_map(|release| release.planned()).try_for_each(|at| moment(with, at))?;
         if let Some(tags) = &mut self.tags {
             let mut wide = u64::from(*tags);
             with.number(&mut wide)?;

@@ -250,7 +250,7 @@ impl RequestRecord {
         for moment in always.into_iter().chain(sending.into_iter().chain(answering).flatten()) {
             *moment = moment.after(by);
         }
-        if let Some(Release::At(at)) = self.release.as_deref_mut() {
+        if let Some(at) = self.release.as_deref_mut().and_then(Release::planned) {
             *at = at.after(by);
         }
         self.attempts.iter_mut().flat_map(|all| all.iter_mut()).for_each(|attempt| attempt.put_later(by));

@@ -16,6 +16,8 @@ pub enum Release {
     All(Vec<Predecessor>),
     /// The first end among these.
     Any(Vec<Predecessor>),
+    /// The ends of all of these, and no sooner than this moment.
+    From(Timestamp, Vec<Predecessor>),
 }
 
 /// A request that another waits for.
@@ -46,7 +48,15 @@ impl Release {
     pub fn predecessors(&self) -> &[Predecessor] {
         match self {
             Self::At(_) => &[],
-            Self::All(of) | Self::Any(of) => of,
+            Self::All(of) | Self::Any(of) | Self::From(_, of) => of,
+        }
+    }
+
+    /// Its planned moment, which no end can bring forward.
+    pub(crate) const fn planned(&mut self) -> Option<&mut Timestamp> {
+        match self {
+            Self::At(moment) | Self::From(moment, _) => Some(moment),
+            Self::All(_) | Self::Any(_) => None,
         }
     }
 
@@ -57,6 +67,10 @@ impl Release {
             Self::At(moment) => Some(*moment),
             Self::All(of) => of.iter().map(moment).collect::<Option<Vec<_>>>()?.into_iter().max(),
             Self::Any(of) => of.iter().filter_map(moment).min(),
+            Self::From(least, of) => {
+                let ends = of.iter().map(moment).collect::<Option<Vec<_>>>()?;
+                Some(ends.into_iter().fold(*least, Timestamp::max))
+            }
         }
     }
 
@@ -64,7 +78,7 @@ impl Release {
     pub(super) fn numbers(&mut self) -> impl Iterator<Item = &mut u64> {
         let of: &mut [Predecessor] = match self {
             Self::At(_) => &mut [],
-            Self::All(of) | Self::Any(of) => of,
+            Self::All(of) | Self::Any(of) | Self::From(_, of) => of,
         };
         of.iter_mut().flat_map(|before| [&mut before.index, &mut before.delay_ns])
     }
@@ -73,7 +87,7 @@ impl Release {
     pub(super) fn bytes(&self) -> usize {
         let list = match self {
             Self::At(_) => 0,
-            Self::All(of) | Self::Any(of) => of.capacity(),
+            Self::All(of) | Self::Any(of) | Self::From(_, of) => of.capacity(),
         };
         size_of_val(self) + list * size_of::<Predecessor>()
     }
@@ -92,6 +106,7 @@ mod tests {
         for (release, text) in [
             (Release::At(Timestamp::from_nanos(7)), r#"{"at":7}"#),
             (Release::after(3, Duration::from_nanos(5)), r#"{"all":[{"index":3,"delay_ns":5}]}"#),
+            (Release::From(Timestamp::from_nanos(7), waits(&[(3, 5)])), r#"{"from":[7,[{"index":3,"delay_ns":5}]]}"#),
             (Release::Any(waits(&[(3, 0), (4, 0)])), r#"{"any":[{"index":3,"delay_ns":0},{"index":4,"delay_ns":0}]}"#),
         ] {
             assert_eq!(serde_json::to_string(&release).unwrap(), text);
@@ -107,5 +122,7 @@ mod tests {
         assert_eq!(moment(Release::Any(waits(&[(0, 4), (1, 4)]))), Some(14));
         assert_eq!(moment(Release::All(waits(&[(0, 0), (2, 0)]))), None, "the last has not ended");
         assert_eq!(moment(Release::Any(waits(&[(2, 1), (1, 1)]))), Some(21));
+        let from = |least| moment(Release::From(Timestamp::from_nanos(least), waits(&[(0, 15), (1, 3)])));
+        assert_eq!((from(7), from(30)), (Some(25), Some(30)));
     }
 }

@@ -18,6 +18,8 @@ use crate::runner::request_run::FinishedRequest;
 pub(crate) struct NextTurns {
     pub(crate) sessions: SessionTurns,
     writer: mpsc::UnboundedSender<TurnEvent>,
+    /// Requests of sessions that have just begun, which are awaited and not counted yet.
+    begun: u64,
 }
 
 impl NextTurns {
@@ -31,7 +33,7 @@ impl NextTurns {
     ) -> io::Result<Self> {
         let (writer, events) = mpsc::unbounded_channel();
         pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, outlet)?;
-        Ok(Self { sessions: SessionTurns::new(sessions, until), writer })
+        Ok(Self { sessions: SessionTurns::new(sessions, until), writer, begun: 0 })
     }
 
     /// Notes a request that was dispatched.
@@ -39,7 +41,9 @@ impl NextTurns {
         let request = released.ready.request;
         self.sessions.released(&request);
         if request.turn.is_some_and(|turn| turn.is_opener()) {
-            self.announce(TurnEvent::Began(request, released.ready.said.take()));
+            let next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
+            self.begun += awaited(&next);
+            self.announce(TurnEvent::Began(request, released.ready.said.take(), next));
         }
     }
 
@@ -48,8 +52,8 @@ impl NextTurns {
         self.sessions.mark(request, &mut finished.record);
     }
 
-    /// Notes the end of a request and returns how many that it releases are awaited. None are where sessions do not go
-    /// on. Marks the record of a turn after which the context is full.
+    /// Notes the end of a request and returns how many more are awaited. They were released by it or by the begin of a
+    /// session; none are where sessions do not go on. Marks the record of a turn after which the context is full.
     pub(crate) fn ended(&mut self, last: PlannedRequest, finished: &mut FinishedRequest, goes_on: bool) -> u64 {
         if last.turn.is_none() || !goes_on {
             self.mark(&last, finished);
@@ -64,7 +68,7 @@ impl NextTurns {
         let repeats = !next.is_empty() || last.turn.is_some_and(|turn| turn.graph.is_some());
         let is_repeated = repeats && captured.as_ref().is_some_and(is_empty);
         self.sessions.counts.empty_answers += u64::from(is_repeated);
-        let awaited = next.iter().filter(|next| next.phase != Phase::Cooldown).count() as u64;
+        let awaited = awaited(&next) + std::mem::take(&mut self.begun);
         let is_over = next.is_empty() && !self.sessions.is_open(last.session());
         self.announce(TurnEvent::Ended { last, captured, next, is_over });
         awaited
@@ -74,4 +78,9 @@ impl NextTurns {
         // The writer lives until this is dropped.
         let _ = self.writer.send(event);
     }
+}
+
+/// Number of these for which a run waits.
+fn awaited(next: &[PlannedRequest]) -> u64 {
+    next.iter().filter(|next| next.phase != Phase::Cooldown).count() as u64
 }

@@ -48,7 +48,7 @@ fn write_and_pass_on<E: Engine>(
     hand_on: impl FnMut(ReadyRequest) -> bool,
 ) -> bool {
     let begun = match &event {
-        TurnEvent::Began(opener, _) => vec![*opener],
+        TurnEvent::Began(opener, _, next) => std::iter::once(opener).chain(next).copied().collect(),
         TurnEvent::Ended { next, .. } => next.clone(),
     };
     let taken = writer.take(event).all(hand_on);

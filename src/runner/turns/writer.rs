@@ -9,8 +9,9 @@ use crate::runner::feed::{ReadyRequest, carried};
 
 /// An event of a turn.
 pub(super) enum TurnEvent {
-    /// The first request of a session was dispatched. It has its prompt where later turns repeat it.
-    Began(PlannedRequest, Option<Prompt>),
+    /// The first request of a session was dispatched. It has its prompt where later turns repeat it, and comes with
+    /// those that wait for no other.
+    Began(PlannedRequest, Option<Prompt>, Vec<PlannedRequest>),
     /// A turn has ended. It has its answer where that was captured, and the turns that follow.
     Ended { last: PlannedRequest, captured: Option<CapturedText>, next: Vec<PlannedRequest>, is_over: bool },
 }
@@ -100,12 +101,12 @@ impl<E: Engine> TurnWriter<E> {
     /// [`TurnWriter::write_ahead`], so that no request waits for it.
     pub(super) fn take(&mut self, event: TurnEvent) -> impl Iterator<Item = ReadyRequest> {
         let requests = match event {
-            TurnEvent::Began(opener, prompt) => {
+            TurnEvent::Began(opener, prompt, next) => {
                 let session = self.begin(&opener);
                 if let Some((message, form)) = prompt.as_ref().and_then(said_by) {
                     session.said.insert(opener.index, Said { message, form, ..Said::default() });
                 }
-                Vec::new()
+                next
             }
             TurnEvent::Ended { last, captured, next, is_over } => {
                 if is_over {

@@ -7,7 +7,7 @@ use crate::live::StepLine;
 use crate::record::{CachePreparation, SharedPrefix};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::RunSettings;
-use crate::workload::{SharedPrefixes, WorkloadSpec};
+use crate::workload::{CacheState, SharedPrefixes, WorkloadSpec};
 
 /// Notes that no answer of a server shows whether it heeds priorities.
 pub(super) fn advise(settings: &RunSettings, printer: Printer) {
@@ -29,9 +29,23 @@ pub(super) fn prepare(
     server: &ServerConnection,
     prompts: &PromptBuilder,
 ) -> Result<Option<CachePreparation>, Stop> {
-    if settings.requests.reset_cache {
+    let is_wished = settings.requests.reset_cache;
+    let mut emptied = is_wished || spec.cache == Some(CacheState::Cold);
+    if emptied {
         for engine in server.router.targets().iter() {
-            server.runtime.block_on(engine.reset_cache()).map_err(Stop::impossible)?;
+            match server.runtime.block_on(engine.reset_cache()) {
+                Ok(()) => {}
+                Err(error) if is_wished => return Err(Stop::impossible(error)),
+                Err(error) if settings.requests.salt.is_some() => {
+                    return Err(Stop::impossible(format!(
+                        "--cache cold cannot be kept: --salt may repeat texts of earlier runs, and {}\n\
+                         hint: leave --salt out, which makes all texts new",
+                        error.to_string().lines().next().unwrap_or_default()
+                    )));
+                }
+                // Texts that are new are in no cache.
+                Err(_) => emptied = false,
+            }
         }
     }
     let warmed = warmed(spec);
@@ -51,7 +65,7 @@ pub(super) fn prepare(
             server.runtime.block_on(warming).map_err(Stop::impossible)?;
         }
     }
-    let preparation = CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };
+    let preparation = CachePreparation { emptied, warmed_prefixes: warmed.len() as u64 };
     Ok((preparation != CachePreparation::default()).then_some(preparation))
 }
 

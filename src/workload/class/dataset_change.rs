@@ -8,7 +8,7 @@ use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::session_file::{HistorySource, SaltScope, SessionLayout};
 use crate::workload::prompt::source::PromptSource;
-use crate::workload::reading::{one_of, since};
+use crate::workload::reading::{one_of, share, since};
 use crate::workload::spec::WorkloadSpec;
 
 /// Prompts from a file, in place of the workload's, or another use of its file.
@@ -77,6 +77,11 @@ pub struct SessionChange {
     #[arg(id = "idle_cap", long = "idle-cap", value_name = "TIME", value_parser = since)]
     pub idle_cap_s: Option<f64>,
 
+    /// Begin the first session of each agent in its middle. The moment is drawn from this part of its length
+    /// [default: the workload's, else its beginning]
+    #[arg(id = "start_window", long = "start-window", value_name = "FROM..TO", value_parser = shares)]
+    pub start: Option<[f64; 2]>,
+
     /// Let these requests have texts in common. They are those of a session, of all plays of a session of the file
     /// (trajectory), or of the run [default: session]
     #[arg(id = "salt_by", long = "salt-by", value_name = "SCOPE",
@@ -90,6 +95,7 @@ impl SessionChange {
         let options = [
             ("--history", self.history.is_some()),
             ("--idle-cap", self.idle_cap_s.is_some()),
+            ("--start-window", self.start.is_some()),
             ("--salt-by", self.salt.is_some()),
         ];
         options.into_iter().find_map(|(option, typed)| typed.then_some(option))
@@ -104,6 +110,7 @@ impl SessionChange {
         rules.history = self.history.or(rules.history);
         rules.time_scale = self.time_scale.unwrap_or(rules.time_scale);
         rules.idle_cap_s = self.idle_cap_s.or(rules.idle_cap_s);
+        rules.start = self.start.or(rules.start);
         rules.salt = self.salt.unwrap_or(rules.salt);
     }
 }
@@ -170,7 +177,9 @@ impl DatasetChange {
         for class in classes {
             let file = self.path.as_ref().and_then(|path| Some((path, self.format_of(path)?)));
             if let Some((path, format)) = file {
-                class.prompt = PromptSource::Dataset(Dataset::new(path.clone(), format));
+                let before = class.prompt.dataset().filter(|_| format == DatasetFormat::Sessions);
+                let rules = before.and_then(|dataset| dataset.sessions.clone());
+                class.prompt = PromptSource::Dataset(Dataset { sessions: rules, ..Dataset::new(path.clone(), format) });
                 class.input_tokens = Distribution::Dataset { mean: None };
                 class.output_tokens = Distribution::Dataset { mean: None };
                 if format == DatasetFormat::Sessions {
@@ -195,6 +204,13 @@ impl DatasetChange {
     fn format_of(&self, path: &str) -> Option<DatasetFormat> {
         self.format.or_else(|| DatasetFormat::of_name(path))
     }
+}
+
+/// Reads two shares of a whole.
+fn shares(text: &str) -> Result<[f64; 2], String> {
+    let ends = text.split_once("..").and_then(|(from, to)| Some([share(from)?, share(to)?]));
+    ends.filter(|[from, to]| 0.0 <= *from && from <= to && *to <= 1.0)
+        .ok_or_else(|| "it must be two shares from 0 to 1, the lower one first, as in 0.25..0.75".to_owned())
 }
 
 /// Reads which columns have prompts and answers.

@@ -2,6 +2,7 @@
 
 use super::request_class::RequestClass;
 use crate::workload::answer::shape::AnswerShape;
+use crate::workload::prompt::session_file::SaltScope;
 
 impl RequestClass {
     /// The fields that do not go with others, each with a sentence that says so.
@@ -14,6 +15,23 @@ impl RequestClass {
             .map(|tag| ("metadata", format!("has the tag \"{tag}\", and so has its dataset; leave one of them out")));
         let field_of = move |field| if field == CONTINUED { continued } else { field };
         broken.map(move |(field, _, sentence)| (field_of(field), sentence.to_owned())).chain(twice)
+    }
+}
+
+impl RequestClass {
+    /// Returns what its requests say that others said before, and the cure. Later turns of a conversation do not count.
+    pub(in crate::workload) fn shares_texts(&self) -> Option<(&'static str, &'static str)> {
+        let dataset = self.prompt.dataset();
+        let salt = self.session_rules().map(|rules| rules.salt);
+        if self.shared_prefix.is_some() {
+            Some(("a shared prefix stands before the prompts", "leave the prefix out, or choose warm"))
+        } else if salt.is_some_and(|salt| salt != SaltScope::Session) {
+            Some(("sessions have texts in common", "give each its own words (--salt-by session)"))
+        } else if dataset.is_some_and(|dataset| !dataset.has_sessions() && !dataset.salt) {
+            Some(("rows are sent as they stand", "put words before each (`salt = true` of its dataset)"))
+        } else {
+            None
+        }
     }
 }
 

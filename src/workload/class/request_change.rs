@@ -7,6 +7,7 @@ use super::request_class::RequestClass;
 use crate::units::{count, percent};
 use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::lengths::Distribution;
+use crate::workload::prompt::cache::CacheState;
 use crate::workload::prompt::source::SharedPrefixes;
 use crate::workload::reading::{one_of, one_part};
 use crate::workload::spec::WorkloadSpec;
@@ -32,6 +33,12 @@ pub struct RequestChange {
     /// sent once before the run [default: the workload's]
     #[arg(long, value_name = "SHARE", value_parser = one_part, conflicts_with = "shared_prefix")]
     pub cache_hit: Option<f64>,
+
+    /// State of the server's prefix cache when the window begins. It is cold where nothing that a session says was said
+    /// before it, warm where shared prefixes were sent once, primed where the histories of sessions that begin in their
+    /// middle were sent too [default: the workload's, else as its classes say]
+    #[arg(long, value_name = "STATE", value_parser = one_of::<CacheState>(CacheState::VARIANTS))]
+    pub cache: Option<CacheState>,
 }
 
 impl RequestChange {

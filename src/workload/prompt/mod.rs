@@ -1,9 +1,11 @@
 //! What requests say: templates, datasets, images, shared prefixes, conversations.
 
+pub(super) mod cache;
 pub(super) mod dataset;
 pub(super) mod session_file;
 pub(super) mod source;
 
+pub use cache::CacheState;
 pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
 pub use session_file::{HistorySource, SaltScope, SessionFindings, SessionLayout, SessionRules};
 pub(crate) use source::MOST_TURNS;

@@ -1,14 +1,18 @@
 //! Sessions that are taken from a file, and what is made of them.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::workload::lengths::Distribution;
 use crate::workload::reading::spec_table;
-use crate::workload::reading::value::{Allowed, WAIT};
+use crate::workload::reading::value::{Allowed, SpecValue, WAIT};
 
 /// Seconds of the run for one of the file.
 const SCALE: Allowed = Allowed::from(0.0, 100.0);
+/// A share of a session.
+const SHARE: Allowed = Allowed::from(0.0, 1.0);
 
 spec_table! {
     default
@@ -25,8 +29,28 @@ spec_table! {
         /// Most tokens of a prompt and its answer together. A request that would exceed them is not sent, nor what
         /// waits for it; absent: the server decides.
         max_context_tokens: Option<u32> = option(Distribution::tokens),
+        /// Part of their length in which the first sessions of agents begin. It is two shares from 0 to 1; without it
+        /// they begin at their beginning.
+        start: Option<[f64; 2]> = option(start_window),
         /// Requests that have texts in common.
         salt: SaltScope = optional(SaltScope::Session, |value| value.variant()),
+    }
+}
+
+impl SessionRules {
+    /// Returns a delay of the recording as it is in the run.
+    pub(crate) fn delay(&self, recorded: Duration) -> Duration {
+        let capped = self.idle_cap_s.map_or(recorded, |most| recorded.min(Duration::from_secs_f64(most)));
+        capped.mul_f64(self.time_scale)
+    }
+}
+
+/// Reads two shares, the lower one first.
+fn start_window(value: SpecValue<'_>) -> Option<[f64; 2]> {
+    let shares = value.list(|share| share.number(SHARE))?;
+    match *shares {
+        [from, to] if from <= to => Some([from, to]),
+        _ => value.refuse("two shares from 0 to 1, the lower one first, such as [0.25, 0.75]"),
     }
 }
 

@@ -317,6 +317,8 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 clients,
                 checks: Vec::new(),
                 check_every_s: None,
+                cache: None,
+                scenario: None,
                 purpose: Purpose::default(),
                 mock_hardware: Some("h100".to_owned()),
             }

@@ -109,3 +109,11 @@ pub(crate) fn beyond(trace: &Trace, horizon_s: f64) -> Option<String> {
         )
     })
 }
+
+/// Without a reader for traces: uses what is stored about one.
+pub(in crate::workload) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
+    trace
+        .found
+        .clone()
+        .ok_or_else(|| format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
+}

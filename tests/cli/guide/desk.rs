@@ -42,6 +42,7 @@ pub(super) fn desk() -> Desk {
     let lines = (0..9).map(|second| format!("{{\"ts\": \"2026-01-02T03:04:0{second}Z\", {usage}}}\n"));
     desk.file("access.jsonl", &lines.collect::<Vec<_>>().concat());
     traces(&desk);
+    desk.file("agents.jsonl", &agents());
     for folder in ["frames", "reports", "plots"] {
         fs::create_dir(desk.path().join(folder)).unwrap();
     }
@@ -66,6 +67,19 @@ pub(super) fn desk() -> Desk {
         copy(&root().join("tests/data").join(from), &desk.path().join(to));
     }
     desk
+}
+
+/// Two sessions of coding agents, which last a second each.
+fn agents() -> String {
+    let request = |k: u64| {
+        let (ids, tokens) = ((0..=k).map(|id| id.to_string()).collect::<Vec<_>>().join(","), 64 * (k + 1));
+        format!(r#"{{"t":0.{k},"type":"s","model":"m","in":{tokens},"out":4,"hash_ids":[{ids}],"api_time":0.05}}"#)
+    };
+    let requests = (0..10).map(request).collect::<Vec<_>>().join(",");
+    let session = |id: u64| {
+        format!(r#"{{"id":"{id}","models":["m"],"block_size":64,"hash_id_scope":"local","requests":[{requests}]}}"#)
+    };
+    format!("{}\n{}\n", session(0), session(1))
 }
 
 /// Two seconds of requests, as two of the public traces write them.

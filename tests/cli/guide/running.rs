@@ -108,6 +108,9 @@ impl Ground {
             });
         }
         let more: &[&str] = match verb {
+            "bench" if named.has("primed") || named.has("agentx") => {
+                &["--no-calibration", "--allow-invalid", "--quiet", "--warmup", "0.5s", "--drain", "5s"]
+            }
             "bench" => &["--no-calibration", "--allow-invalid", "--quiet", "--warmup", "0s", "--drain", "5s"],
             "sweep" | "ab" => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]

@@ -6,6 +6,7 @@ mod graphs;
 mod planned_hits;
 mod retries;
 mod session_files;
+mod session_starts;
 mod trace;
 mod trace_prefixes;
 mod workloads;

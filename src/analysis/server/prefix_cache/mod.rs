@@ -1,9 +1,12 @@
 //! The hit rate of the prefix cache: what the plan lets expect, and what was measured.
 
+pub(in crate::analysis) mod priming;
+
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use self::priming::PrimingFigures;
 use super::reported::ServerSide;
 use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage};
 use crate::workload::{RequestClass, SharedPrefixes};
@@ -39,6 +42,9 @@ pub struct PrefixCacheFigures {
     pub expected_most: f64,
     /// Share of prompt tokens that was found; absent if the server does not report it.
     pub measured: Option<MeasuredHits>,
+    /// Requests that primed the cache. Absent where none should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priming: Option<PrimingFigures>,
 }
 
 /// A hit rate as the server reports it.
@@ -148,6 +154,7 @@ impl PrefixCacheFigures {
             expected_least: share(least),
             expected_most: share(most),
             measured,
+            priming: PrimingFigures::new(log),
         })
     }
 
@@ -170,6 +177,7 @@ impl PrefixCacheFigures {
             expected_least: of_all(reused),
             expected_most: of_all(reused + (template * sent.len() as u64) as f64),
             measured,
+            priming: None,
         })
     }
 

@@ -69,6 +69,20 @@ impl Conversion<'_> {
             Ok(is_recorded) => is_recorded,
             Err(cause) => return refused(cause),
         };
+        if self.rules.start.is_some() && !(is_recorded || requests.iter().all(FileRequest::is_whole)) {
+            return refused(
+                "its history is what the server answers, and it answered nothing before the middle that `start` names; \
+                 repeat recorded answers, or leave `start` out"
+                    .to_owned(),
+            );
+        }
+        let undated = requests.iter().find(|request| request.begins.is_none());
+        if let Some(undated) = undated.filter(|_| self.rules.start.is_some()) {
+            return refused(format!(
+                "nothing says when {} began, so its middle is unknown; leave `start` out",
+                undated.name
+            ));
+        }
         let mut session = StoredSession { begins_ns, ..StoredSession::default() };
         let mut nodes: Vec<GraphNode> = Vec::with_capacity(order.len());
         let mut lengths: Vec<Lengths> = Vec::with_capacity(order.len());
@@ -76,7 +90,7 @@ impl Conversion<'_> {
         for (place, from) in (0_u32..).zip(&order) {
             let request = std::mem::take(&mut requests[*from]);
             let waits: Vec<(u32, Duration)> =
-                request.waits.iter().map(|(on, delay)| (places[*on], self.delay(*delay))).collect();
+                request.waits.iter().map(|(on, delay)| (places[*on], self.rules.delay(*delay))).collect();
             let surely = |on: &u32| ends_before(&nodes, &waits, *on);
             let carries = request.prompt.carries().map(|on| places[on]);
             if let Some(carried) = carries.filter(|carried| !is_recorded && !surely(carried)) {
@@ -108,7 +122,14 @@ impl Conversion<'_> {
             nodes.push(GraphNode {
                 waits,
                 any: false,
-                place: GraphPlace { agent: request.agent, depth, carries: carries.filter(|_| !is_whole) },
+                not_before: None,
+                begins: request.begins,
+                place: GraphPlace {
+                    agent: request.agent,
+                    depth,
+                    carries: carries.filter(|_| !is_whole),
+                    ..GraphPlace::default()
+                },
                 new_tokens,
                 shared_tokens: is_whole.then_some(shared),
                 begins_like: like.filter(|_| is_whole),
@@ -121,12 +142,6 @@ impl Conversion<'_> {
         let outlives_failures = nodes.iter().all(|node| node.shared_tokens.is_some());
         session.graph = SessionGraph { nodes, outlives_failures }.into();
         Ok(session)
-    }
-
-    /// A delay as the rules change it.
-    fn delay(&self, delay: Duration) -> Duration {
-        let capped = self.rules.idle_cap_s.map_or(delay, |most| delay.min(Duration::from_secs_f64(most)));
-        capped.mul_f64(self.rules.time_scale)
     }
 
     /// The number of a model, by its name in the file.
@@ -142,7 +157,7 @@ impl Conversion<'_> {
     fn recorded(&self, requests: &[FileRequest]) -> Result<bool, String> {
         let carried = || requests.iter().filter_map(|request| requests.get(request.prompt.carries()?));
         let without = carried().find(|carried| carried.prompt.answer().is_none());
-        let is_whole = requests.iter().all(|request| matches!(request.prompt, FilePrompt::Blocks { .. }));
+        let is_whole = requests.iter().all(FileRequest::is_whole);
         if self.rules.history.is_some() && is_whole {
             return Err("its prompts are whole, with no answer apart; leave --history out".to_owned());
         }

@@ -86,9 +86,12 @@ impl SessionReader for MooncakeReader {
 
 fn session(NamedRows { name, place, rows }: &NamedRows<MooncakeRow>) -> FileSession {
     let mut known = KnownPrompts::default();
+    let begins_ns = rows.first().and_then(|row| row.at_ns);
+    let after_first = |at_ns: i64| Some(Duration::from_nanos(at_ns.abs_diff(begins_ns?)));
     let requests = rows.iter().zip(0_usize..).map(|(row, at)| FileRequest {
         name: row.name.clone(),
         waits: at.checked_sub(1).map(|before| (before, row.delay)).into_iter().collect(),
+        begins: row.at_ns.and_then(after_first),
         agent: 0,
         prompt: FilePrompt::Blocks {
             tokens: row.tokens,
@@ -99,7 +102,6 @@ fn session(NamedRows { name, place, rows }: &NamedRows<MooncakeRow>) -> FileSess
         output_tokens: Some(row.output_tokens),
         model: None,
     });
-    let begins_ns = rows.first().and_then(|row| row.at_ns);
     FileSession { name: name.clone(), place: *place, begins_ns, requests: requests.collect() }
 }
 

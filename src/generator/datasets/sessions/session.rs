@@ -44,6 +44,8 @@ pub(super) struct FileRequest {
     pub(super) name: String,
     /// Places of those that it waits for, each with a delay. All of them must end.
     pub(super) waits: Vec<(usize, Duration)>,
+    /// Time from the first begin in its session to its own, in the recording.
+    pub(super) begins: Option<Duration>,
     /// The number of its agent in the session, the main one first.
     pub(super) agent: u16,
     /// Prompt of the request.
@@ -52,6 +54,13 @@ pub(super) struct FileRequest {
     pub(super) output_tokens: Option<u32>,
     /// The model that it was sent to.
     pub(super) model: Option<Box<str>>,
+}
+
+impl FileRequest {
+    /// Whether its whole prompt is known, without any answer.
+    pub(super) const fn is_whole(&self) -> bool {
+        matches!(self.prompt, FilePrompt::Blocks { .. })
+    }
 }
 
 /// The prompt of a request of a file.

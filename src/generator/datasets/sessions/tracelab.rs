@@ -127,6 +127,7 @@ fn session(NamedRows { name, place, mut rows }: NamedRows<Round>, clamped: &mut 
         requests.push(FileRequest {
             name: format!("round {}", round.index),
             waits: before.map(|end_ns| (at.saturating_sub(1), pause(end_ns))).into_iter().collect(),
+            begins: begins_ns.map(|first_ns| Duration::from_nanos(round.begin_ns.abs_diff(first_ns))),
             agent: 0,
             prompt: FilePrompt::Blocks {
                 tokens: round.tokens,

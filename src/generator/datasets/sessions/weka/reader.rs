@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -175,10 +176,13 @@ impl WekaTrace {
         let (waits, agents) = (graph.waits(), graph.agent_of_each());
         *clamped += graph.clamped(&waits);
         let (mut known, block_tokens) = (KnownPrompts::default(), self.block_size.get());
+        let first_ns = graph.requests.iter().map(|recorded| recorded.begin_ns).min().unwrap_or(0);
+        let after_first = |begin_ns: i64| Duration::from_nanos(begin_ns.abs_diff(first_ns));
         let requests = graph.requests.iter().zip(waits).zip(agents).zip(0..);
         let requests = requests.map(|(((recorded, waits), agent), place)| FileRequest {
             name: recorded.name.clone(),
             waits,
+            begins: Some(after_first(recorded.begin_ns)),
             agent,
             prompt: FilePrompt::Blocks {
                 tokens: recorded.tokens,

@@ -1,0 +1,184 @@
+//! Sessions that begin in their middle, and caches that hold what was said before: from the file to the server's log.
+
+use std::time::Duration;
+
+use predicates::str::contains;
+use serde_json::{Value, json};
+use skyline::clock::Timestamp;
+use skyline::generator::check_plan;
+use skyline::random::RandomStream;
+use skyline::record::{Phase, PlanCheck, RequestRecord, RunLog};
+
+use crate::support::{Desk, mock};
+
+/// Requests of the main agent of each session, 250 ms apart, and of the one beside it.
+const MAIN: u64 = 9;
+const BESIDE: u64 = 4;
+/// Begin of the second agent, and its last request, milliseconds.
+const SPAWNED: u64 = 600;
+/// The last begin of a session, milliseconds.
+const LENGTH: u64 = (MAIN - 1) * 250;
+
+/// A request of a trace that begins after so many milliseconds, whose prompt has so many tokens.
+fn request(ms: u64, tokens: u64, first_id: u64) -> Value {
+    let ids: Vec<u64> = (first_id..first_id + tokens.div_ceil(64)).collect();
+    json!({"t": ms as f64 / 1e3, "type": "s", "model": "big", "in": tokens, "out": 4, "hash_ids": ids, "api_time": 0.1})
+}
+
+/// Tokens of the prompt of request `k` of the main agent, or of the other, in session `s`. No two are equal.
+fn main_tokens(s: u64, k: u64) -> u64 {
+    640 * (k + 1) + 64 * s
+}
+
+fn beside_tokens(s: u64, k: u64) -> u64 {
+    8_000 + 640 * (k + 1) + 64 * s
+}
+
+/// Begin of request `k` of the second agent, milliseconds.
+fn beside_ms(k: u64) -> u64 {
+    SPAWNED + 300 * k
+}
+
+/// A trace of three sessions.
+fn trace() -> String {
+    let session = |s: u64| {
+        let mut requests: Vec<Value> = (0..MAIN).map(|k| request(k * 250, main_tokens(s, k), 0)).collect();
+        let inner: Vec<Value> = (0..BESIDE).map(|k| request(beside_ms(k), beside_tokens(s, k), 1_000)).collect();
+        let beside = json!({"t": 0.6, "type": "subagent", "agent_id": "a", "subagent_type": "Explore", "models": ["big"],
+            "status": "async_launched", "requests": inner});
+        requests.insert(3, beside);
+        json!({"id": format!("s{s}"), "models": ["big"], "block_size": 64, "hash_id_scope": "local",
+            "requests": requests})
+        .to_string()
+    };
+    (0..3).map(|s| session(s) + "\n").collect()
+}
+
+/// A desk where three agents have played the trace for 4 s against a mock of their own, after 1 s of warm-up.
+fn run(more: &[&str]) -> (Desk, RunLog) {
+    let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+    let path = desk.file("trace.jsonl", &trace());
+    let bench =
+        ["bench", "--trace", path.to_str().unwrap(), "5", "--agents", "3", "--warmup", "1s", "--engine", "mock"];
+    let load = ["--start-window", "0.25..0.75", "--url", &server.url, "--no-calibration", "--allow-invalid"];
+    desk.skyline(&bench).args(load).args(more).assert().code(0);
+    let log = RunLog::read(&desk.run()).unwrap();
+    let held = check_plan(&log);
+    let is_held = matches!(&held, PlanCheck::Held { records, unchecked } if *records > 20 && unchecked.is_empty());
+    assert!(is_held, "{held:?}");
+    (desk, log)
+}
+
+/// The moment of its session at which a lane begins, by the seed.
+fn begins(log: &RunLog, lane: u64) -> Duration {
+    let workload = &log.header.workload;
+    let stream = RandomStream::named(workload.seed, &format!("starts/{}", workload.classes[0].name));
+    Duration::from_millis(LENGTH).mul_f64(0.25 + 0.5 * stream.branch(lane).unit())
+}
+
+/// Begins and prompts of both agents of a session.
+fn agents(s: u64) -> [Vec<(Duration, u64)>; 2] {
+    let ms = Duration::from_millis;
+    [
+        (0..MAIN).map(|k| (ms(k * 250), main_tokens(s, k))).collect(),
+        (0..BESIDE).map(|k| (ms(beside_ms(k)), beside_tokens(s, k))).collect(),
+    ]
+}
+
+/// The requests of the first session of a lane.
+fn first_session(log: &RunLog, lane: u64) -> Vec<RequestRecord> {
+    let of_lane = |record: &RequestRecord| record.turn().is_some_and(|turn| turn.session == lane && turn.begun == 0);
+    log.records.iter().filter(|record| of_lane(record)).map(|record| RequestRecord::clone(&record)).collect()
+}
+
+#[test]
+fn agents_begin_at_a_drawn_moment_and_primed_caches_hold_what_was_before_it() {
+    let (desk, log) = run(&["--cache", "primed"]);
+    let window = Timestamp::from_secs_f64(1.0);
+    for lane in 0..3 {
+        let (at, records) = (begins(&log, lane), first_session(&log, lane));
+        let sent = |tokens: u64| records.iter().find(|record| u64::from(record.input_tokens_asked) == tokens);
+        for requests in agents(lane) {
+            let first = requests.partition_point(|(begins, _)| *begins < at);
+            let Some((begins, tokens)) = requests.get(first) else {
+                assert!(requests.iter().all(|(_, tokens)| sent(*tokens).is_none()), "its agent was over");
+                continue;
+            };
+            let (_, primed) = requests[first - 1];
+            let primed = sent(primed).unwrap();
+            assert_eq!(
+                (primed.phase, primed.output_tokens_asked, primed.usage.unwrap().completion_tokens),
+                (Phase::Warmup, 1, 1)
+            );
+            let due = window.after(*begins - at).max(primed.ended);
+            assert_eq!(sent(*tokens).unwrap().scheduled, due, "lane {lane}, {begins:?} of {at:?}");
+            assert_eq!(sent(*tokens).unwrap().output_tokens_asked, 4);
+            let before = &requests[..first - 1];
+            assert!(before.iter().all(|(_, tokens)| sent(*tokens).is_none()), "what was long before is not sent");
+        }
+    }
+    let others: Vec<_> = log.records.iter().filter(|record| record.turn().is_some_and(|turn| turn.begun > 0)).collect();
+    let first = others.iter().find(|record| record.turn().unwrap().place() == 0).unwrap();
+    assert!((0..3).any(|s| u64::from(first.input_tokens_asked) == main_tokens(s, 0)), "from the beginning");
+    let primed = || log.records.iter().filter(|record| record.phase == Phase::Warmup);
+    // On a busy machine some are answered when the window has begun.
+    let late = primed().filter(|record| record.ended > window).count();
+    assert_eq!(desk.summary()["prefix_cache"]["priming"], json!({ "requests": primed().count(), "late": late }));
+    let said = desk.summary()["findings"].as_array().unwrap().iter().any(|finding| finding["kind"] == "late_priming");
+    assert_eq!(said, late > 0);
+}
+
+/// Share of prompt tokens in a cache, by the plan and by the mock's own counters.
+fn hit_rates(desk: &Desk) -> [f64; 2] {
+    let cache = &desk.summary()["prefix_cache"];
+    assert_eq!(cache["measured"]["source"], "counters", "{cache}");
+    [&cache["expected_least"], &cache["measured"]["rate"]].map(|rate| rate.as_f64().unwrap())
+}
+
+#[test]
+fn the_planned_hit_rate_is_that_of_the_server_with_priming_and_without() {
+    for (cache, lets_know) in [("primed", false), ("cold", true)] {
+        let (desk, log) = run(&["--cache", cache]);
+        let [planned, measured] = hit_rates(&desk);
+        assert!((planned - measured).abs() < 0.001, "{cache}: {planned} planned, {measured} measured");
+        assert_eq!(log.header.cache.is_some_and(|cache| cache.emptied), lets_know, "{cache}");
+        // The same run in virtual time.
+        let path = desk.path().join("trace.jsonl");
+        let simulate =
+            ["simulate", "--trace", path.to_str().unwrap(), "5", "--agents", "3", "--warmup", "1s", "--json"];
+        let load = ["--start-window", "0.25..0.75", "--hardware", "h200", "--cache", cache, "--seed"];
+        let out = desk.skyline(&simulate).args(load).arg(log.header.workload.seed.to_string()).assert().code(0);
+        let found: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+        let simulated = &found["summary"]["prefix_cache"];
+        let [least, rate] =
+            [&simulated["expected_least"], &simulated["measured"]["rate"]].map(|rate| rate.as_f64().unwrap());
+        assert!((least - rate).abs() < 0.001 && (least - planned).abs() < 0.03, "{planned} here, and {simulated}");
+        assert_eq!(found["summary"]["run"]["plan_hash"].as_str(), Some(log.header.plan.hash.as_str()));
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_before_anything_is_sent() {
+    let desk = Desk::new();
+    desk.file("trace.jsonl", &trace());
+    desk.file("chats.jsonl", "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n");
+    let trace = ["--trace", "trace.jsonl"];
+    let start = ["--start-window", "0.25..0.75"];
+    let agents = ["--agents", "2"];
+    for (options, said) in [
+        (
+            &[&trace[..], &start, &["--rate", "2"]][..],
+            "puts the first session of each agent in its middle; give agents",
+        ),
+        (&[&trace, &agents, &["--start-window", "0.75..0.25"]], "the lower one first, as in 0.25..0.75"),
+        (&[&trace, &agents, &["--cache", "primed"]], "no history comes before the requests of class"),
+        (&[&trace, &agents, &start, &["--cache", "primed", "--warmup", "0"]], "leave no time for that"),
+        (&[&trace, &agents, &["--cache", "warm"]], "no prompts begin with a text that is known before the run"),
+        (&[&trace, &agents, &["--cache", "cold", "--salt-by", "run"]], "is cold, and sessions have texts in common"),
+        (&[&["--shared-prefix", "64", "--cache", "cold", "--rate", "2"]], "a shared prefix stands before the prompts"),
+        (&[&["--trace", "chats.jsonl"], &agents, &start], "nothing says when"),
+    ] {
+        let options = [&["bench", "2", "--url", "http://127.0.0.1:9"], &*options.concat()].concat();
+        desk.skyline(&options).assert().code(2).stderr(contains(said));
+    }
+}
