@@ -56,6 +56,10 @@ pub(super) struct MockArgs {
           value_parser = stop_length)]
     stop_length: StopLength,
 
+    /// Rounds of tool calls after a message of the user [default: no end]
+    #[arg(long, value_name = "N", help_heading = "Answers")]
+    tool_rounds: Option<u32>,
+
     /// Answer with the prompt's own words
     #[arg(long, help_heading = "Answers")]
     echo: bool,
@@ -132,6 +136,7 @@ impl MockArgs {
         MockOptions {
             adapters: self.adapters.clone(),
             stop_length: self.stop_length,
+            tool_rounds: self.tool_rounds,
             words: if self.echo { AnswerWords::Echo } else { AnswerWords::Stock },
             answers: self.answers.clone(),
             prompt_details: if self.enable_prompt_tokens_details {

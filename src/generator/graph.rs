@@ -119,6 +119,19 @@ impl<T> Dependents<T> {
         if self.waiting.remove(&index).is_some() { 1 + self.failed(index) } else { 0 }
     }
 
+    /// Leaves out a request that waits. What waits for it waits for `instead`, which has not ended.
+    pub(super) fn leave_out(&mut self, index: u64, instead: u64) {
+        self.waiting.remove(&index);
+        while let Some((waiting, delay)) = self.take_edge(index) {
+            let before = self.edges.insert((instead, waiting), delay);
+            match (before, self.waiting.get_mut(&waiting)) {
+                (Some(before), _) => _ = self.edges.insert((instead, waiting), delay.max(before)),
+                (None, Some(one)) => one.missing += 1,
+                (None, None) => {}
+            }
+        }
+    }
+
     /// Takes out one that waits for this request. Returns its index and its delay.
     fn take_edge(&mut self, index: u64) -> Option<(u64, Duration)> {
         loop {
@@ -229,6 +242,27 @@ mod tests {
         join.ended(4, at(60));
         assert_eq!(released(&mut join), []);
         assert!(join.waiting.is_empty() && join.edges.is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_one_that_is_left_out_waits_for_another() {
+        let mut graph = Dependents::default();
+        graph.add(1, "loop", &all(&[0]));
+        graph.add(2, "loop", &all(&[1]));
+        graph.add(3, "after", &all(&[2]));
+        graph.add(
+            4,
+            "join",
+            &Release::All([(0, 20), (2, 7)].map(|(index, delay_ns)| Predecessor { index, delay_ns }).to_vec()),
+        );
+        graph.add(5, "join", &all(&[2, 9]));
+        graph.leave_out(1, 0);
+        graph.leave_out(2, 0);
+        graph.ended(0, at(10));
+        assert_eq!(released(&mut graph), [(15, "after"), (30, "join")]);
+        graph.ended(9, at(40));
+        assert_eq!(released(&mut graph), [(45, "join")]);
+        assert!(graph.waiting.is_empty() && graph.edges.is_empty(), "nothing is kept of what is over");
     }
 
     #[test]

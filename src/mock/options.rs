@@ -76,6 +76,8 @@ pub struct MockOptions {
     pub adapters: Vec<String>,
     /// Lengths of answers that may end by themselves.
     pub stop_length: StopLength,
+    /// Rounds of calls of tools after a message of the user. They go on without end when absent.
+    pub tool_rounds: Option<u32>,
     /// The words of answers.
     pub words: AnswerWords,
     /// Answers to prompts with certain words; these come first.

@@ -285,14 +285,22 @@ pub(crate) fn write_paced(socket: &mut TcpStream, text: &str) {
 
 /// Starts a server whose answers are as long as asked. It keeps the bodies of all requests for answers.
 pub(crate) fn serve_and_keep() -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {
+    serve_and_keep_answers(|_| None)
+}
+
+/// The same, with other streams for bodies for which `other` has one.
+pub(crate) fn serve_and_keep_answers(
+    other: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
+) -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {
     let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
     let kept = Arc::clone(&bodies);
     let address = serve(move |request| {
         control(request).unwrap_or_else(|| {
             let body: Value = serde_json::from_str(&request.body).unwrap();
             let tokens = body["max_tokens"].as_u64().unwrap_or(1) as usize;
+            let text = other(&body).map_or_else(|| stream(tokens), |text| answer("200 OK", "text/event-stream", &text));
             kept.lock().unwrap().push(body);
-            stream(tokens)
+            text
         })
     });
     (address, bodies)

@@ -8,7 +8,7 @@ use super::prefixes::SessionPrefixes;
 use crate::analysis::answers_end;
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, ConcurrencyCaps, DueQueue, PlannedRequest, Schedule, SessionPlanner, SessionTurns};
-use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts};
+use crate::record::{FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts};
 use crate::runner::ClientRules;
 use crate::simulator::{PrefixHashes, ServerGauges, SimulatedServer, WorkTotals};
 
@@ -176,6 +176,10 @@ impl LaterTurns {
     /// Schedules what a request that has ended releases. It returns how many of them are awaited.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> u64 {
         let Some(sessions) = &mut self.sessions else { return 0 };
+        // No model decides here: all planned calls of tools are made.
+        if record.outcome == Outcome::Completed && sessions.asks_for_tools(last) {
+            record.finish_reason = Some(FinishReason::ToolCalls);
+        }
         sessions.ended(last, record);
         if let Some(turn) = last.turn.filter(|turn| turn.graph.is_some() && !sessions.is_open(turn.session)) {
             self.prefixes.forget(turn);

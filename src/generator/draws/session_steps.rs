@@ -27,6 +27,8 @@ pub(super) struct StepLaws {
 struct StepLaw {
     gates: Vec<usize>,
     any: bool,
+    /// Whether its requests bring what tools found.
+    is_for_tools: bool,
     history: Option<usize>,
     /// Whether each of its copies is an agent of its own.
     has_agents: bool,
@@ -82,7 +84,8 @@ impl StepLaws {
                     nodes.push(GraphNode {
                         waits,
                         any: turn == 0 && step.any,
-                        place: GraphPlace { agent, depth, carries, recorded: None },
+                        if_called: step.is_for_tools && carries.is_some(),
+                        place: GraphPlace { agent, depth, carries, ..GraphPlace::default() },
                         new_tokens: draws.input(),
                         output_tokens: draws.output(),
                         ..GraphNode::default()
@@ -102,6 +105,7 @@ impl StepLaw {
         let law = |purpose, of: &Distribution| Law(LengthSampler::new(of), stream(purpose));
         Self {
             any: step.waits_for_any(),
+            is_for_tools: step.when.is_some(),
             has_agents: !gates.is_empty() && (history.is_none() || step.copies.bounds() != (1, 1)),
             history,
             gates,

@@ -29,6 +29,8 @@ pub(crate) struct GraphNode {
     pub(crate) not_before: Option<Duration>,
     /// Time from the first begin in the session to its own, in the recording.
     pub(crate) begins: Option<Duration>,
+    /// Whether it is sent only if the answer that it carries on calls a tool.
+    pub(crate) if_called: bool,
     /// The agent that sends it, and the request whose history it carries on.
     pub(crate) place: GraphPlace,
     /// Tokens of its prompt after what it carries on.
@@ -77,6 +79,11 @@ impl SessionGraph {
 
     fn node(&self, place: u32) -> Option<&GraphNode> {
         self.nodes.get(place as usize)
+    }
+
+    /// The place of the request whose history the one at this place carries on.
+    pub(crate) fn carried_by(&self, place: u32) -> Option<u32> {
+        self.node(place)?.place.carries
     }
 
     /// Whether the first end that comes releases the request at this place.
@@ -153,6 +160,48 @@ impl SessionGraph {
     pub(crate) fn opened(&self, opener: &PlannedRequest) -> Option<PlannedRequest> {
         let first = self.request(opener, 0, 0)?;
         Some(PlannedRequest { turn: first.turn.map(|turn| Turn { of: Some(self.len()), ..turn }), ..first })
+    }
+
+    /// Whether requests depend on a call of a tool in this answer.
+    pub(crate) fn asks_for_tools(&self, place: u32) -> bool {
+        self.nodes.iter().any(|node| node.if_called && node.place.carries == Some(place))
+    }
+
+    /// Leaves out the results of tools for the answer at `place`, which calls none. What waited for them, or carried
+    /// them on, then does so for `place`. Returns the places that are left out, in their order.
+    pub(crate) fn leave_out_after(&mut self, place: u32) -> Vec<u32> {
+        let mut out = vec![false; self.nodes.len()];
+        let is_out = |out: &[bool], of: u32| out.get(of as usize).copied().unwrap_or(false);
+        let mut moved = out.clone();
+        for (at, node) in self.nodes.iter_mut().enumerate().skip(place as usize + 1) {
+            let carried = node.place.carries;
+            if node.if_called && carried.is_some_and(|of| of == place || is_out(&out, of)) {
+                *node = GraphNode::default();
+                if let Some(out) = out.get_mut(at) {
+                    *out = true;
+                }
+                continue;
+            }
+            for wait in node.waits.iter_mut().filter(|wait| is_out(&out, wait.0)) {
+                wait.0 = place;
+            }
+            let carries_out = carried.is_some_and(|of| is_out(&out, of));
+            if carries_out {
+                node.place.carries = Some(place);
+            }
+            if let Some(moved_here) = moved.get_mut(at) {
+                *moved_here = carries_out;
+            }
+        }
+        for at in place as usize + 1..self.nodes.len() {
+            let carried = self.nodes.get(at).and_then(|node| node.place.carries);
+            let of = carried.filter(|of| is_out(&moved, at as u32) || is_out(&moved, *of));
+            let depth = of.and_then(|of| self.node(of)).map(|before| before.place.depth + 1);
+            if let (Some(depth), Some(node), Some(moved)) = (depth, self.nodes.get_mut(at), moved.get_mut(at)) {
+                (node.place.depth, *moved) = (depth, true);
+            }
+        }
+        (0..).zip(out).filter_map(|(at, is_out)| is_out.then_some(at)).collect()
     }
 
     /// Returns the requests after `opener`. Answers take no time and are as long as asked.

@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::request::PlannedRequest;
 use crate::generator::schedule::Schedule;
-use crate::record::{Phase, PlanCheck, PlanFacts, RequestRecord, RunHeader, RunLog, Turn};
+use crate::record::{GraphPlace, Phase, PlanCheck, PlanFacts, RequestRecord, RunHeader, RunLog, Turn};
 use crate::workload::{Distribution, WorkloadSpec};
 
 /// Differences that are put into words.
@@ -273,7 +273,12 @@ impl<'a> Comparison<'a> {
                 same("of tags ", number(record.tags), number(request.tags)).filter(|_| !rows_of_prompts)
             })
             .or_else(|| {
-                let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, of.turn);
+                // What an answer makes needless is no part of the plan.
+                let turn = |of: &PlannedRequest| {
+                    let place = |place: GraphPlace| GraphPlace { left_out: 0, ..place };
+                    of.turn.map(|turn| Turn { graph: turn.graph.map(place), ..turn })
+                };
+                let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, turn(of));
                 (marks(&PlannedRequest::from_record(record)) != marks(request))
                     .then(|| format!("request {} has another prefix, tenant, model or session", record.index))
             });

@@ -22,6 +22,8 @@ struct OpenGraph {
     opener: PlannedRequest,
     /// The graph, once a second request has come.
     graph: Option<Arc<SessionGraph>>,
+    /// Places of answers that called no tool, until the graph is there.
+    uncalling: Vec<u32>,
     /// The requests that have ended, by their indices: when, and the tokens of their prompts.
     ended: HashMap<u64, (Timestamp, u32)>,
 }
@@ -72,10 +74,14 @@ impl OpenGraphs {
             let since = record.ended.since(record.scheduled).as_nanos() as u64;
             let scheduled = Timestamp::from_nanos(at.as_nanos().saturating_sub(since));
             let first = PlannedRequest { scheduled, ..PlannedRequest::from_record(record) };
-            self.open.insert(key, OpenGraph { opener: first, graph: None, ended: HashMap::new() });
+            self.open
+                .insert(key, OpenGraph { opener: first, graph: None, uncalling: Vec::new(), ended: HashMap::new() });
         }
         let Some(open) = self.open.get_mut(&key) else { return };
         open.ended.insert(record.index, (at, record.input_tokens_asked));
+        if record.outcome == Outcome::Completed && !record.calls_tools() {
+            open.uncalling.push(turn.place());
+        }
         if turn.of.is_some_and(|of| open.ended.len() >= of as usize) {
             self.open.remove(&key);
         }
@@ -85,9 +91,14 @@ impl OpenGraphs {
     /// have ended.
     pub(super) fn planned(&mut self, sessions: &SessionPlanner, record: &RequestRecord) -> Option<PlannedRequest> {
         let turn = record.turn()?;
-        let OpenGraph { opener, graph, ended } = self.open.get_mut(&(turn.session, turn.begun))?;
+        let OpenGraph { opener, graph, uncalling, ended } = self.open.get_mut(&(turn.session, turn.begun))?;
         opener.row = self.rows.get(&turn.session).copied();
         let graph = graph.get_or_insert_with(|| sessions.graph_of(opener).unwrap_or_default());
+        for place in uncalling.drain(..) {
+            if graph.asks_for_tools(place) {
+                Arc::make_mut(graph).leave_out_after(place);
+            }
+        }
         let mut release = graph.release((&turn, opener.scheduled), turn.place())?;
         // The log says which end came first; it must be one of those that the plan lets it wait for.
         if let (Release::Any(of), Some(Release::Any(by))) = (&mut release, record.release.as_deref()) {

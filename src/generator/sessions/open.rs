@@ -85,6 +85,20 @@ impl OpenSession {
         self.last
     }
 
+    /// Leaves out the results of tools for the answer at `turn`, which calls none. Returns how many.
+    pub(super) fn leave_out(&mut self, turn: &Turn, dependents: &mut Dependents<PlannedRequest>) -> u32 {
+        if !self.graph.asks_for_tools(turn.place()) {
+            return 0;
+        }
+        let index = |place: u32| Turn::index_of(turn.session, turn.begun + place);
+        let out = Arc::make_mut(&mut self.graph).leave_out_after(turn.place());
+        for place in &out {
+            dependents.leave_out(index(*place), index(turn.place()));
+        }
+        self.left = self.left.saturating_sub(out.len() as u64);
+        out.len() as u32
+    }
+
     /// Notes the end of `last`, `at` this moment. Gives up what waited for its answer where that failed, and what has
     /// no room for it where it did not. Returns whether there was no room.
     pub(super) fn ended(
@@ -131,7 +145,7 @@ impl OpenSession {
     /// A request of this session that is due, with the history that it carries on.
     pub(super) fn complete(&self, due: PlannedRequest) -> PlannedRequest {
         let Some(turn) = due.turn else { return due };
-        let carried = turn.graph.and_then(|graph| graph.carries);
+        let carried = self.graph.carried_by(turn.place());
         let history = carried.and_then(|place| self.said.get(place as usize).copied().flatten()).unwrap_or(0);
         self.graph.request(&due, turn.place(), history).unwrap_or(due)
     }

@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::generator::graph::Dependents;
 use crate::generator::request::PlannedRequest;
 use crate::record::{Outcome, Release, RequestRecord, SessionCounts, Turn};
+use crate::workload::AnswerShape;
 
 /// Sessions of a run with the counts of their turns.
 #[derive(Debug)]
@@ -22,6 +23,14 @@ pub struct SessionTurns {
     dependents: Dependents<PlannedRequest>,
     /// The sessions under way that are graphs, by their numbers.
     open: HashMap<u64, OpenSession>,
+}
+
+impl SessionPlanner {
+    /// Whether answers to `request` may call tools that its class declares.
+    pub fn has_tools(&self, request: &PlannedRequest) -> bool {
+        let class = self.workload.classes.get(usize::from(request.class));
+        class.is_some_and(|class| matches!(class.answer, Some(AnswerShape::Tools { .. })))
+    }
 }
 
 impl SessionTurns {
@@ -58,6 +67,12 @@ impl SessionTurns {
         if let Some((turn, open)) = graph.and_then(|turn| Some((turn, self.open.get_mut(&turn.session)?))) {
             record.release = open.release(&turn).map(Box::new);
             let ended = (last, record.ended);
+            if answered.is_some()
+                && !record.calls_tools()
+                && let Some(place) = record.turn.as_mut().and_then(|turn| turn.graph.as_mut())
+            {
+                place.left_out = open.leave_out(&turn, &mut self.dependents);
+            }
             record.context_full = open.ended(ended, answered, &mut self.dependents, &mut self.counts);
             let is_over = open.is_over();
             if let Some((at, last, answered)) = open.last().filter(|_| is_over) {
@@ -119,6 +134,12 @@ impl SessionTurns {
             Some((open, turn)) => open.graph().is_carried(turn.place()),
             None => self.planner.has_next_turn(request),
         }
+    }
+
+    /// Whether requests are sent only if the answer to `request` calls a tool.
+    pub fn asks_for_tools(&self, request: &PlannedRequest) -> bool {
+        let open = request.turn.and_then(|turn| Some((self.open.get(&turn.session)?, turn.place())));
+        open.is_some_and(|(open, place)| open.graph().asks_for_tools(place))
     }
 
     /// The index of the request whose prompt this whole one begins like. With it are the tokens that they share.

@@ -252,6 +252,7 @@ async fn answer(
         return Err(Refusal::injected(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)));
     }
     let mut request = Request::read(wording.protocol(), &body, mock.served())?;
+    request.shape.end_after(mock.options.tool_rounds);
     let (wanted, choices) = plan(mock, number, &request, &faults);
     let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();
     // While it waits for the engine, nothing is kept of what the client sent.

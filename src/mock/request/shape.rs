@@ -13,6 +13,8 @@ pub(crate) struct AnswerFormat {
     pub(super) schema: Option<Value>,
     /// The tool that is called.
     pub(crate) tool: Option<String>,
+    /// Answers with calls of tools since the user's last message. It is absent where the mock must call one.
+    rounds: Option<usize>,
 }
 
 impl AnswerFormat {
@@ -30,7 +32,8 @@ impl AnswerFormat {
         if let Some((function, name)) = function.and_then(|of| Some((of, of.get("name")?.as_str()?))) {
             let parameters = function.get("parameters").cloned();
             let schema = parameters.or_else(|| Some(json!({ "type": "object" })));
-            return Self { schema, tool: Some(name.to_owned()) };
+            let is_free = named.is_none() && word != Some("required");
+            return Self { schema, tool: Some(name.to_owned()), rounds: is_free.then(|| rounds_of_tools(fields)) };
         }
         if function.is_none() && word == Some("required") {
             fields.missing("tools");
@@ -53,7 +56,14 @@ impl AnswerFormat {
                 None
             }
         };
-        Self { schema, tool: None }
+        Self { schema, ..Self::default() }
+    }
+
+    /// Calls no tool after so many rounds of calls, unless it must.
+    pub(crate) fn end_after(&mut self, rounds: Option<u32>) {
+        if self.rounds.zip(rounds).is_some_and(|(done, most)| done >= most as usize) {
+            *self = Self::default();
+        }
     }
 
     /// Returns the text in this format. It is JSON, or the arguments of the call; `None` where the format is free.
@@ -62,6 +72,13 @@ impl AnswerFormat {
         let value = if faults.contains(&Fault::OffSchema) { off_schema_value(schema) } else { instance(schema) };
         Some(value.to_string())
     }
+}
+
+/// Answers with calls of tools since the user's last message.
+fn rounds_of_tools(fields: &BodyFields<'_>) -> usize {
+    let messages = fields.value("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let since = messages.iter().rev().take_while(|message| message["role"] != "user");
+    since.filter(|message| message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty())).count()
 }
 
 /// A value that violates the schema, if one of a few does.

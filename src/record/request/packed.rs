@@ -155,6 +155,7 @@ impl RequestRecord {
                 small(with, &mut agent)?;
                 graph.agent = agent as u16;
                 small(with, &mut graph.depth)?;
+                small(with, &mut graph.left_out)?;
                 let places = [graph.carries.as_mut(), graph.recorded.as_mut()];
                 places.into_iter().flatten().try_for_each(|place| small(with, place))?;
             }

@@ -157,6 +157,11 @@ pub struct CountedAnswer {
 }
 
 impl RequestRecord {
+    /// Whether its answer ended with calls of tools.
+    pub fn calls_tools(&self) -> bool {
+        self.finish_reason == Some(FinishReason::ToolCalls)
+    }
+
     /// Whether its moment was planned before the run, unlike that of a later turn.
     pub fn is_opener(&self) -> bool {
         self.turn().is_none_or(|turn| turn.is_opener())

@@ -46,6 +46,9 @@ pub struct GraphPlace {
     /// Its place in the recorded session, where the run began that in its middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<u32>,
+    /// Requests of the session that are left out because its answer calls no tool.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub left_out: u32,
 }
 
 impl Turn {
@@ -203,7 +206,7 @@ mod tests {
         let json = serde_json::to_string(&turn).unwrap();
         assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70}"#);
         assert_eq!(serde_json::from_str::<Turn>(&json).unwrap(), turn);
-        let graph = Some(GraphPlace { agent: 0, depth: 1, carries: Some(0), recorded: None });
+        let graph = Some(GraphPlace { agent: 0, depth: 1, carries: Some(0), recorded: None, left_out: 0 });
         let json = serde_json::to_string(&Turn { graph, ..turn }).unwrap();
         assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70,"graph":{"depth":1,"carries":0}}"#);
         assert_eq!(serde_json::from_str::<Turn>(&json).unwrap().depth(), 1);

@@ -8,9 +8,9 @@ use tokio::sync::mpsc;
 use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{Pacing, Timestamp};
-use crate::engine::{CapturedText, Engine};
+use crate::engine::{AnswerText, CapturedText, Engine};
 use crate::generator::{PlannedRequest, PromptBuilder, SessionPlanner, SessionTurns};
-use crate::record::Phase;
+use crate::record::{Outcome, Phase};
 use crate::runner::pacer::{DispatchedRequest, Outlet};
 use crate::runner::request_run::FinishedRequest;
 
@@ -62,7 +62,10 @@ impl NextTurns {
         self.sessions.ended(&last, &mut finished.record);
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
-        let is_empty = |text: &CapturedText| text.read().content.is_empty();
+        let is_empty = |text: &CapturedText| {
+            let AnswerText { content, tool_calls, .. } = text.read();
+            content.is_empty() && tool_calls.is_empty()
+        };
         let next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
         // Of a graph those that repeat it may wait for others too.
         let repeats = !next.is_empty() || last.turn.is_some_and(|turn| turn.graph.is_some());
@@ -70,7 +73,9 @@ impl NextTurns {
         self.sessions.counts.empty_answers += u64::from(is_repeated);
         let awaited = awaited(&next) + std::mem::take(&mut self.begun);
         let is_over = next.is_empty() && !self.sessions.is_open(last.session());
-        self.announce(TurnEvent::Ended { last, captured, next, is_over });
+        let record = &finished.record;
+        let is_last_word = record.outcome == Outcome::Completed && !record.calls_tools();
+        self.announce(TurnEvent::Ended { last, captured, is_last_word, next, is_over });
         awaited
     }
 

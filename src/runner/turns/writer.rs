@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::{CapturedText, Engine};
+use serde_json::json;
+
+use crate::engine::{AnswerText, CapturedText, Engine, ToolCall};
 use crate::generator::{Dialogue, PlannedRequest, Prompt, PromptBuilder, SessionGraph, SessionPlanner};
+use crate::record::Turn;
 use crate::runner::feed::{ReadyRequest, carried};
 
 /// An event of a turn.
@@ -13,7 +16,14 @@ pub(super) enum TurnEvent {
     /// those that wait for no other.
     Began(PlannedRequest, Option<Prompt>, Vec<PlannedRequest>),
     /// A turn has ended. It has its answer where that was captured, and the turns that follow.
-    Ended { last: PlannedRequest, captured: Option<CapturedText>, next: Vec<PlannedRequest>, is_over: bool },
+    Ended {
+        last: PlannedRequest,
+        captured: Option<CapturedText>,
+        /// Whether the answer came whole and called no tool.
+        is_last_word: bool,
+        next: Vec<PlannedRequest>,
+        is_over: bool,
+    },
 }
 
 /// Writes later turns.
@@ -40,12 +50,14 @@ struct SessionText {
 }
 
 /// The texts of user and server up to a request and its answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Said {
     before: Option<Arc<Said>>,
     /// A text, or messages as JSON.
     message: Arc<str>,
     answer: Option<Arc<str>>,
+    /// Calls of tools in the answer, which what follows answers one by one.
+    calls: Vec<String>,
     form: SaidForm,
 }
 
@@ -69,13 +81,37 @@ impl Said {
         }
     }
 
-    /// An answer of the server as it is repeated.
-    fn answered(&self, captured: &CapturedText) -> Arc<str> {
-        let text = captured.read().content;
-        match &self.form {
-            SaidForm::Texts => text.into(),
-            SaidForm::Messages(_) => serde_json::json!({ "role": "assistant", "content": text }).to_string().into(),
+    /// Notes the answer to the request of this index as it is repeated.
+    fn answered(&mut self, index: u64, captured: &CapturedText) {
+        let AnswerText { content, tool_calls, .. } = captured.read();
+        if let SaidForm::Texts = self.form {
+            self.answer = Some(content.into());
+            return;
         }
+        let mut message = json!({ "role": "assistant", "content": content });
+        if !tool_calls.is_empty() {
+            self.calls = (0..tool_calls.len()).map(|call| format!("call_{index}_{call}")).collect();
+            let calls = self.calls.iter().zip(tool_calls).map(|(id, ToolCall { name, arguments })| {
+                json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
+            });
+            message["tool_calls"] = calls.collect();
+        }
+        self.answer = Some(message.to_string().into());
+    }
+
+    /// A text that follows the answer. It is a result for each tool that was called, or of the user.
+    fn reply(&self, text: &str) -> Arc<str> {
+        if self.calls.is_empty() {
+            return of_user(text);
+        }
+        let words: Vec<&str> = text.split_inclusive(' ').collect();
+        let (each, more) = (words.len() / self.calls.len(), words.len() % self.calls.len());
+        let mut words = words.into_iter();
+        let results = self.calls.iter().enumerate().map(|(call, id)| {
+            let result: String = words.by_ref().take(each + usize::from(call < more)).collect();
+            json!({ "role": "tool", "tool_call_id": id, "content": result }).to_string()
+        });
+        results.collect::<Vec<_>>().join(",").into()
     }
 
     /// All texts from the first on, and then `message`.
@@ -102,17 +138,23 @@ impl<E: Engine> TurnWriter<E> {
     pub(super) fn take(&mut self, event: TurnEvent) -> impl Iterator<Item = ReadyRequest> {
         let requests = match event {
             TurnEvent::Began(opener, prompt, next) => {
+                let has_tools = self.sessions.has_tools(&opener);
                 let session = self.begin(&opener);
-                if let Some((message, form)) = prompt.as_ref().and_then(said_by) {
+                if let Some((message, form)) = prompt.as_ref().and_then(|prompt| said_by(prompt, has_tools, None)) {
                     session.said.insert(opener.index, Said { message, form, ..Said::default() });
                 }
                 next
             }
-            TurnEvent::Ended { last, captured, next, is_over } => {
+            TurnEvent::Ended { last, captured, is_last_word, next, is_over } => {
                 if is_over {
                     self.open_sessions.remove(&last.session());
-                } else if let Some(said) = self.text_of(&last).and_then(|session| session.said.get_mut(&last.index)) {
-                    said.answer = captured.map(|captured| said.answered(&captured));
+                } else if let Some(session) = self.text_of(&last) {
+                    if is_last_word {
+                        session.leave_out_after(&last);
+                    }
+                    if let Some((said, captured)) = session.said.get_mut(&last.index).zip(captured) {
+                        said.answered(last.index, &captured);
+                    }
                 }
                 next
             }
@@ -142,13 +184,14 @@ impl<E: Engine> TurnWriter<E> {
         };
         let session = self.open_sessions.entry(next.session()).or_default();
         let before = next.turn.and_then(|turn| turn.carried()).map(|index| session.before(index));
-        let said = if goes_on || before.is_some() { said_by(&prompt) } else { None };
+        let has_tools = self.sessions.has_tools(next);
+        let said = if goes_on || before.is_some() { said_by(&prompt, has_tools, before.as_deref()) } else { None };
         let prompt = match (&before, &said) {
             (Some(before), Some((message, _))) => before.prompt(message),
             _ => prompt,
         };
         if let Some((message, form)) = said.filter(|_| goes_on) {
-            session.said.insert(next.index, Said { before, message, answer: None, form });
+            session.said.insert(next.index, Said { before, message, form, ..Said::default() });
         }
         let spec = next.into_spec(prompt);
         let prepared = carried(self.engine.prepare(&spec), goes_on);
@@ -174,14 +217,22 @@ impl<E: Engine> TurnWriter<E> {
 }
 
 impl SessionText {
+    /// Leaves out what would bring results of tools to the answer of `last`.
+    fn leave_out_after(&mut self, last: &PlannedRequest) {
+        let Some((graph, turn)) = self.graph.as_mut().zip(last.turn) else { return };
+        if graph.asks_for_tools(turn.place()) {
+            for place in Arc::make_mut(graph).leave_out_after(turn.place()) {
+                self.ahead.remove(&Turn::index_of(turn.session, turn.begun + place));
+            }
+        }
+    }
+
     /// The texts up to the request of this index and its answer. Of a conversation nothing else needs them.
     fn before(&mut self, index: u64) -> Arc<Said> {
         let Some(said) = self.said.remove(&index) else { return Arc::default() };
         let said = Arc::new(said);
         if self.graph.is_some() {
-            let Said { before, message, answer, form } = &*said;
-            let (before, form) = (before.clone(), form.clone());
-            let kept = Said { before, message: Arc::clone(message), answer: answer.clone(), form };
+            let kept = (*said).clone();
             self.said.insert(index, kept);
         }
         said
@@ -195,9 +246,19 @@ fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
     if is_written { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
 }
 
-/// The text, or the messages and tools, of a prompt that others may carry on.
-fn said_by(prompt: &Prompt) -> Option<(Arc<str>, SaidForm)> {
+/// A message of the user, as JSON.
+fn of_user(text: &str) -> Arc<str> {
+    json!({ "role": "user", "content": text }).to_string().into()
+}
+
+/// The text, or the messages and tools, of a prompt that others may carry on. Where answers may call tools, a text
+/// becomes the message that follows `before`.
+fn said_by(prompt: &Prompt, has_tools: bool, before: Option<&Said>) -> Option<(Arc<str>, SaidForm)> {
     match prompt {
+        Prompt::Text(text) if has_tools => {
+            let message = before.map_or_else(|| of_user(text), |before| before.reply(text));
+            Some((message, SaidForm::Messages(None)))
+        }
         Prompt::Text(text) => Some((text.as_str().into(), SaidForm::Texts)),
         Prompt::Dialogue(dialogue) => {
             Some((dialogue.messages.as_str().into(), SaidForm::Messages(dialogue.tools.clone())))

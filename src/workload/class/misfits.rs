@@ -1,6 +1,7 @@
 //! The fields of a class that do not go together.
 
 use super::request_class::RequestClass;
+use super::session::ClassSession;
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::prompt::session_file::SaltScope;
 
@@ -42,7 +43,7 @@ type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
 const CONTINUED: &str = "conversation";
 
 /// Fields that do not go together in a class.
-const MISFITS: [Misfit; 8] = [
+const MISFITS: [Misfit; 9] = [
     (
         "shared_prefix",
         |class| class.shared_prefix.is_some() && class.prompt.is_verbatim(),
@@ -79,8 +80,16 @@ const MISFITS: [Misfit; 8] = [
         "cannot be requested with token ids; choose another `prompt`",
     ),
     (
+        CONTINUED,
+        |class| {
+            let has_tools = matches!(class.answer, Some(AnswerShape::Tools { .. }));
+            !has_tools && class.session.as_ref().is_some_and(ClassSession::has_tool_results)
+        },
+        "has a step for calls of tools, and no answer can call one; give the class `answer = { kind = \"tools\", … }`",
+    ),
+    (
         "answer",
-        |class| class.continues() && matches!(class.answer, Some(AnswerShape::Tools { .. })),
-        "is given with a conversation or a session, and tool calls get no answer between turns; leave one of them out",
+        |class| class.has_session_file() && matches!(class.answer, Some(AnswerShape::Tools { .. })),
+        "is given with sessions of a file, which have their own tools; leave one of them out",
     ),
 ];

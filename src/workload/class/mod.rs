@@ -7,11 +7,13 @@ pub(super) mod request_change;
 pub(super) mod request_class;
 pub(super) mod session;
 pub(super) mod slo;
+mod step_wait;
 pub(super) mod tags;
 
 pub use dataset_change::{DatasetChange, SessionChange};
 pub use mixes::{ModelMix, Tenant};
 pub use request_change::RequestChange;
 pub use request_class::{PriorityShare, RequestClass};
-pub use session::{ClassSession, SessionStep, StepWait};
+pub use session::{ClassSession, SessionStep};
 pub use slo::{Priority, Slo};
+pub use step_wait::StepWait;

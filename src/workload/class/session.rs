@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
+use super::step_wait::{StepCondition, StepWait};
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::Distribution;
@@ -67,6 +66,9 @@ spec_table! {
         delay_s: ThinkTime = optional(ThinkTime::default(), ThinkTime::read_or_constant),
         /// Tools that run side by side: of so many delays the longest counts. 1 when absent.
         tools: Distribution = optional(Distribution::default(), Distribution::read_or_constant),
+        /// Condition of its requests. With `tool_call` each is sent only if the answer that it carries on calls a tool,
+        /// and its text is what the tools found; `turns` are then the most.
+        when: Option<StepCondition> = option(|value| value.variant()),
         /// The step whose history the first request carries on, or `new` for none. It is the one that the step waits
         /// for when absent.
         history: Option<String> = option(|value| value.nonblank()),
@@ -74,46 +76,6 @@ spec_table! {
         input_tokens: Option<Distribution> = option(Distribution::read_or_constant),
         /// Tokens of an answer; the class's when absent.
         output_tokens: Option<Distribution> = option(Distribution::read_or_constant),
-    }
-}
-
-/// The steps that another waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum StepWait {
-    /// All of these.
-    All(Vec<String>),
-    /// The first of these that ends.
-    Any {
-        /// Names of the steps.
-        any: Vec<String>,
-    },
-}
-
-impl StepWait {
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        if value.is_list() {
-            return names(value).map(Self::All);
-        }
-        if value.text_or_none().is_some() || value.is_number() {
-            return Some(Self::All(vec![value.name()?]));
-        }
-        value.table("steps to wait for", |fields| fields.required("any", names).map(|any| Self::Any { any }))
-    }
-
-    fn names(&self) -> &[String] {
-        match self {
-            Self::All(names) | Self::Any { any: names } => names,
-        }
-    }
-}
-
-/// The names of steps, each once.
-fn names(value: SpecValue<'_>) -> Option<Vec<String>> {
-    let names = value.list(|name| name.name())?;
-    match names.iter().enumerate().find(|(place, name)| names[..*place].contains(*name)) {
-        Some((_, twice)) => value.reject(&format!("names \"{twice}\" twice; once is enough")),
-        None => Some(names),
     }
 }
 
@@ -151,6 +113,11 @@ impl ClassSession {
     /// Mean number of requests of a session.
     pub(super) fn mean_requests(&self) -> f64 {
         self.steps.iter().map(|step| step.turns.mean() * step.copies.mean()).sum()
+    }
+
+    /// Whether requests depend on whether an answer calls a tool.
+    pub(super) fn has_tool_results(&self) -> bool {
+        self.steps.iter().any(|step| step.when.is_some())
     }
 
     /// The places of the steps that each step waits for; none of the first.
@@ -230,6 +197,12 @@ impl SessionStep {
         }
         let carried = self.carries(above)?;
         let name = &above.get(carried)?.name;
+        if self.when.is_some() && gates != [carried] {
+            return Some(format!(
+                "has a condition on the answer of \"{name}\", and waits for another step too; let it wait for that one \
+                 alone"
+            ));
+        }
         if above.get(carried)?.copies.bounds() != (1, 1) {
             return Some(format!(
                 "carries on the history of \"{name}\", which several agents do; choose another `history`, or \
@@ -301,6 +274,18 @@ mod tests {
     fn session(steps: &str) -> ClassSession {
         let mut spec = WorkloadSpec::from_toml(&workload(steps), "w.toml").unwrap();
         spec.classes.remove(0).session.unwrap()
+    }
+
+    #[test]
+    fn a_condition_on_tools_is_about_the_one_answer_that_a_step_waits_for() {
+        let tools = "answer = { kind = \"tools\", tools = [{ name = \"search\" }] }\n[classes.session]";
+        let of = |steps: &str| workload(steps).replace("[classes.session]", tools);
+        let task = "{ name = \"task\" }, { name = \"other\", history = \"new\" }";
+        let fine = of(&format!("{task}, {{ name = \"loop\", when = \"tool_call\", turns = 4 }}"));
+        assert!(WorkloadSpec::from_toml(&fine, "w.toml").is_ok(), "{fine}");
+        let two = "{ name = \"loop\", after = [\"task\", \"other\"], history = \"task\", when = \"tool_call\" }";
+        let error = WorkloadSpec::from_toml(&of(&format!("{task}, {two}")), "w.toml").unwrap_err().to_string();
+        assert!(error.contains("has a condition on the answer of \"task\", and waits for another step too"), "{error}");
     }
 
     #[test]

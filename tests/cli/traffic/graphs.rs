@@ -6,9 +6,9 @@ use std::net::TcpStream;
 
 use predicates::str::contains;
 use serde_json::{Value, json};
-use skyline::record::{RequestRecord, RunLog};
+use skyline::record::{Outcome, RequestRecord, RunLog};
 
-use crate::support::{Desk, mock};
+use crate::support::{Desk, mock, serve_and_keep_answers};
 
 /// A task, a loop of tools, two that explore side by side, and a review that waits for all.
 const AGENTS: &str = r#"
@@ -31,11 +31,37 @@ steps = [
 ]
 "#;
 
+/// A task, a loop that goes on while the model calls a tool, and a review.
+const TOOLS: &str = r#"
+name = "coder"
+horizon_s = 4
+warmup_s = 0
+drain_s = 30
+arrival = { kind = "constant", rate_per_s = 2 }
+[[classes]]
+name = "coder"
+input_tokens = 60
+output_tokens = 12
+length = "natural"
+answer = { kind = "tools", tools = [{ name = "search" }] }
+[classes.session]
+steps = [
+    { name = "task" },
+    { name = "loop", turns = 8, when = "tool_call", delay_s = 0.02, input_tokens = 30 },
+    { name = "review", delay_s = 0.05, input_tokens = 10 },
+]
+"#;
+
 /// A desk where this workload has run against a mock of its own, and what the mock's log says, by index.
 fn run(more: &[&str]) -> (Desk, HashMap<u64, Value>) {
-    let server = mock(&[]);
+    run_of(AGENTS, &[], more)
+}
+
+/// The same of another workload and a mock with these options.
+fn run_of(workload: &str, options: &[&str], more: &[&str]) -> (Desk, HashMap<u64, Value>) {
+    let server = mock(options);
     let desk = Desk::new();
-    desk.file("agents.toml", AGENTS);
+    desk.file("agents.toml", workload);
     let bench = ["bench", "agents.toml", "--engine", "vllm", "--url", &server.url, "--no-calibration"];
     desk.skyline(&bench).args(["--allow-invalid"]).args(more).assert().code(0);
     let host = server.url.strip_prefix("http://").unwrap();
@@ -109,6 +135,93 @@ fn agents_are_accounted_for_and_found_in_the_cache_as_planned() {
         assert!((least - measured).abs() < 0.001, "{cache}");
         assert!(measured > 0.5, "{cache}");
     }
+}
+
+#[test]
+fn a_loop_of_tools_ends_when_the_model_calls_none() {
+    for (rounds, more) in [(3, &[][..]), (0, &[]), (3, &["--users", "2"])] {
+        let (desk, truth) = run_of(TOOLS, &["--tool-rounds", &rounds.to_string(), "--stop-length", "12,0"], more);
+        for rule in ["conservation", "token_identity", "plan", "something_completed"] {
+            let checks = desk.checks(rule);
+            assert!(checks.iter().all(|check| check["outcome"] == "passed"), "{checks:?}");
+        }
+        let log = log(&desk);
+        let ended: HashMap<u64, u64> =
+            log.records.iter().map(|record| (record.index, record.ended.as_nanos())).collect();
+        for (record, due) in due(&log, |index| ended.get(&index).copied()) {
+            assert_eq!(record.scheduled.as_nanos(), due, "it waits for a request that was sent");
+        }
+        let (mut reviews, mut called) = (0, 0);
+        for record in log.records.iter() {
+            let turn = record.turn().unwrap();
+            let place = turn.place();
+            assert!(place <= rounds || place == 9, "{place}");
+            let graph = turn.graph.unwrap();
+            let is_answered = record.outcome == Outcome::Completed;
+            assert_eq!(graph.left_out, if is_answered && place == rounds { 8 - rounds } else { 0 }, "{record:?}");
+            called += u32::from(record.calls_tools());
+            if is_answered && place == 9 {
+                // The task and each result with a call of one word, and the last answer of twelve.
+                let asked = 60 + rounds * (1 + 30) + 12 + 10;
+                reviews += 1;
+                assert_eq!((graph.carries, graph.depth), (Some(rounds), rounds + 1));
+                assert_eq!(record.input_tokens_asked, asked);
+                let read = truth.get(&record.index).unwrap()["prompt_tokens"].as_u64().unwrap();
+                assert_eq!(read, u64::from(asked - rounds), "the mock does not count calls in prompts");
+            }
+        }
+        assert!(reviews > 3 && (rounds == 0 || called > 9), "{reviews} reviews, {called} calls");
+        let sessions = &desk.summary()["sessions"];
+        assert!(sessions["completed"].as_u64().unwrap() > 3, "{sessions}");
+        assert!(sessions["turns_not_needed"].as_u64().unwrap() > 3, "{sessions}");
+        let shown = desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert().code(0);
+        shown.stdout(contains("not needed"));
+    }
+}
+
+/// A stream that calls two tools.
+const CALLS: &str = concat!(
+    r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","#,
+    r#""function":{"name":"search","arguments":"{\"q\":1}"}}]},"finish_reason":null}]}"#,
+    "\n\n",
+    r#"data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","type":"function","function":"#,
+    r#"{"name":"search","arguments":"{\"q\":2}"}}]},"finish_reason":"tool_calls"}]}"#,
+    "\n\n",
+    r#"data: {"choices":[],"usage":{"prompt_tokens":60,"completion_tokens":12}}"#,
+    "\n\ndata: [DONE]\n\n"
+);
+
+#[test]
+fn calls_of_the_model_and_their_results_stand_in_the_next_prompt() {
+    let (address, bodies) = serve_and_keep_answers(|body| {
+        let results = body["messages"].as_array()?.iter().filter(|message| message["role"] == "tool").count();
+        (results < 2).then(|| CALLS.to_owned())
+    });
+    let desk = Desk::new();
+    desk.file("agents.toml", TOOLS);
+    let bench = ["bench", "agents.toml", "--requests", "1", "--url", &format!("http://{address}")];
+    desk.skyline(&bench).args(["--no-calibration", "--allow-invalid"]).assert().code(0);
+    let bodies = bodies.lock().unwrap();
+    let last = bodies.iter().max_by_key(|body| body["messages"].as_array().unwrap().len()).unwrap();
+    let messages = last["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "tool", "assistant", "user"], "{last}");
+    let calls = messages[1]["tool_calls"].as_array().unwrap();
+    for (call, (arguments, result)) in [r#"{"q":1}"#, r#"{"q":2}"#].iter().zip(&messages[2..4]).enumerate() {
+        assert_eq!(calls[call]["function"], json!({ "name": "search", "arguments": arguments }));
+        assert_eq!(calls[call]["id"], result["tool_call_id"]);
+        assert!(!result["content"].as_str().unwrap().is_empty(), "{result}");
+    }
+    assert_eq!(last["tools"][0]["function"]["name"], "search");
+}
+
+#[test]
+fn a_condition_on_tools_that_none_can_call_is_refused() {
+    let desk = Desk::new();
+    let toolless: Vec<&str> = TOOLS.lines().filter(|line| !line.starts_with("answer")).collect();
+    desk.file("agents.toml", &toolless.join("\n"));
+    let refused = desk.skyline(&["bench", "agents.toml"]).assert().code(2);
+    refused.stderr(contains("has a step for calls of tools, and no answer can call one"));
 }
 
 #[test]

@@ -35,8 +35,12 @@ pub struct Sessions {
     pub turns_sent: u64,
     /// Turns that they were to have. Absent in a closed loop, whose records do not have them.
     pub turns_planned: Option<u64>,
-    /// Share of the planned turns that were never sent. The conversation broke off, had no more room in the context, or
-    /// the run ended. Absent if none were planned, or the number is unknown.
+    /// Planned turns that were not needed, because the answer before them called no tool. Left out where there were
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns_not_needed: Option<u64>,
+    /// Share of the planned turns that were needed and never sent. The conversation broke off, had no more room in the
+    /// context, or the run ended. Absent if none were planned, or the number is unknown.
     pub turns_not_reached: Option<f64>,
     /// Answers without a word, which the next turn repeated as an empty one. They hold only reasoning or nothing. Left
     /// out where there were none.
@@ -70,6 +74,7 @@ impl Sessions {
             let own = conversations.entry((turn.session, turn.begun)).or_insert(begun);
             own.places.push(place);
             own.has_failure |= failed;
+            own.left_out += turn.graph.map_or(0, |place| u64::from(place.left_out));
             own.is_full |= record.context_full;
             if turn.number < own.opening.number {
                 (own.opening, own.first) = (turn, first);
@@ -94,10 +99,10 @@ impl Sessions {
             }
             durations.extend(duration);
         }
-        sessions.turns_not_reached = sessions
-            .turns_planned
-            .filter(|planned| *planned > 0)
-            .map(|planned| planned.saturating_sub(sessions.turns_sent) as f64 / planned as f64);
+        sessions.turns_not_reached = sessions.turns_planned.filter(|planned| *planned > 0).map(|planned| {
+            let settled = sessions.turns_sent + sessions.turns_not_needed.unwrap_or(0);
+            planned.saturating_sub(settled) as f64 / planned as f64
+        });
         let counts = observed.log.footer.as_ref().and_then(|footer| footer.sessions);
         sessions.empty_answers = counts.map(|counts| counts.empty_answers).filter(|&empty| empty > 0);
         sessions.duration = of_requests(durations.into_iter(), &[]);
@@ -121,6 +126,8 @@ impl Sessions {
         self.begun += 1;
         self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
         self.turns_sent += own.places.len() as u64;
+        let left_out = self.turns_not_needed.unwrap_or(0) + own.left_out;
+        self.turns_not_needed = Some(left_out).filter(|turns| *turns > 0);
         let since = |moment: Timestamp| moment.since(first.1).as_secs_f64() * 1e3;
         Some(match &last.outcome {
             _ if own.is_broken(last) => {
@@ -150,24 +157,29 @@ struct Conversation {
     first: (Phase, Timestamp),
     /// The end of the turn that ended last, and the place of its record.
     last: (Timestamp, usize),
+    /// Turns left out because an answer called no tool.
+    left_out: u64,
     /// Whether a turn failed, and whether there was no room for one.
     has_failure: bool,
     is_full: bool,
 }
 
 impl Conversation {
+    /// Turns that were sent or not needed.
+    fn settled(&self) -> u64 {
+        self.places.len() as u64 + self.left_out
+    }
+
     /// Whether a failure broke it off: others were not sent, or it was the last. A graph may do
     /// without one that failed.
     fn is_broken(&self, last: &RequestRecord) -> bool {
         let is_last = matches!(last.outcome, Outcome::Failed(_) | Outcome::Cancelled);
-        let sent = self.places.len() as u64;
-        self.has_failure && (is_last || self.opening.of.is_some_and(|of| sent < u64::from(of)))
+        self.has_failure && (is_last || self.opening.of.is_some_and(|of| self.settled() < u64::from(of)))
     }
 
     /// Whether no turn was left when its last one was complete. A user who `went_on` had come to its end.
     fn is_whole(&self, last: &RequestRecord, went_on: bool) -> bool {
-        let sent = self.places.len() as u64;
-        let ended = went_on || self.is_full || self.opening.of.is_some_and(|of| sent >= u64::from(of));
+        let ended = went_on || self.is_full || self.opening.of.is_some_and(|of| self.settled() >= u64::from(of));
         ended && !self.is_broken(last) && last.outcome == Outcome::Completed
     }
 }

@@ -121,8 +121,6 @@ impl Conversion<'_> {
             let depth = carries.or(agent_before).and_then(|on| nodes.get(on as usize)).map_or(0, |n| n.place.depth + 1);
             nodes.push(GraphNode {
                 waits,
-                any: false,
-                not_before: None,
                 begins: request.begins,
                 place: GraphPlace {
                     agent: request.agent,
@@ -135,6 +133,7 @@ impl Conversion<'_> {
                 begins_like: like.filter(|_| is_whole),
                 output_tokens: length.answer,
                 model: request.model.map(|model| self.number_of(model)),
+                ..GraphNode::default()
             });
             lengths.push(length);
             session.says.push(says);

@@ -34,7 +34,9 @@ fn sessions(sessions: &Sessions, turns: Vec<&Part>) -> Section {
     let sent = each(sessions.turns_sent);
     let line = match sessions.turns_planned.zip(sessions.turns_not_reached) {
         Some((planned, unreached)) => {
-            format!("{} each as planned, {sent} sent; {} not reached", each(planned), percent(unreached))
+            let needless = sessions.turns_not_needed.map(|turns| format!(", {} not needed", each(turns)));
+            let needless = needless.unwrap_or_default();
+            format!("{} each as planned, {sent} sent{needless}; {} not reached", each(planned), percent(unreached))
         }
         None => format!("{sent} each"),
     };
