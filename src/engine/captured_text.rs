@@ -74,6 +74,20 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+impl AnswerText {
+    /// Takes out the calls that a later prompt can repeat. Servers refuse arguments that are no JSON object, such as
+    /// those of an answer that was cut off. A call without arguments has an empty object.
+    pub fn take_whole_calls(&mut self) -> Vec<ToolCall> {
+        let is_object = |text: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok();
+        let calls = std::mem::take(&mut self.tool_calls).into_iter();
+        let calls = calls.map(|ToolCall { name, arguments }| ToolCall {
+            name,
+            arguments: if arguments.trim().is_empty() { "{}".to_owned() } else { arguments },
+        });
+        calls.filter(|call| is_object(&call.arguments)).collect()
+    }
+}
+
 impl CapturedText {
     /// Nothing yet of an answer with this grammar.
     pub(super) fn new(answers: &'static AnswerGrammar) -> Self {

@@ -167,6 +167,11 @@ impl SessionGraph {
         self.nodes.iter().any(|node| node.if_called && node.place.carries == Some(place))
     }
 
+    /// Whether the request at this place brings results of tools.
+    pub(crate) fn brings_results(&self, place: u32) -> bool {
+        self.node(place).is_some_and(|node| node.if_called)
+    }
+
     /// Leaves out the results of tools for the answer at `place`, which calls none. What waited for them, or carried
     /// them on, then does so for `place`. Returns the places that are left out, in their order.
     pub(crate) fn leave_out_after(&mut self, place: u32) -> Vec<u32> {

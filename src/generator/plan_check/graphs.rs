@@ -24,6 +24,8 @@ struct OpenGraph {
     graph: Option<Arc<SessionGraph>>,
     /// Places of answers that called no tool, until the graph is there.
     uncalling: Vec<u32>,
+    /// Requests that these left out.
+    left_out: u32,
     /// The requests that have ended, by their indices: when, and the tokens of their prompts.
     ended: HashMap<u64, (Timestamp, u32)>,
 }
@@ -74,15 +76,20 @@ impl OpenGraphs {
             let since = record.ended.since(record.scheduled).as_nanos() as u64;
             let scheduled = Timestamp::from_nanos(at.as_nanos().saturating_sub(since));
             let first = PlannedRequest { scheduled, ..PlannedRequest::from_record(record) };
-            self.open
-                .insert(key, OpenGraph { opener: first, graph: None, uncalling: Vec::new(), ended: HashMap::new() });
+            self.open.insert(
+                key,
+                OpenGraph { opener: first, graph: None, uncalling: Vec::new(), left_out: 0, ended: HashMap::new() },
+            );
         }
         let Some(open) = self.open.get_mut(&key) else { return };
         open.ended.insert(record.index, (at, record.input_tokens_asked));
-        if record.outcome == Outcome::Completed && !record.calls_tools() {
+        // An answer that lacks a reason failed only after the run, if others have one.
+        let left_out = turn.graph.map_or(0, |place| place.left_out);
+        if left_out > 0 || record.outcome == Outcome::Completed && !record.calls_tools() {
             open.uncalling.push(turn.place());
         }
-        if turn.of.is_some_and(|of| open.ended.len() >= of as usize) {
+        open.left_out += left_out;
+        if turn.of.is_some_and(|of| open.ended.len() + open.left_out as usize >= of as usize) {
             self.open.remove(&key);
         }
     }
@@ -91,7 +98,7 @@ impl OpenGraphs {
     /// have ended.
     pub(super) fn planned(&mut self, sessions: &SessionPlanner, record: &RequestRecord) -> Option<PlannedRequest> {
         let turn = record.turn()?;
-        let OpenGraph { opener, graph, uncalling, ended } = self.open.get_mut(&(turn.session, turn.begun))?;
+        let OpenGraph { opener, graph, uncalling, ended, .. } = self.open.get_mut(&(turn.session, turn.begun))?;
         opener.row = self.rows.get(&turn.session).copied();
         let graph = graph.get_or_insert_with(|| sessions.graph_of(opener).unwrap_or_default());
         for place in uncalling.drain(..) {

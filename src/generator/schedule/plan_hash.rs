@@ -92,6 +92,9 @@ impl PlanHash {
             self.hash.update(node.place.agent.to_le_bytes());
             self.hash.update(node.place.carries.unwrap_or(u32::MAX).to_le_bytes());
             self.hash.update([u8::from(node.any)]);
+            if node.if_called {
+                self.hash.update(b"if called");
+            }
             if let Some(recorded) = node.place.recorded {
                 self.hash.update(recorded.to_le_bytes());
             }

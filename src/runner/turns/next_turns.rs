@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{Pacing, Timestamp};
-use crate::engine::{AnswerText, CapturedText, Engine};
+use crate::engine::{CapturedText, Engine};
 use crate::generator::{PlannedRequest, PromptBuilder, SessionPlanner, SessionTurns};
 use crate::record::{Outcome, Phase};
 use crate::runner::pacer::{DispatchedRequest, Outlet};
@@ -63,8 +63,8 @@ impl NextTurns {
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         let is_empty = |text: &CapturedText| {
-            let AnswerText { content, tool_calls, .. } = text.read();
-            content.is_empty() && tool_calls.is_empty()
+            let mut text = text.read();
+            text.content.is_empty() && text.take_whole_calls().is_empty()
         };
         let next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
         // Of a graph those that repeat it may wait for others too.

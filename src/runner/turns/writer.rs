@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::engine::{AnswerText, CapturedText, Engine, ToolCall};
+use crate::engine::{CapturedText, Engine, ToolCall};
 use crate::generator::{Dialogue, PlannedRequest, Prompt, PromptBuilder, SessionGraph, SessionPlanner};
 use crate::record::Turn;
 use crate::runner::feed::{ReadyRequest, carried};
@@ -61,6 +61,9 @@ struct Said {
     form: SaidForm,
 }
 
+/// Result of a tool whose call is not answered.
+const NO_RESULT: &str = "none";
+
 /// Form of what was said.
 #[derive(Clone, Debug, Default)]
 enum SaidForm {
@@ -83,12 +86,13 @@ impl Said {
 
     /// Notes the answer to the request of this index as it is repeated.
     fn answered(&mut self, index: u64, captured: &CapturedText) {
-        let AnswerText { content, tool_calls, .. } = captured.read();
+        let mut text = captured.read();
         if let SaidForm::Texts = self.form {
-            self.answer = Some(content.into());
+            self.answer = Some(text.content.into());
             return;
         }
-        let mut message = json!({ "role": "assistant", "content": content });
+        let tool_calls = text.take_whole_calls();
+        let mut message = json!({ "role": "assistant", "content": text.content });
         if !tool_calls.is_empty() {
             self.calls = (0..tool_calls.len()).map(|call| format!("call_{index}_{call}")).collect();
             let calls = self.calls.iter().zip(tool_calls).map(|(id, ToolCall { name, arguments })| {
@@ -99,10 +103,16 @@ impl Said {
         self.answer = Some(message.to_string().into());
     }
 
-    /// A text that follows the answer. It is a result for each tool that was called, or of the user.
-    fn reply(&self, text: &str) -> Arc<str> {
+    /// A text that follows the answer. It is a result for each tool that was called, or the user's: then nothing is
+    /// said of what tools found.
+    fn reply(&self, text: &str, has_results: bool) -> Arc<str> {
         if self.calls.is_empty() {
             return of_user(text);
+        }
+        if !has_results {
+            let none = self.calls.iter().map(|id| json!({ "role": "tool", "tool_call_id": id, "content": NO_RESULT }));
+            let messages = none.map(|message| message.to_string().into()).chain([of_user(text)]);
+            return messages.collect::<Vec<Arc<str>>>().join(",").into();
         }
         let words: Vec<&str> = text.split_inclusive(' ').collect();
         let (each, more) = (words.len() / self.calls.len(), words.len() % self.calls.len());
@@ -182,10 +192,13 @@ impl<E: Engine> TurnWriter<E> {
             Some(graph) => next.turn.is_some_and(|turn| graph.is_carried(turn.place())),
             None => self.sessions.has_next_turn(next),
         };
+        let graph = self.text_of(next).and_then(|session| session.graph.as_ref());
+        let has_results = graph.zip(next.turn).is_some_and(|(graph, turn)| graph.brings_results(turn.place()));
         let session = self.open_sessions.entry(next.session()).or_default();
         let before = next.turn.and_then(|turn| turn.carried()).map(|index| session.before(index));
         let has_tools = self.sessions.has_tools(next);
-        let said = if goes_on || before.is_some() { said_by(&prompt, has_tools, before.as_deref()) } else { None };
+        let follows = before.as_deref().map(|before| (before, has_results));
+        let said = if goes_on || before.is_some() { said_by(&prompt, has_tools, follows) } else { None };
         let prompt = match (&before, &said) {
             (Some(before), Some((message, _))) => before.prompt(message),
             _ => prompt,
@@ -252,11 +265,11 @@ fn of_user(text: &str) -> Arc<str> {
 }
 
 /// The text, or the messages and tools, of a prompt that others may carry on. Where answers may call tools, a text
-/// becomes the message that follows `before`.
-fn said_by(prompt: &Prompt, has_tools: bool, before: Option<&Said>) -> Option<(Arc<str>, SaidForm)> {
+/// becomes the message that follows another, as results of tools or as the user's.
+fn said_by(prompt: &Prompt, has_tools: bool, before: Option<(&Said, bool)>) -> Option<(Arc<str>, SaidForm)> {
     match prompt {
         Prompt::Text(text) if has_tools => {
-            let message = before.map_or_else(|| of_user(text), |before| before.reply(text));
+            let message = before.map_or_else(|| of_user(text), |(before, has_results)| before.reply(text, has_results));
             Some((message, SaidForm::Messages(None)))
         }
         Prompt::Text(text) => Some((text.as_str().into(), SaidForm::Texts)),

@@ -2,7 +2,7 @@
 
 use super::request_class::RequestClass;
 use super::session::ClassSession;
-use crate::workload::answer::shape::AnswerShape;
+use crate::workload::answer::shape::{AnswerShape, ToolChoice};
 use crate::workload::prompt::session_file::SaltScope;
 
 impl RequestClass {
@@ -82,10 +82,11 @@ const MISFITS: [Misfit; 9] = [
     (
         CONTINUED,
         |class| {
-            let has_tools = matches!(class.answer, Some(AnswerShape::Tools { .. }));
+            let has_tools = matches!(class.answer, Some(AnswerShape::Tools { choice: ToolChoice::Auto, .. }));
             !has_tools && class.session.as_ref().is_some_and(ClassSession::has_tool_results)
         },
-        "has a step for calls of tools, and no answer can call one; give the class `answer = { kind = \"tools\", … }`",
+        "has a step for calls of tools, and no answer is free to call one; give the class \
+         `answer = { kind = \"tools\", … }`, without a `choice`",
     ),
     (
         "answer",

@@ -191,6 +191,40 @@ const CALLS: &str = concat!(
     "\n\ndata: [DONE]\n\n"
 );
 
+/// A stream that is cut off in the arguments of a call.
+const CUT: &str = concat!(
+    r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"w","tool_calls":[{"index":0,"id":"a","#,
+    r#""type":"function","function":{"name":"search","arguments":"{\"q\": \"ha"}}]},"finish_reason":"length"}]}"#,
+    "\n\n",
+    r#"data: {"choices":[],"usage":{"prompt_tokens":60,"completion_tokens":12}}"#,
+    "\n\ndata: [DONE]\n\n"
+);
+
+#[test]
+fn a_call_that_was_cut_off_is_not_repeated_and_one_without_results_is_answered() {
+    let of_last = |turns: &str, stream: &'static str| {
+        let (address, bodies) = serve_and_keep_answers(move |_| Some(stream.to_owned()));
+        let desk = Desk::new();
+        desk.file("agents.toml", &TOOLS.replace("turns = 8", turns));
+        let bench = ["bench", "agents.toml", "--requests", "1", "--url", &format!("http://{address}")];
+        desk.skyline(&bench).args(["--no-calibration", "--allow-invalid"]).assert().code(0);
+        let bodies = bodies.lock().unwrap();
+        let longest =
+            bodies.iter().map(|body| body["messages"].as_array().unwrap()).max_by_key(|messages| messages.len());
+        longest.unwrap().clone()
+    };
+    let roles = |messages: &[Value]| -> Vec<String> {
+        messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect()
+    };
+    let cut = of_last("turns = 8", CUT);
+    assert_eq!(roles(&cut), ["user", "assistant", "user"], "{cut:?}");
+    assert_eq!((&cut[1]["content"], cut[1].get("tool_calls")), (&json!("w"), None));
+    // The model calls tools to the last turn; the review brings no results.
+    let open = of_last("turns = 1", CALLS);
+    assert_eq!(roles(&open), ["user", "assistant", "tool", "tool", "assistant", "tool", "tool", "user"], "{open:?}");
+    assert_eq!((&open[5]["content"], &open[6]["content"]), (&json!("none"), &json!("none")));
+}
+
 #[test]
 fn calls_of_the_model_and_their_results_stand_in_the_next_prompt() {
     let (address, bodies) = serve_and_keep_answers(|body| {
@@ -219,9 +253,11 @@ fn calls_of_the_model_and_their_results_stand_in_the_next_prompt() {
 fn a_condition_on_tools_that_none_can_call_is_refused() {
     let desk = Desk::new();
     let toolless: Vec<&str> = TOOLS.lines().filter(|line| !line.starts_with("answer")).collect();
-    desk.file("agents.toml", &toolless.join("\n"));
-    let refused = desk.skyline(&["bench", "agents.toml"]).assert().code(2);
-    refused.stderr(contains("has a step for calls of tools, and no answer can call one"));
+    for text in [toolless.join("\n"), TOOLS.replace("}] }\n[classes", "}], choice = \"required\" }\n[classes")] {
+        desk.file("agents.toml", &text);
+        let refused = desk.skyline(&["bench", "agents.toml"]).assert().code(2);
+        refused.stderr(contains("has a step for calls of tools, and no answer is free to call one"));
+    }
 }
 
 #[test]
