@@ -91,6 +91,8 @@ pub use summary::description::{RunDescription, Window};
 pub use summary::reproduction::{FactSource, ReportedFact, Reproduction};
 pub(crate) use summary::reproduction::{async_scheduling, tensor_parallel};
 pub use summary::run::Summary;
+pub use summary::scenario::ScenarioFigures;
+pub(crate) use summary::scenario::{LEAST_S, ScenarioRule};
 pub use summary::set::FigureSet;
 #[cfg(test)]
 pub(crate) use summary::set::schema;

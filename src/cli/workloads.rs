@@ -50,7 +50,8 @@ pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> 
 
 fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.check()?;
-    let workloads = library::all().map_err(Stop::impossible)?;
+    let both = library::all().and_then(|all| Ok([all, library::of_files()?].concat()));
+    let workloads = both.map_err(Stop::impossible)?;
     show.with_json(printer, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
 }
 

@@ -28,19 +28,31 @@ const LIBRARY: [(&str, &str); 13] = [
     ("smoke", include_str!("../../workloads/smoke.toml")),
 ];
 
-/// The names, in listing order.
+/// Name and text of those that need a file of the user.
+const OF_FILES: [(&str, &str); 1] = [("agentx", include_str!("../../workloads/agentx.toml"))];
+
+/// The names of those that need no file, in listing order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     LIBRARY.iter().map(|(name, _)| *name)
 }
 
 /// Returns the TOML text of a workload with its comments. It is a starting point for users' own files.
 pub fn source(name: &str) -> Option<&'static str> {
-    LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+    LIBRARY.iter().chain(&OF_FILES).find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
 
-/// Every workload, parsed, in listing order.
+/// Every workload that needs no file, parsed, in listing order.
 pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
-    LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
+    parsed(&LIBRARY)
+}
+
+/// Every workload that needs a file of the user, parsed.
+pub fn of_files() -> Result<Vec<WorkloadSpec>, SpecError> {
+    parsed(&OF_FILES)
+}
+
+fn parsed(list: &[(&str, &str)]) -> Result<Vec<WorkloadSpec>, SpecError> {
+    list.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
 fn unreadable(path: &Path, cause: io::Error) -> SpecError {
@@ -101,7 +113,7 @@ impl WorkloadSpec {
             // A bare word that is no file was meant as a name.
             None if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, names());
-                let library = names().collect();
+                let library = names().chain(OF_FILES.map(|(name, _)| name)).collect();
                 return Err(SpecError::Unknown { name: name_or_path.to_owned(), nearest, library });
             }
             None if path.is_dir() => return Err(unreadable(path, ErrorKind::IsADirectory.into())),

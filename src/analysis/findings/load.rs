@@ -31,6 +31,13 @@ const UNCLEAR: Suppressor = Advice(Kind::CannotTell);
 const CUT: &[Suppressor] = &[OnScreen(Rule::WholeWindow)];
 
 pub(super) const RULES: &[FindingRow] = &[
+    when(Kind::ScenarioRules, "agents", &[], |run| {
+        let found = run.scenario.as_ref().filter(|found| !found.broken.is_empty())?;
+        let (broken, all) = (found.broken.len() as u64, (found.broken.len() + found.kept.len()) as u64);
+        Some(facts![broken, all, found.broken.join(", ")])
+    })
+    .says("the run breaks {#} of the {#} rules of AgentX: {}; its figures are not comparable with those that keep them")
+    .cure("run `skyline bench agentx --trace FILE` with a published file, without options that change its rules"),
     when(Kind::Interrupted, "validity", CUT, |run| {
         let counts = &run.requests;
         let is_left = run.window.cut_short || counts.censored + counts.never_due > 0;

@@ -52,6 +52,8 @@ pub enum FindingKind {
     EndWithoutLoad,
     /// Requests that were to keep the load up after the horizon failed.
     CooldownFailures,
+    /// Rules of its scenario are broken.
+    ScenarioRules,
     /// No class declares an SLO.
     NoSlo,
     /// An SLO bounds a figure that answers which are not streamed do not have.

@@ -7,6 +7,7 @@ mod objectives;
 mod read;
 pub(super) mod reproduction;
 pub(super) mod run;
+pub(super) mod scenario;
 pub(super) mod set;
 #[cfg(test)]
 mod tests;

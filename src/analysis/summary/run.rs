@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::description::{RunDescription, Window};
 use super::reproduction::Reproduction;
+use super::scenario::ScenarioFigures;
 use crate::analysis::arrivals::figures::ArrivalFigures;
 use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::ClientLoad;
@@ -146,6 +147,9 @@ pub struct Summary {
     /// Whether it was measured and reported so that it can be trusted. Left out of smoke runs and simulations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checklist: Option<Checklist>,
+    /// Rules of its scenario; left out where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<ScenarioFigures>,
     /// Objectives demanded of the run, and whether they were met.
     pub objectives: Vec<Judgement>,
     /// The circuit breaker that ended the run; left out where none did.
@@ -177,6 +181,8 @@ impl Summary {
         let energy = server.as_ref().and_then(|server| server.energy.as_ref());
         let cache_hits = MeasuredHits::new(log, server.as_ref());
         let costs = Costs::new(observed, &rates, energy, acceptable);
+        let prefix_cache = PrefixCacheFigures::new(log, cache_hits);
+        let priming = prefix_cache.as_ref().and_then(|cache| cache.priming);
         Self {
             schema: Self::SCHEMA,
             verdict: Verdict::default(),
@@ -204,7 +210,7 @@ impl Summary {
             oddities: OddAnswers::all(observed),
             request_speed: RequestSpeed::from_observed(observed),
             delivery: observed.delivery,
-            prefix_cache: PrefixCacheFigures::new(log, cache_hits),
+            prefix_cache,
             cache_hits,
             speculation: SpeculationFigures::new(observed, server.as_ref()),
             stalls,
@@ -220,6 +226,7 @@ impl Summary {
             reproduction: Reproduction::from_log(log),
             findings: Vec::new(),
             checklist: None,
+            scenario: ScenarioFigures::from_log(log, priming),
             objectives: Vec::new(),
             breaker: log.footer.as_ref().and_then(|footer| footer.breaker.clone()),
         }

@@ -6,7 +6,7 @@ use strum::VariantArray as _;
 use super::document::{FirstProblem, ResultDocument, ValueForm};
 use super::requests::{answers, lengths};
 use super::table::{ResultTable, RunsIn};
-use crate::analysis::{Metric, WarmUpEvidence};
+use crate::analysis::{LEAST_S, Metric, ScenarioRule, WarmUpEvidence};
 use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures, latencies};
 use crate::foreign::rules::{FollowsRules, NamedValues, TableRule};
 use crate::foreign::run::{
@@ -87,6 +87,10 @@ impl<'a> RunReader<'a> {
     fn read(mut self, beside: Option<&[Value]>) -> ForeignRun {
         let table = self.table;
         self.values.set("tool", self.run.tool.to_string());
+        for rule in ScenarioRule::VARIANTS {
+            self.values.set(&format!("rule_{}", <&str>::from(rule)), rule.words());
+        }
+        self.values.set("least_s", LEAST_S);
         self.values.read(&table.facts, &self.document);
         let answers = answers(&table.requests, &self.document, &self.values, beside);
         if let Some(answers) = &answers {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
 use skyline::clock::Timestamp;
@@ -22,7 +23,8 @@ const LENGTH: u64 = (MAIN - 1) * 250;
 /// A request of a trace that begins after so many milliseconds, whose prompt has so many tokens.
 fn request(ms: u64, tokens: u64, first_id: u64) -> Value {
     let ids: Vec<u64> = (first_id..first_id + tokens.div_ceil(64)).collect();
-    json!({"t": ms as f64 / 1e3, "type": "s", "model": "big", "in": tokens, "out": 4, "hash_ids": ids, "api_time": 0.1})
+    json!({"t": ms as f64 / 1e3, "type": "s", "model": "big", "in": tokens, "out": 4, "hash_ids": ids,
+        "api_time": 0.1})
 }
 
 /// Tokens of the prompt of request `k` of the main agent, or of the other, in session `s`. No two are equal.
@@ -155,6 +157,28 @@ fn the_planned_hit_rate_is_that_of_the_server_with_priming_and_without() {
         assert!((least - rate).abs() < 0.001 && (least - planned).abs() < 0.03, "{planned} here, and {simulated}");
         assert_eq!(found["summary"]["run"]["plan_hash"].as_str(), Some(log.header.plan.hash.as_str()));
     }
+}
+
+#[test]
+fn a_run_of_agentx_says_which_rules_it_breaks() {
+    let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+    desk.file("trace.jsonl", &trace());
+    let bench =
+        ["bench", "agentx", "4", "--trace", "trace.jsonl", "--agents", "2", "--warmup", "1s", "--engine", "mock"];
+    let more = ["--url", &server.url, "--no-calibration", "--allow-invalid", "--trace-speed", "2"];
+    let plan = desk.skyline(&bench).args(more).assert().code(0);
+    plan.stdout(contains("agentx: ").and(contains("of its 15 rules are kept")).and(contains("are not comparable")));
+    let found = desk.summary()["scenario"].clone();
+    let broken: Vec<&str> = found["broken"].as_array().unwrap().iter().map(|rule| rule.as_str().unwrap()).collect();
+    let says = |words: &str| broken.iter().any(|rule| rule.starts_with(words));
+    assert!(says("recorded pauses (they take 0.5 times as long)"), "{broken:?}");
+    assert!(says("15 minutes at least (it is 3 s)") && says("published traces (the file is another, of SHA-256 "));
+    for kept in ["sessions that are played as recorded", "answers of the recorded lengths", "streaming"] {
+        assert!(found["kept"].as_array().unwrap().iter().any(|rule| rule == kept), "{kept}: {found}");
+    }
+    let alone = desk.skyline(&["bench", "agentx", "--url", "http://127.0.0.1:9"]).assert().code(2);
+    alone.stderr(contains("traces.jsonl"));
+    desk.skyline(&["workloads"]).assert().code(0).stdout(contains("agentx"));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::prompts;
-use crate::analysis::{ClientEffect, ClientLoad, FactSource, HostStallImpact, LoadForm, Summary, Window};
+use crate::analysis::{
+    ClientEffect, ClientLoad, FactSource, HostStallImpact, LoadForm, ScenarioFigures, Summary, Window,
+};
 use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
 use crate::report::documents::parts::{arrivals, cells, reproduction};
@@ -29,6 +31,7 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     let section = Section::detail("What was run")
         .fact("workload", format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash));
     server(load(section, summary).fact("model", run.model_names()), summary)
+        .facts("scenario", summary.scenario.as_ref().map(scenario))
         .fact("prompts", prompts::method(run))
         .named(prompts::files(run).into_iter().map(|(name, line)| (name, [line])))
         .facts("cap", cap)
@@ -177,6 +180,11 @@ fn modelled(engine: &EngineFacts) -> String {
         value => format!("{name} {value}"),
     };
     joined(engine.modelled.iter().map(setting), ", ")
+}
+
+fn scenario(found: &ScenarioFigures) -> String {
+    let (kept, all) = (found.kept.len(), found.kept.len() + found.broken.len());
+    format!("{}: {kept} of its {all} rules are kept", <&str>::from(found.scenario))
 }
 
 fn window(window: &Window) -> String {
