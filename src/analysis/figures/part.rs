@@ -43,7 +43,7 @@ impl PartKind {
                 let tags = keys.flat_map(|key| workload.tag_values(key).into_iter().map(move |value| (key, value)));
                 tags.map(|(key, value)| format!("{key}={value}")).collect()
             }
-            Self::Phase | Self::Turn | Self::PromptLength | Self::Address => Vec::new(),
+            Self::Phase | Self::Turn | Self::Agent | Self::PromptLength | Self::Address => Vec::new(),
             Self::Slice => GoldenCheck::slices(&workload.checks).into_iter().map(str::to_owned).collect(),
         }
     }
@@ -113,7 +113,12 @@ impl PartName {
             PartKind::Tag => {
                 self.tag().is_some_and(|(key, value)| workload.tag_of(request.class, request.tags, key) == Some(value))
             }
-            PartKind::Slice | PartKind::Phase | PartKind::Turn | PartKind::PromptLength | PartKind::Address => false,
+            PartKind::Slice
+            | PartKind::Phase
+            | PartKind::Turn
+            | PartKind::Agent
+            | PartKind::PromptLength
+            | PartKind::Address => false,
         };
         self.kinds().any(is)
     }

@@ -25,9 +25,9 @@ pub struct Part {
     pub kind: PartKind,
     /// Name of the class, priority, tenant or model. Of a tag it is `NAME=VALUE`. Of a phase it is `base`, `burst`,
     /// `after_burst`, `dip` (below the base rate), `stage_1` and so on or `after_stages`. Of turns, counted from 1, it
-    /// is `1` or `5–9`. Of prompts by length it is `1k to 4k`. Of an address it is `10.0.0.7:8000`.
+    /// is `1` or `5–9`. Of agents it is `main` or `sub-agents`. Of prompts by length it is `1k to 4k`. Of an address it is `10.0.0.7:8000`.
     pub name: String,
-    /// SLO targets of the requests, in the order of the workload. None of phases, turns, lengths and addresses.
+    /// SLO targets of the requests, in the order of the workload. None of phases, turns, agents, lengths and addresses.
     pub slo_targets: Vec<SloTarget>,
     /// Load of a phase; left out of other parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +115,15 @@ fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
 /// Groups of turns: first and last turn of each, from 1.
 const TURNS: [(u32, &str); 8] =
     [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5–9"), (10, "10–19"), (20, "20–49"), (50, "50 and later")];
+
+/// Groups of the agents of a session.
+const AGENTS: [&str; 2] = ["main", "sub-agents"];
+const SUB_AGENT: usize = 1;
+
+/// Returns the group of the agent that sends a request of a graph.
+fn agent_group(record: &RequestRecord) -> Option<usize> {
+    record.turn()?.graph.map(|graph| usize::from(graph.agent > 0))
+}
 
 /// Groups of prompts by their length: the fewest tokens of each.
 const PROMPTS: [(u64, &str); 5] =
@@ -224,6 +233,9 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         };
         all.push(Division::new(PartKind::Turn, turn, |place| TURNS[place].1.to_owned()));
     }
+    if observed.requests.iter().any(|request| agent_group(&request.record()) == Some(SUB_AGENT)) {
+        all.push(Division::new(PartKind::Agent, agent_group, |place| AGENTS[place].to_owned()));
+    }
     let mut lengths = observed.requests.iter().map(|request| prompt_group(&request.record()));
     let first = lengths.next();
     if lengths.any(|length| Some(length) != first) {
@@ -249,6 +261,7 @@ mod tests {
     use super::*;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{record, run};
+    use crate::record::{GraphPlace, Turn};
 
     #[test]
     fn prompts_of_several_lengths_are_parts_of_their_own() {
@@ -265,5 +278,22 @@ mod tests {
         assert_eq!(groups(&[100, 999]), []);
         let expected = [("under 1k", 1), ("1k to 4k", 2), ("64k and more", 1)];
         assert_eq!(groups(&[64_000, 999, 1_000, 3_999]), expected.map(|(name, requests)| (name.to_owned(), requests)));
+    }
+
+    #[test]
+    fn requests_of_sub_agents_are_a_part_where_there_are_any() {
+        let of = |agents: [u16; 4]| {
+            let records = (0..4).zip(agents).map(|(i, agent)| {
+                let mut record = record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 50, 10, 2).build();
+                let graph = Some(GraphPlace { agent, ..GraphPlace::default() });
+                record.turn = Some(Turn { number: i as u32, of: Some(4), graph, ..Turn::default() }.into());
+                record
+            });
+            let summary = summarise(&run(1_000, records.collect()), &[]);
+            let parts = summary.parts_of(PartKind::Agent);
+            parts.iter().map(|part| (part.name.clone(), part.requests)).collect::<Vec<_>>()
+        };
+        assert_eq!(of([0, 1, 2, 0]), [("main".to_owned(), 2), ("sub-agents".to_owned(), 2)]);
+        assert_eq!(of([0; 4]), []);
     }
 }

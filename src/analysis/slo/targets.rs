@@ -119,6 +119,11 @@ pub(in crate::analysis) fn targets_of(kind: PartKind, name: &str, workload: &Wor
             let classes: Vec<_> = workload.classes.iter().filter(can_have).map(|class| &class.name).collect();
             targets(workload, |target| classes.contains(&&target.class))
         }
-        PartKind::Slice | PartKind::Phase | PartKind::Turn | PartKind::PromptLength | PartKind::Address => Vec::new(),
+        PartKind::Slice
+        | PartKind::Phase
+        | PartKind::Turn
+        | PartKind::Agent
+        | PartKind::PromptLength
+        | PartKind::Address => Vec::new(),
     }
 }

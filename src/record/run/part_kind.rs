@@ -22,6 +22,8 @@ pub enum PartKind {
     Phase,
     /// Their place in a conversation.
     Turn,
+    /// The agent of their session: the main one, or a sub-agent.
+    Agent,
     /// The group of the length of their prompts.
     PromptLength,
     /// The address that they were sent to.

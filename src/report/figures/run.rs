@@ -22,7 +22,7 @@ pub(in crate::report) fn run_figures(summary: &Summary) -> Vec<RunFigure<'_>> {
 
 /// Whether the figures of a part have rows of their own.
 pub(super) fn has_rows(part: &Part) -> bool {
-    !matches!(part.kind, PartKind::Phase | PartKind::Turn | PartKind::PromptLength)
+    !matches!(part.kind, PartKind::Phase | PartKind::Turn | PartKind::Agent | PartKind::PromptLength)
 }
 
 fn of_part(part: &Part) -> impl Iterator<Item = RunFigure<'_>> {

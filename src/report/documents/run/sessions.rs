@@ -22,11 +22,14 @@ pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
         ))
     });
     let closed = Section::detail("Closed loop").facts("reached", closed.and_then(reached)).notes(hidden);
-    let turns = || summary.parts_of(PartKind::Turn);
-    [summary.sessions.as_ref().map(|own| sessions(own, turns())), Some(closed)]
+    let of = |own| {
+        let by_turn = by_place("turn", summary.parts_of(PartKind::Turn));
+        sessions(own).table(by_turn).table(by_place("agent", summary.parts_of(PartKind::Agent)))
+    };
+    [summary.sessions.as_ref().map(of), Some(closed)]
 }
 
-fn sessions(sessions: &Sessions, turns: Vec<&Part>) -> Section {
+fn sessions(sessions: &Sessions) -> Section {
     let Sessions { begun, completed, broken_off, censored, .. } = *sessions;
     let [all, completed, broken_off, censored] = [begun, completed, broken_off, censored].map(count);
     let ended = format!("{completed} completed, {broken_off} broken off by a failure");
@@ -50,7 +53,6 @@ fn sessions(sessions: &Sessions, turns: Vec<&Part>) -> Section {
         .facts("duration", duration)
         .facts("an hour", rate(sessions))
         .facts("time", sessions.time.map(spent))
-        .table(by_turn(turns))
 }
 
 /// Says how many sessions are completed in an hour.
@@ -80,9 +82,10 @@ fn lasted(row: &LatencyRow, quantile: Quantile) -> String {
     format!("{quantile} {}{}", figure_as(shown.figure, |ms| seconds(ms / 1e3)), mark(shown.mark))
 }
 
-fn by_turn(turns: Vec<&Part>) -> TableOf<&Part> {
-    Table::over("By turn, ms", turns)
-        .column("turn", |turn| turn.name.as_str())
+/// Requests by their place in a session, a turn or an agent.
+fn by_place(place: &'static str, parts: Vec<&Part>) -> TableOf<&Part> {
+    Table::over(format!("By {place}, ms"), parts)
+        .column(place, |part| part.name.as_str())
         .column(("requests", 3), |turn| turn.requests)
         .column("prompt tokens", |turn| turn.mean_prompt_tokens.map(f64::round))
         .column(("said before", 4), |turn| turn.planned_cached_tokens.map(f64::round))
