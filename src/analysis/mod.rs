@@ -85,6 +85,7 @@ pub use slo::judgement::Judgement;
 pub(crate) use slo::objective::bound as parse_bound;
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
 pub use slo::targets::SloTarget;
+pub use slo::tier::Tier;
 pub use summarise::summarise;
 pub use summary::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, repeats_for};
 pub use summary::description::{RunDescription, Window};

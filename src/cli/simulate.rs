@@ -106,7 +106,8 @@ impl SimulateArgs {
             both(datasets::check_tokenizer(&spec, self.tokenizer.as_deref()), describe(&first))?;
         let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (spec, datasets) = datasets::open(spec, self.tokenizer.as_deref(), loads.screen(), printer)?;
-        let objectives = self.objectives.objectives();
+        let common = self.objectives.objectives();
+        let objectives = loads.tiers.objectives(&common);
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         // Where users stand for a rate, there are never more requests than users.
         let cap = clients.cap().filter(|_| !workload.load.is_rate_inf());
@@ -122,7 +123,9 @@ impl SimulateArgs {
                 let rounds = PlannedRun::all(spec, datasets, design.rounds)?;
                 Work::Ab { other: Box::new(other), design, rounds }
             }
-            _ if loads.sweep => Work::Sweep(loads.plan(&simulation, workload.repeats, workload.what.named().1)?),
+            _ if loads.sweep => {
+                Work::Sweep(loads.plan(&simulation, &common, workload.repeats, workload.what.named().1)?)
+            }
             (Some(fit), Some(axis), None) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(spec, datasets, workload.repeats)?),
         };
@@ -209,6 +212,20 @@ mod tests {
             let refusal = Typed::try_parse_from(&typed).unwrap_err();
             assert_eq!(refusal.kind(), clap::error::ErrorKind::ArgumentConflict, "{typed:?}");
         }
+    }
+
+    #[test]
+    fn tiers_are_part_of_a_sweep_alone() {
+        let typed =
+            ["--sweep", "--tier=fast=p95 ttft < 1s", "--tier=slow=p95 ttft < 9s", "--objective=error_rate < 1%"];
+        let Ok((simulation, Work::Sweep(sweep))) = plan(&typed) else { panic!("no sweep") };
+        assert_eq!((simulation.objectives.len(), sweep.objectives.len(), sweep.tiers.len()), (3, 3, 2));
+        assert_eq!(
+            sweep.objectives_in_words(),
+            "fast: error_rate < 1%; p95 ttft < 1s · slow: error_rate < 1%; p95 ttft < 9s"
+        );
+        let stop = plan(&["--tier=fast=p95 ttft < 1s"]).err().unwrap();
+        assert!(stop.message().contains("--tier needs --sweep"), "{}", stop.message());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::data::{
-    json, json_with, points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv,
+    answers_csv, json, json_with, points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv,
     tokens_parquet,
 };
 use super::document::Document;
@@ -131,12 +131,12 @@ impl Export {
             )
         },
         Self {
-            sweep: &[ExportFile::text("points.csv", points_csv)],
+            sweep: &[ExportFile::text("points.csv", points_csv), ExportFile::text("answers.csv", answers_csv)],
             ab: &[ExportFile::text("rounds.csv", rounds_csv)],
             ..Self::of_runs(
                 "csv",
-                "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment \
-                 rounds.csv",
+                "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv and answers.csv, of an A/B \
+                 experiment rounds.csv",
                 &[ExportFile::text("summary.csv", summary_csv), ExportFile::text("requests.csv", requests_csv)],
             )
         },

@@ -243,6 +243,7 @@ mod tests {
         let plan = SweepPlan {
             axis: LoadAxis::List { rates_per_s: vec![4.0] },
             objectives: vec!["p50 ttft < 5s".parse().unwrap()],
+            tiers: Vec::new(),
             repeats: 1,
             samples: 130,
             first_samples: None,

@@ -4,3 +4,4 @@ pub(super) mod attainment;
 pub(super) mod judgement;
 pub(super) mod objective;
 pub(super) mod targets;
+pub(super) mod tier;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::values::{duration, percentile};
-use crate::analysis::Objective;
+use crate::analysis::{Objective, Tier};
 use crate::cli::output::{FormatArgs, Outputs, RUN, ShowArgs};
 use crate::experiment::InvalidRuns;
 use crate::live::Screen;
@@ -56,13 +56,43 @@ impl ObjectiveArgs {
 
     /// Each of them once.
     pub(in crate::cli) fn objectives(&self) -> Vec<Objective> {
-        let mut all: Vec<Objective> = Vec::new();
-        for objective in self.objectives.iter().flatten() {
-            if !all.contains(objective) {
-                all.push(objective.clone());
+        Tier::objectives_of(&[], &self.objectives.concat())
+    }
+}
+
+/// Tiers of a search.
+#[derive(Clone, Debug, Default, Args)]
+pub(in crate::cli) struct TierArgs {
+    /// Tier of a sweep: objectives that have a highest load of their own. An example is fast='p95 ttft <
+    /// 1s,tokens_per_s_per_user > 40'; one search finds that of each tier, and what --objective says is part of all;
+    /// may be repeated [default: all objectives have one highest load together]
+    #[arg(long = "tier", value_name = "NAME=OBJECTIVE[,OBJECTIVE]")]
+    tiers: Vec<Tier>,
+}
+
+impl TierArgs {
+    /// Whether there are any.
+    pub(in crate::cli) fn are_given(&self) -> bool {
+        !self.tiers.is_empty()
+    }
+
+    /// The tiers, each with the objectives in `common`.
+    pub(in crate::cli) fn tiers(&self, common: &[Objective]) -> Result<Vec<Tier>, Stop> {
+        for (place, tier) in self.tiers.iter().enumerate() {
+            if self.tiers[..place].iter().any(|before| before.name == tier.name) {
+                let name = &tier.name;
+                return Err(Stop::usage(format!(
+                    "two tiers are called `{name}`\nhint: objectives of one tier stand in one --tier, with commas between \
+                     them"
+                )));
             }
         }
-        all
+        Ok(Tier::all_with(&self.tiers, common))
+    }
+
+    /// The objectives in `common` and those of all tiers.
+    pub(in crate::cli) fn objectives(&self, common: &[Objective]) -> Vec<Objective> {
+        Tier::objectives_of(&self.tiers, common)
     }
 }
 

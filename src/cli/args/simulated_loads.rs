@@ -2,7 +2,9 @@
 
 use clap::Args;
 
+use super::TierArgs;
 use super::values::{agents, rates, users, whole};
+use crate::analysis::Objective;
 use crate::experiment::{LoadAxis, SweepPlan};
 use crate::live::Screen;
 use crate::session::Stop;
@@ -34,7 +36,7 @@ pub(in crate::cli) struct SimulatedLoads {
           "tokenizer", "LoadArgs", "RequestArgs", "TraceArgs", "DatasetChange", "ModelArgs", "PhysicsArgs", "FitArgs",
           "AdmissionArgs", "ClientLimitArgs", "model_seed", "replicas", "router", "pools", "kv_transfer_gbps", "ttft",
           "itl", "slots", "trace_from", "trace_for", "time_scale", "rate_scale", "skip_bad", "ObjectiveArgs",
-          "UndecidedArgs"])]
+          "UndecidedArgs", "TierArgs"])]
     pub(in crate::cli) tune: bool,
 
     /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit
@@ -54,6 +56,9 @@ pub(in crate::cli) struct SimulatedLoads {
           value_parser = agents(), requires = "sweep",
           conflicts_with_all = ["rates", "sweep_users", "rate", "users", "agents"])]
     sweep_agents: Option<LoadAxis>,
+
+    #[command(flatten)]
+    pub(in crate::cli) tiers: TierArgs,
 
     /// With --sweep: requests that each run measures
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 3_000,
@@ -82,6 +87,11 @@ impl SimulatedLoads {
 
     /// Refuses rates without a sweep or a fit. Rates of a fit are not kept.
     pub(in crate::cli) fn check(&self, is_fitted: bool, is_kept: bool) -> Result<(), Stop> {
+        if self.tiers.are_given() && !self.sweep {
+            return Err(Stop::usage(
+                "--tier needs --sweep: one run has one load\nhint: for objectives of a run there is --objective",
+            ));
+        }
         let rates_alone = self.rates.is_some() && !self.sweep;
         if rates_alone && !is_fitted {
             return Err(Stop::usage(
@@ -101,6 +111,7 @@ impl SimulatedLoads {
     pub(in crate::cli) fn plan(
         &self,
         Simulation { spec, objectives, .. }: &Simulation,
+        common: &[Objective],
         repeats: u64,
         shortest_s: Option<f64>,
     ) -> Result<SweepPlan, Stop> {
@@ -110,6 +121,7 @@ impl SimulatedLoads {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.clone(),
+            tiers: self.tiers.tiers(common)?,
             repeats,
             samples: self.samples,
             shortest_s,

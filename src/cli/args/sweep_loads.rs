@@ -5,8 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::values::{above_zero, agents, rates, share_up_to_half, some_time, users, whole};
-use crate::analysis::{FigureKind, Objective, Quantile};
-
+use crate::analysis::{FigureKind, Objective, Quantile, Tier};
 use crate::experiment::{CapacityProbe, LoadAxis, SweepPlan, either_way};
 use crate::session::campaign::sweep::SweepStart;
 use crate::units::{count, seconds, spoken};
@@ -98,7 +97,7 @@ pub(in crate::cli) struct SweepLoadArgs {
 
     /// At the end, run the highest load that passed for this long, and report whether it meets the objectives
     /// [default: no such run]
-    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "judged", allow_hyphen_values = true)]
     pub(in crate::cli) sustain: Option<Duration>,
 }
 
@@ -118,6 +117,7 @@ impl SweepLoadArgs {
     pub(in crate::cli) fn facts(&self, plan: &SweepPlan, finds_start: bool) -> Vec<(&'static str, String)> {
         let SweepPlan { axis, repeats, most_trials, longest_s, samples, .. } = plan;
         let longest = spoken(Duration::from_secs_f64(*longest_s));
+        let tiers = (!plan.tiers.is_empty()).then(|| ("tiers", plan.objectives_in_words()));
         if let Some((first, _)) = axis.searched() {
             let from = if finds_start {
                 format!("near what the server completes: {}", self.bursts_in_words())
@@ -125,12 +125,14 @@ impl SweepLoadArgs {
                 format!("from {first} on")
             };
             let runs = format!("{most_trials} at most, of up to {longest} and about {samples} requests each");
-            return vec![("loads", format!("searched {from}")), ("runs", runs), ("ends", self.end_in_words(plan))];
+            let ends = self.end_in_words(plan);
+            let facts = [("loads", format!("searched {from}")), ("runs", runs), ("ends", ends)];
+            return facts.into_iter().chain(tiers).collect();
         }
         let listed: Vec<_> = axis.loads().iter().map(ToString::to_string).collect();
         let lasts = format!("{longest} a run at most, less where {samples} requests are measured sooner");
         let runs = format!("{repeats} of each load at least");
-        vec![("loads", listed.join(", ")), ("runs", runs), ("lasts", lasts)]
+        [("loads", listed.join(", ")), ("runs", runs), ("lasts", lasts)].into_iter().chain(tiers).collect()
     }
 
     /// The plan of the loads on `axis`.
@@ -138,7 +140,7 @@ impl SweepLoadArgs {
         &self,
         spec: &WorkloadSpec,
         axis: LoadAxis,
-        objectives: &[Objective],
+        (objectives, tiers): (Vec<Objective>, Vec<Tier>),
         start: &SweepStart,
         shortest_s: Option<f64>,
     ) -> SweepPlan {
@@ -150,11 +152,12 @@ impl SweepLoadArgs {
             Some(_) => start.sized_for_s,
             None => within_s.filter(|_| samples.is_none()),
         };
-        let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(objectives));
+        let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(&objectives));
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives: objectives.to_vec(),
+            objectives,
+            tiers,
             repeats,
             samples,
             first_samples: match start.axis {

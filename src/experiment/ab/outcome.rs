@@ -10,7 +10,8 @@ use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, stayed};
 use crate::analysis::statistics::holm;
-use crate::analysis::{FigureKey, selections};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Summary, selections};
+use crate::experiment::compare::Confounders;
 use crate::experiment::difference::DifferenceScale;
 use crate::experiment::spoiled;
 use crate::experiment::spoiled::InvalidRuns;
@@ -57,6 +58,9 @@ pub struct AbTest {
     /// Overload of either side; absent where both kept up in every round.
     #[serde(skip_serializing_if = "AbOverload::is_nowhere")]
     pub overload: AbOverload,
+    /// Differences between the sides that move other figures.
+    #[serde(flatten)]
+    pub confounded: Confounders,
     /// The rounds that both sides completed.
     pub rounds: Vec<CompletedRound>,
     /// The metrics that decide, chosen before the first round.
@@ -101,7 +105,8 @@ impl AbTest {
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
         let finished = rounds.len() as u64 >= design.rounds;
         let spoiled = counting.iter().filter(|round| !round.counts(InvalidRuns::LeftOut)).count() as u64;
-        let judged = JudgedRounds { design, counting: &counting, is_spoiled: spoiled > 0, finished };
+        let confounded = confounders(&counting);
+        let judged = JudgedRounds { design, counting: &counting, is_spoiled: spoiled > 0, finished, confounded };
         let metrics = judged.family(&design.metrics);
         let completed: Vec<_> = rounds.iter().map(|round| round.completed(design, invalid)).collect();
         let overload = AbOverload::new(&completed, finished);
@@ -128,6 +133,7 @@ impl AbTest {
             sides: AbSides::from_round(first),
             order: design.order(),
             overload,
+            confounded,
             rounds: completed,
             explored: judged.explored(),
             metrics,
@@ -141,6 +147,7 @@ impl AbTest {
         let is_named = |number| named.is_some() && lost.contains_key(&number);
         test.notes = test.reservations(failures, is_named);
         test.notes.splice(0..0, named);
+        test.notes.extend(confounded.in_words("B"));
         let trade = per_gpu_trade(&test.metrics, &test.explored).filter(|_| finished);
         test.notes.extend(trade.map(|trade| trade.in_words("B")));
         test.notes.extend(judged.classes_unresolved(&first.a.run.classes));
@@ -175,6 +182,7 @@ struct JudgedRounds<'a> {
     is_spoiled: bool,
     /// Whether all planned rounds ran.
     finished: bool,
+    confounded: Confounders,
 }
 
 impl JudgedRounds<'_> {
@@ -187,6 +195,10 @@ impl JudgedRounds<'_> {
         let mut metrics = self.compared(measures, measures.len() as u64);
         if self.finished {
             judge(&mut metrics);
+        }
+        // Nor do figures that follow from what differs.
+        for metric in metrics.iter_mut().filter(|metric| self.confounded.is_moved(metric.metric.metric)) {
+            metric.verdict = metric.verdict.map(|_| AbVerdict::Inconclusive);
         }
         for metric in metrics.iter_mut().filter(|_| self.is_spoiled) {
             let is_worse = metric.verdict == Some(AbVerdict::Worse);
@@ -263,6 +275,16 @@ impl JudgedRounds<'_> {
             overall => overall,
         }
     }
+}
+
+/// Differences between the sides over all `rounds` that move other figures.
+fn confounders(rounds: &[AbRound<'_>]) -> Confounders {
+    // An answer with a form ends where that is complete.
+    let has_form = |run: &Summary| FigureKey::from_metric(Metric::ValidAnswers).read(run).is_some();
+    let ends_by_itself = |run: &&Summary| run.tokens.natural.is_some() || has_form(run);
+    let is_natural = rounds.iter().any(|round| [round.a, round.b].iter().any(ends_by_itself));
+    let (of_a, of_b): (Vec<_>, Vec<_>) = rounds.iter().map(|round| (round.a, round.b)).unzip();
+    Confounders::new(is_natural, |key| [&of_a, &of_b].map(|runs| AcrossRuns::new(key, runs)))
 }
 
 /// Returns the sentence that `spoiled` of `rounds` rounds count although they cannot be trusted.

@@ -6,7 +6,7 @@ use crate::analysis::{Metric, Reason, Rule, Summary, Verdict, VerdictOutcome, su
 use crate::experiment::driver::{Experiment as _, RunOutcome};
 use crate::experiment::spoiled::InvalidRuns;
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
-use crate::workload::{Priority, Slo};
+use crate::workload::{AnswerEnding, Priority, Slo};
 
 /// Returns requests of a run, of which the first `failed` fail. The others take about `ttft` ms to their first token.
 fn requests(ttft: u64, failed: u64) -> Vec<RequestRecord> {
@@ -48,6 +48,35 @@ fn judged(invalid: InvalidRuns, a: impl Fn(u64) -> Summary, b: impl Fn(u64) -> S
 
 fn verdicts(test: &AbTest) -> Vec<(String, Option<AbVerdict>)> {
     test.metrics.iter().map(|metric| (metric.metric.to_string(), metric.verdict)).collect()
+}
+
+/// B's answers are longer by half, which alone makes its e2e longer. Its TTFT is what it is.
+#[test]
+fn answers_of_other_lengths_confound_what_follows_from_them() {
+    let of = |round, ttft, tokens, ending| {
+        let longer =
+            |i: u64| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + ttft + i % 5, 10, tokens).build();
+        let mut log = log(round, (0..40).map(longer).collect());
+        log.header.workload.classes.iter_mut().for_each(|class| class.length = ending);
+        summarise(&log, &[])
+    };
+    let judged = |ending| {
+        let design =
+            AbDesign::new(8, ["p50 e2e", "p50 ttft"].map(|metric| metric.parse().unwrap()).into(), 0.05).unwrap();
+        let runs: Vec<_> =
+            (1..=8).map(|round| (round, of(round, 100, 20, ending), of(round, 79 + round % 2, 30, ending))).collect();
+        let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
+        AbTest::new(&design, &rounds, InvalidRuns::LeftOut).unwrap()
+    };
+    let natural = judged(AnswerEnding::Natural);
+    let known = [Some(AbVerdict::Inconclusive), Some(AbVerdict::Better)];
+    assert_eq!(natural.metrics[..2].iter().map(|metric| metric.verdict).collect::<Vec<_>>(), known);
+    assert!(natural.confounded.longer_answers.is_some_and(|by| (by - 0.5).abs() < 1e-9), "{:?}", natural.confounded);
+    let said = "confounded: answers end by themselves and are 50 % longer on B";
+    assert!(natural.notes.iter().any(|note| note.starts_with(said)), "{:?}", natural.notes);
+    let forced = judged(AnswerEnding::Forced);
+    assert_eq!(forced.metrics[0].verdict, Some(AbVerdict::Worse));
+    assert!(!forced.notes.iter().any(|note| note.contains("confounded")), "{:?}", forced.notes);
 }
 
 /// Takes a ratio of 0.8 or 0.81 in every round. That is eight of eight signs, p = 2/256, times three metrics.

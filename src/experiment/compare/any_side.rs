@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::condition::{Condition, Facts};
-use super::lengths::SAME_LENGTH;
+use super::confounded::SAME_LENGTH;
 use super::side::ComparedSide;
 use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey, LoadForm, VerdictOutcome};
 use crate::foreign::{ConcurrencyCap, ForeignConditions, ForeignRun};

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::change::{ChangeStanding, Pairing};
 use super::condition::{Condition, Difference, Role, differences, facts_of};
+use super::confounded::Confounders;
 use super::gate::{Gate, GateJudgement};
-use super::lengths::longer_answers;
 use super::row::{ComparedRow, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
 use crate::analysis::FigureKey;
@@ -49,10 +49,9 @@ pub struct AgainstBaseline {
     /// Latency that got better while each GPU makes fewer tokens. It is absent where that is not so, or may be chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_gpu_trade: Option<PerGpuTrade>,
-    /// Share by which the mean answer is longer than the baseline's. It is absent where lengths are forced or the same;
-    /// else figures that follow from lengths are not judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub longer_answers: Option<f64>,
+    /// Differences that move other figures.
+    #[serde(flatten)]
+    pub confounded: Confounders,
 }
 
 /// Reason why runs cannot be compared.
@@ -156,7 +155,7 @@ impl Compared {
                 rows,
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
                 warm_like_cold: cold_and_warm(baseline, other),
-                longer_answers: longer_answers(baseline, other),
+                confounded: other.confounded(baseline),
             }
         });
         Ok(Self {

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::change::{Change, ChangeBasis, Pairing};
-use super::lengths::{follows_length, longer_answers};
 use super::side::ComparedSide;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Status, Unit, VerdictOutcome};
@@ -82,6 +81,8 @@ const MOST_TIMES: f64 = 100.0;
 const FOREIGN: &str = "with skyline and the same --seed, or with --repeats 5";
 /// Reason why nothing is judged.
 pub(super) const DISTRUSTED: &str = "a side is INVALID, so nothing is judged";
+/// Reason why what follows from lengths is not judged.
+pub(super) const OTHER_LENGTHS: &str = "answers end by themselves, and not at the same lengths on both sides";
 /// A figure on the bound itself meets it, despite rounding.
 const EXACT: f64 = 1e-12;
 
@@ -116,8 +117,8 @@ impl Gate {
         if figure.metric.info().unit == Unit::MONEY && baseline.currency() != other.currency() {
             return self.unmeasured("prices are in different currencies");
         }
-        if follows_length(figure.metric) && longer_answers(baseline, other).is_some() {
-            return self.unmeasured("answers end by themselves, and not at the same lengths on both sides");
+        if other.confounded(baseline).is_moved(figure.metric) {
+            return self.unmeasured(OTHER_LENGTHS);
         }
         let requests = pairing.requests(figure, baseline, other);
         let (before, after) = (baseline.figure(figure), other.figure(figure));

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::change::{Change, ChangeStanding, Pairing, SIGNIFICANT, two_means};
-use super::lengths::{follows_length, longer_answers};
 use super::pairs::RequestPairs;
 use super::side::ComparedSide;
 use crate::analysis::statistics::{Estimate, holm, mean, slope, slope_p, student_t_quantile};
@@ -56,8 +55,8 @@ impl ComparedRow {
         let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut().map(|row| (row.p, &mut row.p_holm)));
         unjudged(!(baseline.reasons.is_empty() && other.reasons.is_empty()), rows.iter_mut());
-        let of_lengths = rows.iter_mut().filter(|row| follows_length(row.figure.metric));
-        unjudged(longer_answers(baseline, other).is_some(), of_lengths);
+        let confounded = other.confounded(baseline);
+        unjudged(true, rows.iter_mut().filter(|row| confounded.is_moved(row.figure.metric)));
         rows
     }
 

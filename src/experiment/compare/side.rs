@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::confounded::Confounders;
 use crate::analysis::statistics::{Effective, LEAST_EFFECTIVE, Memory, interval_of_share, mean};
 use crate::analysis::{
     AcrossRuns, Figure, FigureKey, FigureKind, LoadForm, Metric, Objective, Quantile, Reason, Summary, Verdict,
@@ -11,6 +12,7 @@ use crate::analysis::{
 };
 use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader, RunLog};
+use crate::workload::RequestClass;
 
 /// A run, or repeats of one, with the name of its folder.
 #[derive(Clone, Debug)]
@@ -73,6 +75,13 @@ pub struct SideDescription {
 }
 
 impl ComparedSide {
+    /// Differences from the `baseline` that move other figures.
+    pub(super) fn confounded(&self, baseline: &Self) -> Confounders {
+        let ends_by_itself = |side: &Self| side.workload().classes.iter().any(RequestClass::ends_by_itself);
+        let is_natural = ends_by_itself(self) || ends_by_itself(baseline);
+        Confounders::new(is_natural, |key| [baseline, self].map(|side| side.figure(key)))
+    }
+
     /// A run by itself, of whose figures these are `demanded`.
     pub fn of_run<'k>(
         name: String,

@@ -80,7 +80,11 @@ fn answers_that_end_by_themselves_at_other_lengths_confound_what_follows_from_th
         Compared::new(&sides, &[], &gates).unwrap()
     };
     let longer = of(118, AnswerEnding::Natural);
-    assert!(close(longer.against[0].longer_answers, 0.18), "{:?}", longer.against[0].longer_answers);
+    assert!(
+        close(longer.against[0].confounded.longer_answers, 0.18),
+        "{:?}",
+        longer.against[0].confounded.longer_answers
+    );
     let of_lengths = [Metric::E2e, Metric::OutputTokens];
     let rows = || longer.against[0].rows.iter().filter(|row| of_lengths.contains(&row.figure.metric));
     assert!(rows().count() >= 3 && rows().all(|row| row.standing == ChangeStanding::Unknown));
@@ -89,7 +93,7 @@ fn answers_that_end_by_themselves_at_other_lengths_confound_what_follows_from_th
     assert_eq!(tpot.status, Status::Met, "{}", tpot.line);
     // As long as a tenth more or less is the same, and a length that is forced confounds nothing.
     for same in [of(109, AnswerEnding::Natural), of(118, AnswerEnding::Forced)] {
-        assert_eq!(same.against[0].longer_answers, None);
+        assert_eq!(same.against[0].confounded.longer_answers, None);
         assert!(!same.against[0].gates[0].line.contains("by themselves"), "{:?}", same.against[0].gates[0]);
     }
 }

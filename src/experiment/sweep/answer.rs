@@ -6,7 +6,7 @@ use super::load::Load;
 use super::point::SweepPoint;
 use super::trial::{JudgedObjective, Trial};
 use crate::analysis::statistics::Estimate;
-use crate::analysis::{Metric, Objective, Status};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile, Status, Tier};
 use crate::units::seconds;
 
 /// The highest load that meets all objectives.
@@ -67,6 +67,39 @@ pub struct ObjectiveLimit {
     /// Whether every measured load meets it, where there is no estimate. It then allows more. Else the lowest load
     /// misses it.
     pub allows_more: bool,
+}
+
+/// The highest load of a tier.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TierAnswer {
+    /// Name of the tier.
+    pub name: String,
+    /// Objectives of the tier, as typed.
+    pub objectives: Vec<Objective>,
+    /// The highest load that meets them.
+    pub answer: HighestLoad,
+    /// TTFT's 95th percentile at the highest load that passed, milliseconds. Absent where none did.
+    pub ttft_p95_ms: Option<f64>,
+    /// Output tokens per second that a user sees at that load. Absent in the same case.
+    pub tokens_per_s_per_user: Option<f64>,
+}
+
+impl TierAnswer {
+    /// The answer of `tier`, with the figures of its load among `points`.
+    pub(super) fn new(tier: &Tier, answer: HighestLoad, points: &[SweepPoint], gpus: Option<u32>) -> Self {
+        let answer = answer.shared_out(points, gpus);
+        let at = points.iter().find(|point| Some(point.load) == answer.passed);
+        let mean = |key: &FigureKey| at?.figures.get(key)?.mean;
+        Self {
+            name: tier.name.clone(),
+            objectives: tier.objectives.clone(),
+            ttft_p95_ms: mean(&FigureKey::percentile(Quantile::P95, Metric::Ttft)),
+            tokens_per_s_per_user: mean(&FigureKey::from_metric(Metric::TokensPerUser)),
+            answer,
+        }
+    }
 }
 
 impl HighestLoad {

@@ -7,12 +7,12 @@ use super::load::Load;
 use super::plan::LoadAxis;
 use super::point::LoadClass;
 use super::search::{
-    BAND, Bracket, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, Tightest, Unsure, limit_crossings,
-    tightest,
+    BAND, Bracket, Crossing, LimitCrossing, LoadTally, Search, SearchDemand, SearchTier, Tightest, Unsure,
+    limit_crossings, tightest,
 };
 use super::trial::Trial;
 use crate::analysis::Status;
-use crate::units::{counted, percent, three_digits};
+use crate::units::{counted, listed, percent, three_digits};
 
 /// The loads of a search with their classes, and the answer where there are objectives.
 pub(super) struct FoundLoads<'a> {
@@ -21,15 +21,15 @@ pub(super) struct FoundLoads<'a> {
 }
 
 impl<'a> FoundLoads<'a> {
-    pub(super) fn from_search(search: &'a Search) -> Self {
-        let demands = search.demands();
+    /// Finds what the trials of `search` say of `demands`. They are those of the whole sweep, or of a tier.
+    pub(super) fn new(search: &'a Search, demands: &[SearchDemand]) -> Self {
         // The last is that the server keeps up.
         let demanded = demands.len() - 1;
         let decides = tightest(search.trials(), demands);
         let crossing = decides.crossing();
         let interval = crossing.and_then(|crossing| crossing.interval.ok());
         let loads: Vec<_> = search
-            .tallies()
+            .tallies(demands)
             .into_iter()
             .map(|tally| {
                 let class = tally.class(demanded, interval);
@@ -63,7 +63,7 @@ impl<'a> FoundLoads<'a> {
                         .find_map(|load| undecided(load, demands))
                         .or_else(|| closest(&loads.last()?.0, demands)),
                 },
-                limits: if demanded > 1 { limits(search) } else { Vec::new() },
+                limits: if demanded > 1 { limits(search, demands) } else { Vec::new() },
                 agents_per_gpu: None,
                 agents_per_kw: None,
                 monotone: !above.iter().any(|(_, class)| *class == LoadClass::Passed),
@@ -77,10 +77,9 @@ impl<'a> FoundLoads<'a> {
 }
 
 /// Returns what each objective allows by itself. It leaves out those of which no run has a figure.
-fn limits(search: &Search) -> Vec<ObjectiveLimit> {
-    let demands = search.demands();
+fn limits(search: &Search, demands: &[SearchDemand]) -> Vec<ObjectiveLimit> {
     let like = search.trials().first().map(|trial| trial.load);
-    let known = |place: usize| search.trials().iter().any(|trial| demands[place].has_figure(trial, place));
+    let known = |place: usize| search.trials().iter().any(|trial| demands[place].has_figure(trial));
     let limit = |(place, crossing): (usize, LimitCrossing)| {
         let objective = demands[place].objective()?.clone();
         let (estimate, interval) = match crossing {
@@ -101,16 +100,24 @@ fn limits(search: &Search) -> Vec<ObjectiveLimit> {
 impl Search {
     /// The highest load, as far as the trials show it.
     pub fn answer(&self) -> Option<HighestLoad> {
-        FoundLoads::from_search(self).answer
+        FoundLoads::new(self, self.demands()).answer
     }
 
-    /// Returns the interval of the highest load, such as `between 26.6 and 34.2/s`. Before it has one, it is the loads
-    /// that its runs so far meet and miss. It is `None` without objectives.
+    /// Returns the interval of the highest load, such as `between 26.6 and 34.2/s`; of each tier, after its name.
+    /// Before it has one, it is the loads that its runs so far meet and miss. It is `None` without objectives.
     pub fn so_far(&self) -> Option<String> {
-        let known = self.counted();
-        let first = known.first().filter(|_| self.demands().len() > 1)?;
+        let named = |tier: &SearchTier| {
+            let known = self.known_of(tier)?;
+            Some(tier.name.as_ref().map_or(known.clone(), |name| format!("{name} {known}")))
+        };
+        listed(self.tiers().iter().filter_map(named), ", ")
+    }
+
+    fn known_of(&self, tier: &SearchTier) -> Option<String> {
+        let known = self.counted(&tier.demands);
+        let first = known.first().filter(|_| tier.demands.len() > 1)?;
         let Bracket { met, missed } = Bracket::from_tallies(&known);
-        let interval = self.interval().ok();
+        let interval = self.interval_of(tier).ok();
         let (low, high) = interval.map_or((met, missed), |(low, high)| (Some(low), Some(high)));
         let show = |amount: f64| first.load.of_amount(amount).to_string();
         let place = match (low, high) {
@@ -126,13 +133,20 @@ impl Search {
         tightest(self.trials(), self.demands()).crossing().map(|crossing| crossing.estimate)
     }
 
-    /// The 95 % interval of that load.
+    /// The 95 % interval of that load, where each tier has one.
     ///
     /// # Errors
     ///
     /// Why there is none, in words.
     pub fn interval(&self) -> Result<(f64, f64), String> {
-        match (tightest(self.trials(), self.demands()), self.trials().first()) {
+        let all = self.tiers().iter().map(|tier| self.interval_of(tier)).collect::<Result<Vec<_>, _>>()?;
+        let lowest = all.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        lowest.ok_or_else(|| "there is nothing to search".to_owned())
+    }
+
+    /// The 95 % interval of the highest load of `tier`, or why there is none.
+    pub(super) fn interval_of(&self, tier: &SearchTier) -> Result<(f64, f64), String> {
+        match (tightest(self.trials(), &tier.demands), self.trials().first()) {
             (Tightest::Crosses(_, crossing), Some(Trial { load, .. })) => {
                 let Crossing { estimate, interval } = crossing.in_loads(*load);
                 let runs = counted(self.trials().len() as u64, "run");
@@ -274,6 +288,7 @@ mod tests {
         let plan = SweepPlan {
             axis: LoadAxis::List { rates_per_s: vec![4.0] },
             objectives: ["p50 ttft < 5s", "p99 ttft < 5s"].map(|text| text.parse().unwrap()).into(),
+            tiers: Vec::new(),
             repeats: 1,
             samples: 130,
             first_samples: None,
@@ -295,7 +310,7 @@ mod tests {
         let mut search = Search::new(plan).unwrap();
         let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
         search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
-        let found = FoundLoads::from_search(&search);
+        let found = FoundLoads::new(&search, search.demands());
         assert_eq!(found.loads[0].1, LoadClass::Undecided);
         let sentence = found.answer.unwrap().sentence;
         assert!(

@@ -17,7 +17,7 @@ mod strip;
 mod trial;
 mod whole;
 
-pub use answer::{HighestLoad, ObjectiveLimit, StopReason, Sustained};
+pub use answer::{HighestLoad, ObjectiveLimit, StopReason, Sustained, TierAnswer};
 pub use experiment::{SweepExperiment, SweepRun};
 pub use load::Load;
 pub use plan::{ArrivalUnit, LoadAxis, SweepPlan, either_way};

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::load::Load;
 use super::probe::MeasuredCapacity;
-use crate::analysis::Objective;
-use crate::units::percent;
+use crate::analysis::{Objective, Tier};
+use crate::units::{joined, listed, percent};
 use crate::workload::WorkloadSpec;
 
 /// Plan of a sweep. The same plan with the same runs leads to the same decisions.
@@ -16,8 +16,11 @@ use crate::workload::WorkloadSpec;
 pub struct SweepPlan {
     /// Loads that are measured.
     pub axis: LoadAxis,
-    /// The objectives as typed; without any there is a curve and no answer.
+    /// The objectives as typed, those of all tiers among them; without any there is a curve and no answer.
     pub objectives: Vec<Objective>,
+    /// The tiers, each with a highest load of its own. Empty where the objectives have one together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<Tier>,
     /// Runs of each load of a list or ladder. In the search, they are the runs after which a load is decided for the
     /// first time.
     pub repeats: u64,
@@ -87,7 +90,8 @@ impl SweepPlan {
     pub fn below(self, found: MeasuredCapacity, rest_s: f64, fits_runs: bool) -> Self {
         let between_s = rest_s + LAST * found.alone_s;
         let settled = self.samples.max((SETTLED_S.max(SETTLED * found.alone_s) * found.per_s) as u64);
-        let in_time = self.within_s.map(|within_s| samples_in_time(within_s, between_s, found.per_s));
+        let in_time =
+            self.within_s.map(|within_s| samples_in_time(within_s / self.runs_in_time() - between_s, found.per_s));
         let samples = if fits_runs { settled.min(in_time.unwrap_or(u64::MAX)) } else { self.samples };
         Self {
             axis: LoadAxis::search_below(found.per_s / self.requests_per_arrival.unwrap_or(1.0)),
@@ -105,9 +109,21 @@ impl SweepPlan {
         Self { within_s: self.within_s.map(left), sized_for_s: self.sized_for_s.map(left), ..self }
     }
 
-    /// The objectives as typed, one after another.
+    /// Runs until each tier has an interval, beside those of the bracket.
+    pub(super) fn runs_of_intervals(&self) -> u64 {
+        RUNS_OF_INTERVAL * self.tiers.len().max(1) as u64
+    }
+
+    /// Runs that a search with an end in time has by then.
+    pub(super) fn runs_in_time(&self) -> f64 {
+        RUNS_IN_TIME + (self.runs_of_intervals() - RUNS_OF_INTERVAL) as f64
+    }
+
+    /// Returns the objectives as typed, one after another. Those of a tier come after its name.
     pub fn objectives_in_words(&self) -> String {
-        self.objectives.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        let all = |objectives: &[Objective]| joined(objectives, "; ");
+        let named = self.tiers.iter().map(|tier| format!("{}: {}", tier.name, all(&tier.objectives)));
+        listed(named, " · ").unwrap_or_else(|| all(&self.objectives))
     }
 
     /// Returns the mean requests of an arrival of `spec`. It is `None` where `axis` has users, or the mean is 1. It is
@@ -118,9 +134,9 @@ impl SweepPlan {
     }
 }
 
-/// Requests of a run, so that enough of them fit in the time.
-fn samples_in_time(within_s: f64, between_s: f64, per_s: f64) -> u64 {
-    let requests = ((within_s / RUNS_IN_TIME - between_s) * per_s).max(FEWEST);
+/// Requests of a run of so many seconds.
+fn samples_in_time(window_s: f64, per_s: f64) -> u64 {
+    let requests = (window_s * per_s).max(FEWEST);
     // A run has three standard deviations more than its samples.
     let root = (libm::sqrt(9.0 + 4.0 * requests) - 3.0) / 2.0;
     (root * root) as u64
@@ -132,8 +148,8 @@ const SETTLED_S: f64 = 30.0;
 const SETTLED: f64 = 20.0;
 /// Number of runs that a search with an end in time has by then. It is about so many. Each has at least `FEWEST`
 /// requests.
-pub(super) const RUNS_IN_TIME: f64 = 7.0;
-/// Runs of the refinement until there is an interval.
+const RUNS_IN_TIME: f64 = 7.0;
+/// Runs of the refinement of a tier until there is an interval.
 pub(super) const RUNS_OF_INTERVAL: u64 = 5;
 const FEWEST: f64 = 50.0;
 /// Factor on the time of one request alone that a run's last answers take.

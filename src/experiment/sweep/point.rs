@@ -15,6 +15,9 @@ pub struct SweepPoint {
     pub load: Load,
     /// Whether it meets the objectives.
     pub class: LoadClass,
+    /// Whether it meets the objectives of each tier, in their order. Empty without tiers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<LoadClass>,
     /// The objective that it misses or comes closest to missing, as typed; absent without objectives.
     pub tightest: Option<String>,
     /// Its runs, in their order.

@@ -6,6 +6,7 @@ mod demand;
 mod forecast;
 mod refine;
 mod tally;
+mod tier;
 mod window;
 
 pub(in crate::experiment) use self::bracket::Bracket;
@@ -15,9 +16,10 @@ pub(super) use self::curve::BAND;
 pub(super) use self::curve::crossing::{Crossing, LimitCrossing, Unsure};
 pub(super) use self::demand::SearchDemand;
 pub(super) use self::tally::{LoadTally, Tightest, limit_crossings, tightest};
+pub(super) use self::tier::SearchTier;
 
-use self::bracket::Next;
 use self::tally::tallies;
+use self::tier::Refinement;
 use super::answer::StopReason;
 use super::load::Load;
 use super::plan::SweepPlan;
@@ -49,13 +51,15 @@ pub enum SearchStep {
 /// answer. It checks whether the answer is narrow only after whole rounds: checking after every run would
 /// stop it where chance makes the figures agree. It also ends when its time is over, which does not depend on
 /// what the runs found; its runs are as long as fit in that time.
+///
+/// Each tier has a bracket and a refinement of its own, by the runs of all: a run is a vote for every tier. The next
+/// run is the one that the tier wants of which the least is known, and the search ends when no tier wants one.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
     demands: Vec<SearchDemand>,
+    tiers: Vec<SearchTier>,
     trials: Vec<Trial>,
-    /// Number of trials when the refinement began.
-    refined_from: Option<usize>,
     /// Whether a load counts of which no run can be trusted.
     forced: bool,
 }
@@ -67,9 +71,9 @@ impl Search {
     ///
     /// When an objective is of a kind that does not get worse with the load.
     pub fn new(plan: SweepPlan) -> Result<Self, Unsearchable> {
-        let mut demands = plan.objectives.iter().map(SearchDemand::from_objective).collect::<Result<Vec<_>, _>>()?;
-        demands.push(SearchDemand::keeping_up());
-        Ok(Self { plan, demands, trials: Vec::new(), refined_from: None, forced: false })
+        let demands = SearchDemand::all(&plan.objectives)?;
+        let tiers = SearchTier::all(&plan, &demands)?;
+        Ok(Self { plan, demands, tiers, trials: Vec::new(), forced: false })
     }
 
     /// Returns a search that begins with its refinement. The highest load is probably near `from_per_s` of its plan.
@@ -78,7 +82,9 @@ impl Search {
     ///
     /// As [`Self::new`].
     pub fn near(plan: SweepPlan) -> Result<Self, Unsearchable> {
-        Ok(Self { refined_from: Some(0), ..Self::new(plan)? })
+        let mut search = Self::new(plan)?;
+        search.tiers.iter_mut().for_each(|tier| tier.refinement = Some(Refinement::default()));
+        Ok(search)
     }
 
     /// Returns the search, `forced` (`--force`) or not. A forced one goes on where no run of a load can be trusted:
@@ -106,11 +112,10 @@ impl Search {
     /// Takes in what a run found.
     pub fn record(&mut self, trial: Trial) {
         let excess = self.excess(&trial);
+        self.count_refined(trial.load);
         self.trials.push(Trial { excess, ..trial });
         self.count_lost();
-        if self.refined_from.is_none() && self.bracketing() == Next::Refine {
-            self.refined_from = Some(self.trials.len());
-        }
+        self.begin_refinements();
     }
 
     /// Counts the runs of a load that has none to trust, where that is forced. That is done where no spare run is left.
@@ -134,7 +139,7 @@ impl Search {
 
     fn next_of_search(&self) -> SearchStep {
         // A load without a trusted run says nothing about the server: it is repeated.
-        let lost = self.tallies().into_iter().find(|tally| tally.counted == 0);
+        let lost = self.tallies(&self.demands).into_iter().find(|tally| tally.counted == 0);
         match lost {
             Some(tally) if tally.is_lost(self.planned()) => return SearchStep::Done(StopReason::Untrusted),
             Some(tally) => return self.measure(tally.load),
@@ -143,40 +148,17 @@ impl Search {
         if self.without_figure().is_some() {
             return SearchStep::Done(StopReason::NoFigure);
         }
-        let next = match self.refined_from {
-            Some(from) => self.refine(from),
-            None => self.bracketing(),
-        };
-        match next {
-            Next::Measure(_) if self.trials.len() as u64 >= self.plan.most_trials => {
-                SearchStep::Done(StopReason::TrialsSpent)
-            }
-            Next::Measure(load) if self.is_out_of_time(load) => SearchStep::Done(StopReason::TimeSpent),
-            Next::Measure(load) if self.is_beyond_all(load) => SearchStep::Done(StopReason::Endless),
-            Next::Measure(load) => self.measure(load),
-            Next::Done(reason) => SearchStep::Done(reason),
-            // The refinement begins when the bracket is narrow enough.
-            Next::Refine => SearchStep::Done(StopReason::Narrow),
-        }
-    }
-
-    /// The next step of the bracketing phase.
-    fn bracketing(&self) -> Next {
-        let bracketed =
-            |(first, step): (_, Option<f64>)| bracket::bracketed(&self.counted(), first, step.unwrap_or(bracket::STEP));
-        self.plan.axis.searched().map_or(Next::Done(StopReason::AllMeasured), bracketed)
+        self.next_of_tiers()
     }
 
     /// The first demand for which no run has a figure although the server kept up.
     pub(super) fn without_figure(&self) -> Option<&SearchDemand> {
         let kept_up: Vec<_> = self.trials.iter().filter(|trial| !trial.left_out && trial.saturated.is_none()).collect();
-        let unread = |(place, demand): &(usize, &SearchDemand)| {
-            self.trials.iter().all(|trial| demand.read(trial, *place).is_none())
-        };
+        let unread = |demand: &&SearchDemand| self.trials.iter().all(|trial| demand.read(trial).is_none());
         if kept_up.is_empty() {
             return None;
         }
-        self.demands.iter().enumerate().find(unread).map(|(_, demand)| demand)
+        self.demands.iter().find(unread)
     }
 
     /// Runs planned of each load; the search plans one, and more only where they help.
@@ -184,18 +166,19 @@ impl Search {
         if self.plan.axis.searched().is_some() { 1 } else { self.plan.repeats }
     }
 
-    pub(super) fn tallies(&self) -> Vec<LoadTally<'_>> {
-        tallies(&self.trials, &self.demands)
+    /// The loads, judged by `demands`.
+    pub(super) fn tallies(&self, demands: &[SearchDemand]) -> Vec<LoadTally<'_>> {
+        tallies(&self.trials, demands)
     }
 
-    /// The loads of which some run counts.
-    pub(super) fn counted(&self) -> Vec<LoadTally<'_>> {
-        self.tallies().into_iter().filter(|tally| tally.counted > 0).collect()
+    /// The loads of which some run counts, judged by `demands`.
+    pub(super) fn counted(&self, demands: &[SearchDemand]) -> Vec<LoadTally<'_>> {
+        self.tallies(demands).into_iter().filter(|tally| tally.counted > 0).collect()
     }
 
     /// The next of `loads`, which ascend.
     fn next_of(&self, loads: Vec<Load>) -> SearchStep {
-        let tallies = self.tallies();
+        let tallies = self.tallies(&self.demands);
         let mut in_a_row = 0;
         let mut best_per_s = 0.0;
         for load in loads {
@@ -238,7 +221,7 @@ impl Search {
 
     /// Runs that are still wanted at most, if none that is to come is spoiled.
     pub(super) fn runs_left(&self) -> u64 {
-        let tallies = self.tallies();
+        let tallies = self.tallies(&self.demands);
         let wanted = |load: Load| {
             let tally = tallies.iter().find(|tally| tally.load == load);
             tally.map_or(self.plan.repeats, |tally| tally.wanted(self.plan.repeats))

@@ -2,7 +2,7 @@
 
 use super::highest::FoundLoads;
 use super::load::Load;
-use super::search::Search;
+use super::search::{Search, SearchTier};
 use crate::units::three_digits;
 
 /// Columns between the lowest load and the highest.
@@ -15,9 +15,13 @@ const TO_DOUBLE: f64 = 1.5;
 impl Search {
     /// Returns each load in its place between the lowest and the highest (logarithmic). It is as high as the figure of
     /// its worst objective: up to `▄` it meets it, above it misses it. Under it is the interval of the highest load,
-    /// `├──◆──┤`. The result is `None` without objectives, or before there are three loads.
-    pub fn strip(&self) -> Option<[String; 2]> {
-        let found = FoundLoads::from_search(self);
+    /// `├──◆──┤`. There are two such lines for each tier, and none without objectives, or before there are three loads.
+    pub fn strip(&self) -> Vec<String> {
+        self.tiers().iter().filter_map(|tier| self.strip_of(tier)).flatten().collect()
+    }
+
+    fn strip_of(&self, tier: &SearchTier) -> Option<[String; 2]> {
+        let found = FoundLoads::new(self, &tier.demands);
         let answer = found.answer?;
         let known = || found.loads.iter().filter(|(tally, _)| tally.counted > 0);
         let amounts: Vec<f64> = known().map(|(tally, _)| tally.load.amount()).collect();
@@ -43,9 +47,10 @@ impl Search {
         let (low, high) = (show(lowest), show(highest));
         let curve = format!("{low:>9} {} {high}", heights.iter().collect::<String>());
         let mut marks = [' '; COLUMNS];
-        let mut says = String::new();
+        let mut says = tier.name.clone().unwrap_or_default();
         if let Some(crossing) = answer.crossing() {
-            says = show(crossing.value);
+            let after = if says.is_empty() { "" } else { ": " };
+            says = format!("{says}{after}{}", show(crossing.value));
             if let Some((from, to)) = crossing.interval() {
                 marks[column(from)..=column(to)].fill('─');
                 if from >= lowest {

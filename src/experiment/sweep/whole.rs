@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{HighestLoad, StopReason, Sustained};
+use super::answer::{HighestLoad, StopReason, Sustained, TierAnswer};
 use super::highest::{FoundLoads, closest};
 use super::plan::{SweepPlan, either_way};
 use super::point::{LoadClass, SweepPoint};
@@ -46,8 +46,11 @@ pub struct Sweep {
     pub knee: Option<Knee>,
     /// Pareto frontiers.
     pub frontiers: Vec<Frontier>,
-    /// The highest load that meets the objectives; absent without objectives.
+    /// The highest load that meets the objectives, those of all tiers; absent without objectives.
     pub answer: Option<HighestLoad>,
+    /// The highest load of each tier, in their order; empty without tiers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierAnswer>,
     /// The longer run at that load; absent if not requested.
     pub sustained: Option<Sustained>,
     /// Open runs beside closed loops, as older versions stored them; passed over.
@@ -90,10 +93,23 @@ impl Sweep {
     /// The sweep of `swept` that `search` made until `stopped` ended it.
     pub fn new(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
-        let FoundLoads { loads, answer } = FoundLoads::from_search(search);
-        let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
-        let (valid, [reasons, notes]) = judge(search, &loads, answer.as_ref());
+        let FoundLoads { loads, answer } = FoundLoads::new(search, search.demands());
+        let of_tiers: Vec<_> = match search.plan().tiers.as_slice() {
+            [] => Vec::new(),
+            _ => search.tiers().iter().map(|tier| FoundLoads::new(search, &tier.demands)).collect(),
+        };
+        let classes = |place: usize| of_tiers.iter().map(|found| found.loads[place].1).collect();
+        let with_tiers = |(place, (tally, class)): (usize, &(LoadTally<'_>, LoadClass))| SweepPoint {
+            tiers: classes(place),
+            ..point(tally, *class, search)
+        };
+        let points: Vec<_> = loads.iter().enumerate().map(with_tiers).collect();
         let answer = answer.map(|answer| answer.shared_out(&points, deployment.gpus));
+        let tiers = search.plan().tiers.iter().zip(of_tiers).filter_map(|(tier, found)| {
+            found.answer.map(|answer| TierAnswer::new(tier, answer, &points, deployment.gpus))
+        });
+        let tiers: Vec<_> = tiers.collect();
+        let (valid, [reasons, notes]) = judge(search, &loads, &named(&tiers, answer.as_ref()));
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -106,6 +122,7 @@ impl Sweep {
             frontiers: frontiers(&points),
             points,
             answer,
+            tiers,
             sustained: None,
             paired: IgnoredAny,
             stopped,
@@ -117,6 +134,14 @@ impl Sweep {
     }
 }
 
+/// Answers with the names of their tiers. Without tiers there is one, as far as there are objectives.
+fn named<'a>(tiers: &'a [TierAnswer], answer: Option<&'a HighestLoad>) -> Vec<(Option<&'a str>, &'a HighestLoad)> {
+    match tiers {
+        [] => answer.into_iter().map(|answer| (None, answer)).collect(),
+        tiers => tiers.iter().map(|tier| (Some(&*tier.name), &tier.answer)).collect(),
+    }
+}
+
 fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // The runs of a load of which none counts are shown all the same.
     let counts = |trial: &&&Trial| !trial.left_out || tally.counted == 0;
@@ -125,6 +150,7 @@ fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint
     SweepPoint {
         load: tally.load,
         class,
+        tiers: Vec::new(),
         tightest: if demanded { closest(tally, search.demands()) } else { None },
         figures: FigureSet::joined(&figures),
         trials: tally.trials.iter().map(|trial| (*trial).clone()).collect(),
@@ -132,6 +158,16 @@ fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint
 }
 
 impl Sweep {
+    /// Answers with the names of their tiers. Without tiers there is one, as far as there are objectives.
+    pub fn answers(&self) -> Vec<(Option<&str>, &HighestLoad)> {
+        named(&self.tiers, self.answer.as_ref())
+    }
+
+    /// The figures at the highest load that passed.
+    pub fn figures_at(&self, answer: &HighestLoad) -> Option<&FigureSet> {
+        self.points.iter().find(|point| Some(point.load) == answer.passed).map(|point| &point.figures)
+    }
+
     /// Reads the sweep in this folder or file.
     ///
     /// # Errors
@@ -159,11 +195,12 @@ impl Sweep {
 }
 
 /// Judges whether the figures of a sweep can be trusted, with reasons and notes. The reasons say why not. A sweep is
-/// INVALID if most of its runs are, or its answer rests on such. Single INVALID runs are left out and noted.
+/// INVALID if most of its runs are, or an answer rests on such. Single INVALID runs are left out and noted. The answers
+/// come with the names of their tiers.
 pub(super) fn judge(
     search: &Search,
     loads: &[(LoadTally<'_>, LoadClass)],
-    answer: Option<&HighestLoad>,
+    answers: &[(Option<&str>, &HighestLoad)],
 ) -> (bool, [Vec<String>; 2]) {
     let (trials, precision) = (search.trials(), search.plan().precision);
     let invalid = || trials.iter().filter(|trial| !trial.is_valid());
@@ -180,9 +217,15 @@ pub(super) fn judge(
         |answer: &HighestLoad| loads.iter().any(|(tally, _)| is_forced(tally) && answer.rests_on(tally.load));
     let is_few = |judged: &JudgedObjective| judged.mark == Some(SampleWarning::TooFewSamples);
     let few = trials.iter().filter(|trial| trial.judged.iter().any(is_few)).count();
-    let interval = answer.and_then(|answer| answer.crossing()?.interval());
-    let wide = interval.map(|(low, high)| high / low - 1.0);
-    let wide = wide.filter(|wide| *wide > precision && search.plan().within_s.is_none());
+    let wide = answers.iter().filter_map(|(tier, answer)| {
+        let (low, high) = answer.crossing()?.interval()?;
+        let wide = high / low - 1.0;
+        let of = tier.map_or(String::new(), |name| format!(" of {name}"));
+        (wide > precision && search.plan().within_s.is_none()).then(|| {
+            let [wide, wanted] = [wide, precision].map(either_way);
+            format!("the interval{of} is {wide} and {wanted} was requested; more or longer runs narrow it")
+        })
+    });
     let notes = [
         named(&|_, class| class == LoadClass::Unknown),
         named(&|tally, _| is_forced(tally)).map(|note| format!("{note}: those INVALID runs count, because of --force")),
@@ -193,15 +236,12 @@ pub(super) fn judge(
                 counted(trials.len() as u64, "run")
             )
         }),
-        wide.map(|wide| {
-            let [wide, wanted] = [wide, precision].map(either_way);
-            format!("the interval is {wide} and {wanted} was requested; more or longer runs narrow it")
-        }),
     ];
-    let valid = !answer.is_some_and(rests_on_invalid)
+    let notes = notes.into_iter().flatten().chain(wide);
+    let valid = !answers.iter().any(|(_, answer)| rests_on_invalid(answer))
         && !trials.is_empty()
         && 2 * invalid().count() < trials.len() + usize::from(invalid().next().is_none());
-    (valid, [reasons.chain(nothing).collect(), notes.into_iter().flatten().collect()])
+    (valid, [reasons.chain(nothing).collect(), notes.collect()])
 }
 
 impl StopReason {
@@ -225,7 +265,8 @@ impl StopReason {
             },
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
             Self::Endless => {
-                let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());
+                let highest =
+                    search.tallies(search.demands()).last().map_or(String::new(), |tally| tally.load.to_string());
                 format!(
                     "nothing failed up to {highest}, after {runs}, and a run under the next load would have over {} \
                      requests: the objectives do not limit this server",

@@ -5,8 +5,8 @@ use std::io;
 
 use super::column::{DataColumns, name};
 use super::csv::write;
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Unit};
-use crate::experiment::{AbMetric, AbPair, AbTest, Sweep, SweepPoint};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Metric, Quantile, Unit};
+use crate::experiment::{AbMetric, AbPair, AbTest, HighestLoad, Load, Sweep, SweepPoint};
 use crate::report::run_report::Out;
 
 /// A figure of a load.
@@ -33,6 +33,37 @@ fn point_columns<'a>() -> DataColumns<PointRow<'a>> {
         .number("interval_low", Unit::NONE, "Lower end of its 95 % interval", |(.., of)| of.interval_low)
         .number("interval_high", Unit::NONE, "Upper end", |(.., of)| of.interval_high)
         .text("mark", "A reservation", |(.., of)| name(of.mark?))
+}
+
+/// `answers.csv`: a row a tier of a sweep, or one where it has none.
+pub(in crate::report) fn answers_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<()> {
+    let rows = sweep.answers().into_iter().map(|(tier, answer)| (sweep, tier, answer));
+    write(&answer_columns(), rows, out)
+}
+
+/// A highest load of a sweep, with the name of its tier.
+type AnswerRow<'a> = (&'a Sweep, Option<&'a str>, &'a HighestLoad);
+
+fn answer_columns<'a>() -> DataColumns<AnswerRow<'a>> {
+    let figure = |(sweep, _, answer): &AnswerRow<'_>, key: &FigureKey| sweep.figures_at(answer)?.get(key)?.mean;
+    let ttft = FigureKey::percentile(Quantile::P95, Metric::Ttft);
+    let speed = FigureKey::from_metric(Metric::TokensPerUser);
+    let kind = |sweep: &Sweep| sweep.points.first().map(|point| point.load.kind().into());
+    DataColumns::<AnswerRow<'_>>::new()
+        .text("tier", "Name of the tier; empty: the sweep has none", |(_, tier, _)| (*tier).map(Cow::Borrowed))
+        .text("load_kind", "rate_per_s, users or agents", move |(sweep, ..)| kind(sweep))
+        .number("estimate", Unit::NONE, "The highest load that meets the objectives", |(.., of)| of.estimate)
+        .number("interval_low", Unit::NONE, "Lower end of its 95 % interval", |(.., of)| of.interval_low)
+        .number("interval_high", Unit::NONE, "Upper end", |(.., of)| of.interval_high)
+        .number("passed", Unit::NONE, "The highest load that passed", |(.., of)| of.passed.map(Load::amount))
+        .number("failed", Unit::NONE, "The lowest load that failed", |(.., of)| of.failed.map(Load::amount))
+        .number("agents_per_gpu", Unit::NONE, "Agents for each GPU", |(.., of)| of.agents_per_gpu)
+        .number("agents_per_kw", Unit::NONE, "Agents for each kilowatt", |(.., of)| of.agents_per_kw)
+        .number("ttft_p95_ms", Unit::NONE, "p95 of TTFT at the load that passed", move |row| figure(row, &ttft))
+        .number("tokens_per_s_per_user", Unit::NONE, "Output tokens per second of a user there", move |row| {
+            figure(row, &speed)
+        })
+        .text("tightest", "The objective that decides", |(.., of)| of.tightest.as_deref().map(Cow::Borrowed))
 }
 
 /// A metric in a round. The row has its role, its class (empty: all requests), the metric, and its figures of both

@@ -12,7 +12,7 @@ mod schema;
 mod tests;
 
 pub(super) use self::csv::requests_csv;
-pub(super) use self::experiments::{points_csv, rounds_csv};
+pub(super) use self::experiments::{answers_csv, points_csv, rounds_csv};
 pub(super) use self::figures::summary_csv;
 pub(crate) use self::json::{fitted_json, foreign_json, indented as json, json_with};
 pub(super) use self::json::{requests_jsonl, write_line};

@@ -205,7 +205,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
             let (found, known) = (finding(trial), known(experiment.search()));
             printer.words(&format!("  run {}, {}: {found}{known}", trial.number, trial.load));
             if self.curve {
-                experiment.search().strip().into_iter().flatten().for_each(|line| printer.words(&line));
+                experiment.search().strip().iter().for_each(|line| printer.words(line));
             }
         }
         Ok(())

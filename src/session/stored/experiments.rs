@@ -235,9 +235,11 @@ fn from_runs(stored: &Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
     }
     let Some((_, first)) = runs.first() else { return Err(Stop::usage("it has no run that ended")) };
     let own = save::objectives_of(&first.header)?;
+    // Other objectives have one highest load together.
+    let tiers = if objectives.is_empty() { stored.plan.tiers.clone() } else { Vec::new() };
     let objectives = [objectives, &own, &stored.plan.objectives].into_iter().find(|all| !all.is_empty());
     let objectives = objectives.unwrap_or_default();
-    let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan.clone() };
+    let plan = SweepPlan { objectives: objectives.to_vec(), tiers, ..stored.plan.clone() };
     let forced = first.header.command.iter().any(|word| word == "--force");
     let mut search = Search::new(plan).map_err(Stop::usage)?.forced(forced);
     let (started_at, engine) = (first.header.started_at, first.header.engine().clone());

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod ab;
+mod agents;
 mod capacity;
 mod compare;
 mod engine_fit;

@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Desk, PATIENCE, answer, control, mock, serve, stream};
+use crate::support::{Desk, PATIENCE, answer, control, serve, stream};
 
 /// Short runs, one of each load, whatever else this machine has to do.
-const SHORT: [&str; 10] =
+pub(super) const SHORT: [&str; 10] =
     ["--force", "--repeats", "1", "--max-seconds", "1s", "--pause", "0s", "--warmup-requests", "2", "--allow-invalid"];
 
-fn read(path: &Path) -> Value {
+pub(super) fn read(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 /// The runs of a sweep by their numbers.
-fn trials(sweep: &Value) -> Vec<Value> {
+pub(super) fn trials(sweep: &Value) -> Vec<Value> {
     let points = sweep["points"].as_array().unwrap();
     let mut trials: Vec<_> = points.iter().flat_map(|point| point["trials"].as_array().unwrap().clone()).collect();
     trials.sort_by_key(|trial| trial["number"].as_u64());
@@ -120,45 +120,6 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
         .stderr(contains("another experiment").and(contains("plan.first_seed was 4, and is 5 now")));
 }
 
-/// Sessions of three requests, one after another.
-const AGENTS: &str = r#"
-name = "agents"
-horizon_s = 5
-warmup_s = 0
-drain_s = 30
-arrival = { kind = "constant", rate_per_s = 2 }
-[[classes]]
-name = "agent"
-input_tokens = 20
-output_tokens = 5
-[classes.session]
-steps = [{ name = "task" }, { name = "loop", turns = 2, delay_s = 0.01 }]
-"#;
-
-#[test]
-fn agents_are_searched() {
-    let desk = Desk::new();
-    desk.file("agents.toml", AGENTS);
-    // Where one answer goes at a time, a second agent waits for half of the answers of the first.
-    let server = mock(&["--slots", "1", "--ttft", "50ms", "--itl", "1ms"]);
-    let objective = ["--objective", "p50 ttft < 60ms", "--engine", "vllm", "--url", &server.url];
-    let sweep = [&["sweep", "agents.toml", "--agents", "--max-runs", "4"], &objective[..]].concat();
-    let out = desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
-    let out = out.get_output();
-    let (text, words) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    assert!(words.contains("searching from 4 agents on") && words.contains("run 1: 4 agents for 1 s"), "{words}");
-    assert!(text.contains("4 agents") && !text.contains("users"), "{text}");
-    let kept = read(&desk.run().join("sweep.json"));
-    assert_eq!(kept["plan"]["axis"], json!({ "kind": "agents", "from": 4 }));
-    assert_eq!(kept["plan"]["requests_per_arrival"], 3.0);
-    let loads: Vec<_> = trials(&kept).iter().map(|trial| trial["load"].clone()).collect();
-    assert_eq!(loads[0], json!({ "kind": "agents", "value": 4 }));
-    assert!(loads.contains(&json!({ "kind": "agents", "value": 2 })), "{text}");
-    let path = desk.run();
-    let again = desk.skyline(&["report", path.to_str().unwrap(), "--allow-invalid", "--json"]).assert();
-    assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), kept);
-}
-
 #[test]
 fn users_are_swept() {
     let desk = Desk::new();
@@ -225,6 +186,10 @@ fn mistakes_are_told_before_anything_is_sent() {
         (&["--objective", "cache_loss < 2%"], "its prompts share nothing that a cache could lose"),
         (&["--agents"], "nothing says how many are too many"),
         (&["--agents", "--objective", "p50 ttft < 9s"], "`quick` has no sessions, so it has no agents"),
+        (&["--tier", "fast"], "it has no name; write it like fast='p95 ttft < 1s"),
+        (&["--tier", "fast=p50 tft < 1s"], "`tft` is not a latency; did you mean `ttft`?"),
+        (&["--tier", "a=p50 ttft < 1s", "--tier", "a=p50 ttft < 2s"], "two tiers are called `a`"),
+        (&["--tier", "a=goodput > 5/s"], "throughput rises with the load"),
         (&["--agents", "--users", "3", "--objective", "p50 ttft < 9s"], "cannot be used with"),
         (&["--rates", "0.0001"], "--start-rate or --users, and no run is longer than --max-seconds"),
     ] {

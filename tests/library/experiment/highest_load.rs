@@ -103,6 +103,7 @@ impl<S: Fn(u64) -> Box<dyn SimulatedServer>> Searched<S> {
         SweepPlan {
             axis: LoadAxis::search_from(1.0),
             objectives,
+            tiers: Vec::new(),
             repeats: 2,
             samples,
             first_samples: None,

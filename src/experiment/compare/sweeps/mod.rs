@@ -8,11 +8,16 @@ use self::highest::compared_in_words;
 use super::change::Pairing;
 use super::compared::{NotComparable, allowed};
 use super::condition::{Condition, Difference, Facts, differences, facts_of};
-use super::gate::{DISTRUSTED, Gate, GateJudgement};
+use super::confounded::Confounders;
+use super::gate::{DISTRUSTED, Gate, GateJudgement, OTHER_LENGTHS};
 use super::row::{ComparedRow, correct, unjudged};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile, selections};
-use crate::experiment::sweep::{ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
+use crate::experiment::sweep::{
+    ArrivalUnit, HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, TierAnswer, Trial,
+};
 use crate::record::RunHeader;
+use crate::units::listed;
+use crate::workload::RequestClass;
 
 /// Stored sweep with the name of its folder and the header of its first run.
 #[derive(Clone, Debug)]
@@ -89,6 +94,9 @@ pub struct AtLoad {
     pub pairing: Pairing,
     /// The figures.
     pub rows: Vec<ComparedRow>,
+    /// Differences that move other figures.
+    #[serde(flatten)]
+    pub confounded: Confounders,
 }
 
 impl ComparedSweeps {
@@ -183,10 +191,16 @@ impl SweepAgainst {
             .iter()
             .filter_map(|before| Some((before, other.sweep.points.iter().find(|after| after.load == before.load)?)))
             .collect();
-        let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::new(before, after)).collect();
+        let is_natural =
+            [baseline, other].iter().any(|side| side.sweep.workload.classes.iter().any(RequestClass::ends_by_itself));
+        let mut loads: Vec<AtLoad> =
+            both.iter().map(|(before, after)| AtLoad::new(before, after, is_natural)).collect();
         correct(loads.iter_mut().flat_map(|at| &mut at.rows).map(|row| (row.p, &mut row.p_holm)));
         let distrusted = !(baseline.sweep.valid && other.sweep.valid);
         unjudged(distrusted, loads.iter_mut().flat_map(|at| &mut at.rows));
+        for at in &mut loads {
+            unjudged(true, at.rows.iter_mut().filter(|row| at.confounded.is_moved(row.figure.metric)));
+        }
         // A baseline that does not keep up cannot be compared with.
         let kept_up = || both.iter().filter(|(before, _)| !distrusted && !is_saturated(before));
         // Nothing passes by nothing.
@@ -207,6 +221,9 @@ impl SweepAgainst {
                 if is_saturated(after) {
                     return gate.overrun(&place);
                 }
+                if confounders(before, after, is_natural).is_moved(gate.margin().figure.metric) {
+                    return gate.unmeasured(OTHER_LENGTHS);
+                }
                 // A figure that sweeps do not keep, or no run has, is not known.
                 let none = AcrossRuns::of_figures(&[], f64::INFINITY);
                 let [before_figure, after_figure] = [before, after]
@@ -217,11 +234,7 @@ impl SweepAgainst {
         });
         Self {
             side: other.name.clone(),
-            sentence: if distrusted {
-                DISTRUSTED.to_owned()
-            } else {
-                compared_in_words(baseline.sweep.answer.as_ref(), other.sweep.answer.as_ref())
-            },
+            sentence: if distrusted { DISTRUSTED.to_owned() } else { answers_compared(&baseline.sweep, &other.sweep) },
             gates: judged.collect(),
             loads,
         }
@@ -229,15 +242,32 @@ impl SweepAgainst {
 }
 
 impl AtLoad {
-    fn new(before: &SweepPoint, after: &SweepPoint) -> Self {
+    fn new(before: &SweepPoint, after: &SweepPoint, is_natural: bool) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
         // Beyond saturation a latency depends on the length of the run and says nothing about the server.
         let is_compared = |key: &FigureKey| !saturated || key.kind() != FigureKind::Latency;
         let row = |key| ComparedRow::compare(&key, before.figures.get(&key)?, after.figures.get(&key)?, pairing, None);
         let rows = selections::compared_of_loads().filter(is_compared).filter_map(row).collect();
-        Self { load: before.load, pairing, rows }
+        Self { load: before.load, pairing, rows, confounded: confounders(before, after, is_natural) }
     }
+}
+
+/// The highest loads compared; of each tier that both have with the same objectives, after its name.
+fn answers_compared(before: &Sweep, after: &Sweep) -> String {
+    let of_tier = |tier: &TierAnswer| {
+        let other = after.tiers.iter().find(|other| other.name == tier.name && other.objectives == tier.objectives)?;
+        Some(format!("{}: {}", tier.name, compared_in_words(Some(&tier.answer), Some(&other.answer))))
+    };
+    let tiers = listed(before.tiers.iter().filter_map(of_tier), "; ");
+    tiers.unwrap_or_else(|| compared_in_words(before.answer.as_ref(), after.answer.as_ref()))
+}
+
+/// Differences between the runs of a load that move other figures. `is_natural` says whether answers end by themselves.
+fn confounders(before: &SweepPoint, after: &SweepPoint, is_natural: bool) -> Confounders {
+    let none = || AcrossRuns::of_figures(&[], f64::INFINITY);
+    let figure = |point: &SweepPoint, key: &FigureKey| point.figures.get(key).cloned().unwrap_or_else(none);
+    Confounders::new(is_natural, |key| [figure(before, key), figure(after, key)])
 }
 
 /// The loads that a sweep measured.

@@ -2,16 +2,30 @@
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{Status, summarise};
+use crate::analysis::{Status, Tier, summarise};
+use crate::experiment::compare::change::ChangeStanding;
 use crate::experiment::compare::condition::Role;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
+use crate::workload::AnswerEnding;
 
 /// Returns a sweep with runs of twenty seconds of ten requests a second. Their first tokens take `ttft_ms`. Seed and
 /// load alone identify the plan.
 fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {
+    sweep_of(name, rates, repeats, ttft_ms, (AnswerEnding::Forced, 11))
+}
+
+/// Sweep as above, whose answers end so and have so many tokens.
+fn sweep_of(
+    name: &str,
+    rates: &[f64],
+    repeats: u64,
+    ttft_ms: impl Fn(u64) -> u64,
+    (ending, tokens): (AnswerEnding, u64),
+) -> SweepSide {
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: rates.to_vec() },
         objectives: vec!["p95 ttft < 500ms".parse().unwrap()],
+        tiers: Vec::new(),
         repeats,
         samples: 40,
         first_samples: None,
@@ -33,9 +47,10 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
     while let SearchStep::Measure(wanted) = search.next() {
         let records = (0..200).map(|i| {
             let at = i * 100;
-            record(i).sent_at(at, at, at).paced(at + ttft_ms(wanted.repeat), 20, 11).build()
+            record(i).sent_at(at, at, at).paced(at + ttft_ms(wanted.repeat), 20, tokens).build()
         });
         let mut log = run(20_000, records.collect());
+        log.header.workload.classes[0].length = ending;
         log.header.plan.hash = format!("{} {}", wanted.load, wanted.seed);
         search.record(Trial::new(&wanted, &summarise(&log, &objectives)));
         header.get_or_insert(log.header);
@@ -56,6 +71,44 @@ fn gates(sides: &[SweepSide], gate: Gate) -> Vec<GateJudgement> {
 
 fn at_most(margin: &str) -> Gate {
     Gate::MaxRegression(margin.parse().unwrap())
+}
+
+#[test]
+fn answers_of_other_lengths_confound_a_load() {
+    let natural = |name, tokens| sweep_of(name, &[8.0], 2, |_| 100, (AnswerEnding::Natural, tokens));
+    let sides = [natural("a", 20), natural("b", 26)];
+    let gates = ["p95 e2e 5%", "p50 ttft 5%"].map(at_most);
+    let against = ComparedSweeps::new(&sides, &[], &gates).unwrap().against.remove(0);
+    let at = &against.loads[0];
+    assert!(at.confounded.longer_answers.is_some_and(|by| (by - 0.3).abs() < 1e-9), "{:?}", at.confounded);
+    let standing = |metric| at.rows.iter().find(|row| row.figure.metric == metric).unwrap().standing;
+    assert_eq!(standing(Metric::E2e), ChangeStanding::Unknown);
+    assert_ne!(standing(Metric::Ttft), ChangeStanding::Unknown);
+    let [e2e, ttft] = against.gates.as_slice() else { panic!("{:?}", against.gates) };
+    assert!(e2e.status == Status::Undecided && e2e.line.contains("answers end by themselves"), "{}", e2e.line);
+    assert_eq!(ttft.status, Status::Met, "{}", ttft.line);
+    let forced = [20, 26].map(|tokens| sweep_of("c", &[8.0], 2, |_| 100, (AnswerEnding::Forced, tokens)));
+    let same = ComparedSweeps::new(&forced, &[], &gates).unwrap();
+    assert_eq!(same.against[0].loads[0].confounded, Confounders::default());
+}
+
+#[test]
+fn tiers_are_compared_one_by_one() {
+    let mut sides = [sweep("a", &[4.0, 8.0], 2, |_| 100), sweep("b", &[4.0, 8.0], 2, |_| 100)];
+    for side in &mut sides {
+        let tiers: Vec<Tier> = ["fast=p95 ttft < 50ms", "slow=p95 ttft < 9s"].map(|text| text.parse().unwrap()).into();
+        let answer = side.sweep.answer.clone().unwrap();
+        let of = |tier: &Tier| TierAnswer {
+            name: tier.name.clone(),
+            objectives: tier.objectives.clone(),
+            answer: answer.clone(),
+            ttft_p95_ms: None,
+            tokens_per_s_per_user: None,
+        };
+        side.sweep.tiers = tiers.iter().map(of).collect();
+    }
+    let sentence = &ComparedSweeps::new(&sides, &[], &[]).unwrap().against[0].sentence;
+    assert!(sentence.starts_with("fast: ") && sentence.contains("; slow: "), "{sentence}");
 }
 
 #[test]
@@ -160,5 +213,5 @@ fn over_invalid_sweeps_nothing_is_judged() {
     let against = &compared.against[0];
     assert!(against.sentence.contains("a side is INVALID"), "{}", against.sentence);
     let rows = &against.loads[0].rows;
-    assert!(rows.iter().all(|row| row.standing == crate::experiment::compare::ChangeStanding::Unknown), "{rows:?}");
+    assert!(rows.iter().all(|row| row.standing == ChangeStanding::Unknown), "{rows:?}");
 }

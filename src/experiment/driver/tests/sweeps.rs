@@ -12,6 +12,7 @@ fn sweep_of(axis: LoadAxis) -> SweepExperiment {
     let plan = SweepPlan {
         axis,
         objectives: vec![objective.parse().unwrap()],
+        tiers: Vec::new(),
         repeats: 1,
         samples: 130,
         first_samples: None,

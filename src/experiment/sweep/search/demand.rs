@@ -1,7 +1,7 @@
 //! Objectives as the search sees them: a figure that rises with the load, and its limit.
 
 use crate::analysis::statistics::OrderedShare;
-use crate::analysis::{FigureKind, Metric, Objective, Status};
+use crate::analysis::{FigureKind, Metric, Objective, Status, Tier};
 use crate::experiment::sweep::load::Load;
 use crate::experiment::sweep::trial::Trial;
 
@@ -15,6 +15,8 @@ use crate::experiment::sweep::trial::Trial;
 pub(crate) struct SearchDemand {
     /// The objective; absent: the server keeps up.
     objective: Option<Objective>,
+    /// Place of the objective among those that each run is judged by.
+    place: usize,
     pub(super) scale: DemandScale,
     /// The figure's maximum.
     pub(super) limit: f64,
@@ -102,12 +104,33 @@ impl SearchDemand {
             }
             (FigureKind::Latency | FigureKind::Share | FigureKind::Count, _) => return refused(EASIER),
         };
-        Ok(Self { objective: Some(objective.clone()), scale, limit })
+        Ok(Self { objective: Some(objective.clone()), place: 0, scale, limit })
+    }
+
+    /// Returns the demand of the objective at `place` among those that each run is judged by.
+    pub(super) fn at(self, place: usize) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Demands of all `objectives`, and last that the server keeps up.
+    pub(super) fn all(objectives: &[Objective]) -> Result<Vec<Self>, Unsearchable> {
+        let each = objectives.iter().enumerate().map(|(place, of)| Ok(Self::from_objective(of)?.at(place)));
+        each.chain([Ok(Self::keeping_up())]).collect()
+    }
+
+    /// Demands of `tier` among `all`, and last that the server keeps up.
+    pub(super) fn of_tier(tier: &Tier, all: &[Self]) -> Result<Vec<Self>, Unsearchable> {
+        let problem = "its tier has it, and the runs are not judged by it";
+        let of = |objective: &Objective| {
+            let known = all.iter().find(|demand| demand.objective() == Some(objective)).cloned();
+            known.ok_or_else(|| Unsearchable { objective: objective.text.clone(), problem })
+        };
+        tier.objectives.iter().map(of).chain([Ok(Self::keeping_up())]).collect()
     }
 
     /// Returns the demand that the server keeps up. It fails where the server does not in most runs.
     pub(super) const fn keeping_up() -> Self {
-        Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
+        Self { objective: None, place: 0, scale: DemandScale::Share, limit: 0.5 }
     }
 
     /// The objective; absent: the server keeps up.
@@ -120,15 +143,15 @@ impl SearchDemand {
         self.objective.as_ref().map_or("the server keeps up", |objective| &objective.text)
     }
 
-    /// The figure of `trial`; `place` is the index of the objective in the sweep. `None` where it is unknown.
-    pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<DemandReading> {
+    /// The figure of `trial`; `None` where it is unknown.
+    pub(super) fn read(&self, trial: &Trial) -> Option<DemandReading> {
         let load = trial.load.amount();
         let near = if matches!(trial.load, Load::Agents(_)) { NEAR } else { 0.0 };
         let Some(objective) = &self.objective else {
             let figure = f64::from(u8::from(trial.saturated.is_some()));
             return Some(DemandReading { load, near, figure, requests: 1.0, excess: 0.0 });
         };
-        let judged = trial.judged.get(place)?;
+        let judged = trial.judged.get(self.place)?;
         let key = &objective.key;
         let figure = match (key.kind(), self.scale) {
             (FigureKind::Latency, DemandScale::Share) => judged.over_share?,
@@ -141,19 +164,19 @@ impl SearchDemand {
     }
 
     /// Whether a trial has a figure of it.
-    pub(crate) fn has_figure(&self, trial: &Trial, place: usize) -> bool {
-        self.read(trial, place).is_some()
+    pub(crate) fn has_figure(&self, trial: &Trial) -> bool {
+        self.read(trial).is_some()
     }
 
     /// Judges whether the figure of all `trials` surely keeps the limit. For a percentile it is by the requests of all,
-    /// else where each trial by itself agrees. `place` as in [`Self::read`].
-    pub(super) fn status(&self, trials: &[&Trial], place: usize) -> Status {
-        let shares = trials.iter().map(|trial| trial.judged.get(place).and_then(|judged| judged.over));
+    /// else where each trial by itself agrees.
+    pub(super) fn status(&self, trials: &[&Trial]) -> Status {
+        let shares = trials.iter().map(|trial| trial.judged.get(self.place).and_then(|judged| judged.over));
         if let (DemandScale::Share, Some(shares)) = (self.scale, shares.collect::<Option<Vec<_>>>()) {
             let all = OrderedShare::pooled(&shares);
             return all.map_or(Status::Undecided, |all| all.by_count().keeps(self.limit));
         }
-        let holds = |trial: &&Trial| Some(self.holds(self.read(trial, place)?.figure));
+        let holds = |trial: &&Trial| Some(self.holds(self.read(trial)?.figure));
         let each: Option<Vec<bool>> = trials.iter().map(holds).collect();
         each.filter(|each| !each.is_empty())
             .map_or(Status::Undecided, |each| Status::of_both(each.iter().all(|holds| *holds), each.contains(&true)))
@@ -207,7 +230,7 @@ mod tests {
             let load = Load::Rate(3.0);
             let wanted = TrialRequest { number: 1, load, repeat: 1, seed: 1, window_s: 60.0, run: String::new() };
             let trial = Trial { judged: vec![judged], ..Trial::kept_up(&wanted) };
-            let figure = demand.read(&trial, 0).unwrap().figure;
+            let figure = demand.read(&trial).unwrap().figure;
             assert!((figure - 1e3 / value).abs() < 1e-9, "{figure}");
             assert_eq!(demand.holds(figure), keeps, "{value}");
         }

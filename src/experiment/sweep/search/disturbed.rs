@@ -13,6 +13,7 @@ fn plan(axis: LoadAxis, repeats: u64) -> SweepPlan {
     SweepPlan {
         axis,
         objectives: vec!["p95 ttft < 1s".parse().unwrap()],
+        tiers: Vec::new(),
         repeats,
         samples: 200,
         first_samples: None,
@@ -83,7 +84,7 @@ fn driven(
 
 /// Checks that the bracket and the estimate of a search hold the truth.
 fn assert_found(search: &Search, what: &str) {
-    let answer = FoundLoads::from_search(search).answer.unwrap();
+    let answer = FoundLoads::new(search, search.demands()).answer.unwrap();
     let (passed, failed) = (answer.passed.unwrap().amount(), answer.failed.unwrap().amount());
     assert!(passed <= TRUTH && TRUTH <= failed, "{what}: {}", answer.sentence);
     let estimate = answer.estimate.unwrap();
@@ -118,7 +119,12 @@ fn one_disturbed_run_at_any_place_of_a_list_is_replaced() {
             let (found, reason, runs) = driven(list(), false, |number, _| number == place);
             assert_eq!((reason, runs.len() as u64), (StopReason::AllMeasured, all + 1), "run {place}");
             assert_found(&found, &format!("run {place}"));
-            assert!(found.tallies().iter().all(|tally| tally.counted == repeats && !tally.rests_on_invalid()));
+            assert!(
+                found
+                    .tallies(found.demands())
+                    .iter()
+                    .all(|tally| tally.counted == repeats && !tally.rests_on_invalid())
+            );
         }
     }
 }
@@ -129,15 +135,16 @@ fn a_load_that_stays_disturbed_ends_a_search_unless_that_is_forced() {
     let at_sixteen = |_, load: f64| (load - 16.0).abs() < 1e-9;
     let (found, reason, runs) = driven(search(), false, at_sixteen);
     assert_eq!((reason, runs.len()), (StopReason::Untrusted, 6));
-    assert!(FoundLoads::from_search(&found).answer.unwrap().failed.is_none(), "no end rests on those runs");
+    assert!(FoundLoads::new(&found, found.demands()).answer.unwrap().failed.is_none(), "no end rests on those runs");
     let (found, reason, runs) = driven(search(), true, at_sixteen);
     assert!(runs.len() > 6, "{reason:?}");
     // It counts as what its runs found: a failure, which decides the bracket, and that is said.
-    let answer = FoundLoads::from_search(&found).answer.unwrap();
+    let answer = FoundLoads::new(&found, found.demands()).answer.unwrap();
     assert!(answer.rests_on(Load::Rate(16.0)), "{}", answer.sentence);
     let said = "no run of 16.0/s can be trusted, and it counts because of --force";
     assert!(answer.sentence.contains(said), "{}", answer.sentence);
-    let (valid, [_, notes]) = super::super::whole::judge(&found, &FoundLoads::from_search(&found).loads, Some(&answer));
+    let (valid, [_, notes]) =
+        super::super::whole::judge(&found, &FoundLoads::new(&found, found.demands()).loads, &[(None, &answer)]);
     assert!(!valid && notes.iter().any(|note| note.contains("because of --force")), "{notes:?}");
 }
 
@@ -170,9 +177,12 @@ fn a_forced_load_counts_no_disturbed_run_once_one_can_be_trusted() {
     for _ in 0..3 {
         search.record(trial(&first, true));
     }
-    assert_eq!((search.next(), search.tallies()[0].counted), (SearchStep::Done(StopReason::AllMeasured), 3));
+    assert_eq!(
+        (search.next(), search.tallies(search.demands())[0].counted),
+        (SearchStep::Done(StopReason::AllMeasured), 3)
+    );
     search.record(trial(&first, false));
-    assert_eq!((search.tallies()[0].counted, search.tallies()[0].passes), (1, true));
+    assert_eq!((search.tallies(search.demands())[0].counted, search.tallies(search.demands())[0].passes), (1, true));
 }
 
 #[test]
@@ -187,7 +197,7 @@ fn an_estimate_outside_of_its_bracket_is_not_shown() {
         }
         search.record(found);
     }
-    let answer = FoundLoads::from_search(&search).answer.unwrap();
+    let answer = FoundLoads::new(&search, search.demands()).answer.unwrap();
     assert_eq!((answer.passed, answer.failed), (Some(Load::Rate(4.0)), Some(Load::Rate(8.0))));
     assert_eq!((answer.estimate, answer.interval_low, answer.interval_high), (None, None, None));
     assert!(answer.sentence.contains("lies between two loads") && !answer.monotone, "{}", answer.sentence);

@@ -3,6 +3,7 @@
 use super::Search;
 use super::bracket::Next;
 use super::tally::{Tightest, tightest};
+use super::tier::{Refinement, SearchTier};
 use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::load::Load;
 use crate::record::Repeat;
@@ -18,31 +19,39 @@ const NEIGHBOURS: f64 = 2.0;
 pub(super) const ROUND: usize = 2 * SIDE as usize + 1;
 
 impl Search {
-    /// The next step of a search whose first `from` trials were for the bracket.
-    pub(super) fn refine(&self, from: usize) -> Next {
+    /// The next step of the refinement of `tier`.
+    pub(super) fn refine(&self, tier: &SearchTier, refinement: &Refinement) -> Next {
         let (plan, trials) = (&self.plan, &self.trials);
         let Some((first, first_step)) = plan.axis.searched() else {
             return Next::Done(StopReason::AllMeasured);
         };
-        let refined = (from..trials.len()).filter(|&place| self.is_used(place)).count();
+        let refined = refinement.runs.iter().filter(|&&place| self.is_used(place)).count();
         let rounds = (refined / ROUND) as u64;
         let is_whole = |width: f64| first.users().is_some() && width <= NEIGHBOURS;
         let is_narrow = |(low, high)| high / low <= 1.0 + plan.precision + 1e-9 || is_whole(high - low);
-        if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.interval().is_ok_and(is_narrow) {
+        if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.interval_of(tier).is_ok_and(is_narrow)
+        {
             return Next::Done(StopReason::Narrow);
         }
         let grid = LoadGrid { first };
-        let decides = tightest(trials, &self.demands);
+        let decides = tightest(trials, &tier.demands);
         let Some(crossing) = decides.crossing() else {
             // A search that began near its answer stays there.
             let away = first_step.map_or(AWAY, libm::sqrt);
-            let beyond = self.beyond(decides, away).unwrap_or(first.amount());
+            let beyond = self.beyond(tier, decides, away).unwrap_or(first.amount());
             return Next::Measure(grid.load(grid.place(beyond)));
         };
         let runs = |load: &Load| (0..trials.len()).filter(|&at| trials[at].load == *load && self.is_used(at)).count();
         // Of the loads with the fewest runs, the first: the middle, then its neighbours.
         let next = grid.round(crossing.estimate).into_iter().min_by_key(runs);
         next.map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
+    }
+
+    /// Whether a run under `load` is one of the round that `tier` is in.
+    pub(super) fn is_in_round(&self, tier: &SearchTier, load: Load) -> bool {
+        let Some((first, _)) = self.plan.axis.searched() else { return false };
+        let crossing = tightest(&self.trials, &tier.demands).crossing();
+        crossing.is_none_or(|crossing| LoadGrid { first }.is_in_round(crossing.estimate, load))
     }
 
     /// Returns whether no run replaces the trial at `place`. It counts, or its load has no spare run left.
@@ -54,8 +63,8 @@ impl Search {
 
     /// Returns the next load when all runs together cross no limit. Chance ended the bracket, and the highest load lies
     /// above all measured loads, or below.
-    fn beyond(&self, decides: Tightest, away: f64) -> Option<f64> {
-        let tallies = self.tallies();
+    fn beyond(&self, tier: &SearchTier, decides: Tightest, away: f64) -> Option<f64> {
+        let tallies = self.tallies(&tier.demands);
         let (lowest, highest) = (tallies.first()?, tallies.last()?);
         let above = highest.passes && !matches!(decides, Tightest::Missed(_));
         Some(if above { highest.load.amount() * away } else { lowest.load.amount() / away })
@@ -101,5 +110,13 @@ impl LoadGrid {
         let middle = self.place(amount);
         let away = (0..=SIDE).map(f64::from);
         away.flat_map(|away| [middle + away, middle - away]).map(|place| self.load(place)).collect()
+    }
+
+    /// Whether `load` is within the loads of the round around `amount`.
+    fn is_in_round(self, amount: f64, load: Load) -> bool {
+        const ROUNDED: f64 = 1.0 + 1e-9;
+        let round = self.round(amount);
+        round.iter().any(|other| other.amount() <= load.amount() * ROUNDED)
+            && round.iter().any(|other| load.amount() <= other.amount() * ROUNDED)
     }
 }

@@ -49,9 +49,9 @@ impl<'a> LoadTally<'a> {
         let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
         let counted: Vec<_> = trials.iter().copied().filter(|trial| !trial.left_out).collect();
         let flagged = counted.iter().filter(|trial| trial.saturated.is_some()).count();
-        let ratios: Vec<_> = (0..).zip(demands).map(|(place, demand)| ratio(&counted, demand, place)).collect();
+        let ratios: Vec<_> = demands.iter().map(|demand| ratio(&counted, demand)).collect();
         let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
-        let statuses = (0..).zip(demands).map(|(place, demand)| demand.status(&counted, place)).collect();
+        let statuses = demands.iter().map(|demand| demand.status(&counted)).collect();
         Self {
             load,
             counted: counted.len() as u64,
@@ -113,8 +113,8 @@ impl<'a> LoadTally<'a> {
 }
 
 /// The joint figure of `trials` ÷ the limit of `demand`.
-fn ratio(trials: &[&Trial], demand: &SearchDemand, place: usize) -> Option<f64> {
-    let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial, place)).collect();
+fn ratio(trials: &[&Trial], demand: &SearchDemand) -> Option<f64> {
+    let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial)).collect();
     let figure = pooled(&readings?)?;
     Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
 }
@@ -142,8 +142,7 @@ impl Tightest {
 
 /// Returns where each demand crosses its limit, in their order.
 pub(crate) fn limit_crossings(trials: &[Trial], demands: &[SearchDemand]) -> Vec<LimitCrossing> {
-    let of = |(place, demand): (usize, &SearchDemand)| course(demand, &readings(trials, demand, place));
-    demands.iter().enumerate().map(of).collect()
+    demands.iter().map(|demand| course(demand, &readings(trials, demand))).collect()
 }
 
 /// The demand that crosses its limit first, by its estimate. With several crossings the interval reaches
@@ -168,6 +167,6 @@ pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     Tightest::Crosses(place, Crossing { interval, ..first })
 }
 
-fn readings(trials: &[Trial], demand: &SearchDemand, place: usize) -> Vec<DemandReading> {
-    trials.iter().filter(|trial| !trial.left_out).filter_map(|trial| demand.read(trial, place)).collect()
+fn readings(trials: &[Trial], demand: &SearchDemand) -> Vec<DemandReading> {
+    trials.iter().filter(|trial| !trial.left_out).filter_map(|trial| demand.read(trial)).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{MOST_REQUESTS, SHORTEST_S, Search};
 use crate::experiment::sweep::load::Load;
-use crate::experiment::sweep::plan::{GRACE, RUNS_IN_TIME, RUNS_OF_INTERVAL};
+use crate::experiment::sweep::plan::GRACE;
 
 /// Sessions that are to end in a window of agents. What is said of sessions then has an interval.
 const FEWEST_SESSIONS: u64 = 10;
@@ -54,7 +54,7 @@ impl Search {
     /// Returns the length of a window for the wanted samples, seconds. It is long enough for them plus three standard
     /// deviations of their number.
     pub(super) fn window_s(&self, load: Load) -> f64 {
-        let first = self.plan.first_samples.filter(|_| self.refined_from.is_none());
+        let first = self.plan.first_samples.filter(|_| self.refined_from().is_none());
         self.window_of(first.unwrap_or(self.plan.samples), load)
     }
 
@@ -73,9 +73,9 @@ impl Search {
     /// Returns the longest window with which the search keeps its time. The runs that an answer takes then fit in that
     /// time.
     fn room_s(&self) -> f64 {
-        let each_s = |all_s: f64| match self.refined_from {
-            Some(from) => (all_s - self.spent_by(from)) / RUNS_OF_INTERVAL as f64,
-            None => all_s / RUNS_IN_TIME,
+        let each_s = |all_s: f64| match self.refined_from() {
+            Some(from) => (all_s - self.spent_by(from)) / self.plan.runs_of_intervals() as f64,
+            None => all_s / self.plan.runs_in_time(),
         };
         self.plan.sized_for_s.map_or(f64::INFINITY, |all_s| each_s(all_s) - self.plan.between_s)
     }

@@ -13,7 +13,7 @@ use crate::report::chart::{self, Axis, Palette, Plot, Point, ReferenceLine};
 use crate::report::document::{Chart, Document, KeyFigure, Level, Note, Section};
 use crate::report::documents::parts::cells::{grouped, versioned};
 use crate::report::documents::parts::diagnosis;
-use crate::units::{counted, joined, percent, three_digits};
+use crate::units::{counted, joined, three_digits};
 
 /// The comparison of runs as a document.
 pub fn compared(stored: &Compared) -> Document {
@@ -139,7 +139,7 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
         .charts(changes(against))
         .notes(against.warm_like_cold.iter().map(|seen| diagnosis::with_cure(seen, None)))
         .notes(closed_and_open(compared, against).map(Note::warning))
-        .notes(against.longer_answers.map(|by| confounded(&against.side, by)))
+        .notes(against.confounded.in_words(&against.side).map(Note::warning))
         .notes((against.pairing == Pairing::OneRunEach).then(|| Note::warning(OTHER_PLANS)))
         .notes(advice(compared, against).into_iter().map(Note::advice))
         .more(["compare"])
@@ -201,16 +201,6 @@ fn closed_and_open(compared: &Compared, against: &AgainstBaseline) -> Option<Str
     Some(format!(
         "what {open} takes longer at the same requests/s is what the closed loop of {closed} hides (coordinated \
          omission): its users wait for slow answers, and the requests that would have come meanwhile are not measured"
-    ))
-}
-
-/// Said where answers that end by themselves are so much longer on one side.
-fn confounded(side: &str, by: f64) -> Note {
-    let (share, than) = (percent(by.abs()), if by < 0.0 { "shorter" } else { "longer" });
-    Note::warning(format!(
-        "confounded: answers end by themselves and are {share} {than} on {side}, which alone moves e2e, goodput, \
-         output tokens/s and costs, so these are not judged; TTFT and TPOT are. --length forced on both sides \
-         compares them"
     ))
 }
 

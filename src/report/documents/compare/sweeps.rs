@@ -121,9 +121,12 @@ fn one(against: &SweepAgainst) -> Section {
              them load by load",
         )
     });
+    let confounded =
+        against.loads.iter().flat_map(|at| at.confounded.in_words(&format!("{} at {}", against.side, at.load)));
     Section::summary(format!("{} against the baseline", against.side))
         .notes(demands(&against.gates))
         .text([&against.sentence])
+        .notes(confounded.map(Note::warning))
         .notes(apart)
 }
 

@@ -83,7 +83,7 @@ fn lasted(row: &LatencyRow, quantile: Quantile) -> String {
 }
 
 /// Requests by their place in a session, a turn or an agent.
-fn by_place(place: &'static str, parts: Vec<&Part>) -> TableOf<&Part> {
+fn by_place<'p>(place: &'static str, parts: Vec<&'p Part>) -> TableOf<&'p Part> {
     Table::over(format!("By {place}, ms"), parts)
         .column(place, |part| part.name.as_str())
         .column(("requests", 3), |turn| turn.requests)

@@ -3,7 +3,7 @@
 use super::setup::arrivals;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
-use crate::experiment::{HighestLoad, LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
+use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
 use crate::units::{joined, span, three_digits};
@@ -11,14 +11,17 @@ use crate::units::{joined, span, three_digits};
 /// Loads that stand out, each with its name.
 type Marked = (f64, String);
 
-/// The highest load that meets the objectives, or else the knee.
+/// The highest load that meets the objectives, of each tier, or else the knee.
 pub(super) fn answered(sweep: &Sweep) -> Vec<Marked> {
-    let knee = || sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    let found = sweep.answer.as_ref().and_then(HighestLoad::crossing).map(|found| {
+    let found = sweep.answers().into_iter().filter_map(|(tier, answer)| {
+        let found = answer.crossing()?;
+        let tier = tier.map_or(String::new(), |name| format!("{name} "));
         let ends = span(found.ends(), "–", three_digits).map(|ends| format!(" ({ends})"));
-        (found.value, format!("{}{}", three_digits(found.value), ends.unwrap_or_default()))
+        Some((found.value, format!("{tier}{}{}", three_digits(found.value), ends.unwrap_or_default())))
     });
-    found.or_else(knee).into_iter().collect()
+    let found: Vec<_> = found.collect();
+    let knee = sweep.knee.as_ref().filter(|_| found.is_empty());
+    knee.map(|knee| (knee.load.amount(), "knee".to_owned())).into_iter().chain(found).collect()
 }
 
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked.

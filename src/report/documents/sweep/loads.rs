@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
-use crate::report::document::{ALWAYS, FigureColumn, Section, Table, TableCell, TableOf, cell};
+use crate::report::document::{ALWAYS, FigureColumn, Section, Table, TableCell, TableOf, cell, shortened};
 use crate::report::documents::parts::cells::with_unit;
 use crate::units::percent;
 
@@ -65,8 +65,11 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> TableOf<&SweepPoint>
         Quantile::P99.floor()
     );
     let indicative = "indicative: fewer than ten independent samples of a run lie above it";
-    table
-        .column("verdict", |point| word(point.class))
+    let judged = sweep.tiers.iter().enumerate().fold(table, |table, (place, tier)| {
+        table.column(shortened(&tier.name), |point| point.tiers.get(place).map_or("", |class| word(*class)))
+    });
+    judged
+        .column_if(sweep.tiers.is_empty(), "verdict", |point| word(point.class))
         .explain(sweep.knee.is_some().then_some(("◆", "the knee")))
         .explain_marks(marks, [&too_few, indicative])
         .in_brief(&around_the_answer(sweep), "load")

@@ -10,10 +10,10 @@ mod setup;
 mod tests;
 
 use crate::analysis::Status;
-use crate::experiment::{Diagnosis, LoadClass, Sweep};
+use crate::experiment::{Diagnosis, HighestLoad, LoadClass, Sweep, TierAnswer};
 use crate::report::document::{Document, KeyFigure, Level, Note, Section, Tone, VerdictLine};
 use crate::report::documents::parts::diagnosis;
-use crate::units::{counted, span, three_digits};
+use crate::units::{counted, listed, span, three_digits};
 
 pub(in crate::report::documents) use self::loads::table as loads_table;
 
@@ -26,8 +26,8 @@ pub fn document(sweep: &Sweep) -> Document {
         .headline(headline(sweep))
         .about(setup::about(sweep))
         .with(reasons)
-        .with([answer(sweep), decides, loads::section(sweep), setup::section(sweep)])
-        .with([loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)])
+        .with([answer(sweep), limits::tiers(sweep), decides, loads::section(sweep), setup::section(sweep)])
+        .with([limits::answers(sweep), loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)])
         .with([diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)])
 }
 
@@ -35,9 +35,9 @@ pub fn document(sweep: &Sweep) -> Document {
 fn verdict(sweep: &Sweep) -> VerdictLine {
     let open = sweep.points.iter().any(|point| point.class == LoadClass::Undecided);
     let (tone, word, sentence) = match (&sweep.answer, &sweep.knee) {
-        (Some(answer), _) if answer.passed.is_some() => (Tone::Good, "PASSED", answer.sentence.clone()),
-        (Some(answer), _) if answer.failed.is_some() && !open => (Tone::Bad, "FAILED", answer.sentence.clone()),
-        (Some(answer), _) => (Tone::Neutral, "UNDECIDED", answer.sentence.clone()),
+        (Some(answer), _) if answer.passed.is_some() => (Tone::Good, "PASSED", found(sweep, answer)),
+        (Some(answer), _) if answer.failed.is_some() && !open => (Tone::Bad, "FAILED", found(sweep, answer)),
+        (Some(answer), _) => (Tone::Neutral, "UNDECIDED", found(sweep, answer)),
         (None, Some(knee)) => (Tone::Neutral, "MEASURED", knee.sentence.clone()),
         (None, None) => {
             let loads = counted(sweep.points.len() as u64, "load");
@@ -48,6 +48,13 @@ fn verdict(sweep: &Sweep) -> VerdictLine {
     VerdictLine::new(tone, word, sentence)
 }
 
+/// The answer in a sentence; of tiers, the highest load of each.
+fn found(sweep: &Sweep, answer: &HighestLoad) -> String {
+    let of = |tier: &TierAnswer| format!("{} of {}", limits::highest(sweep, &tier.answer), tier.name);
+    let tiers = listed(sweep.tiers.iter().map(of), ", ");
+    tiers.map_or_else(|| answer.sentence.clone(), |tiers| format!("the highest loads that meet their tier: {tiers}"))
+}
+
 /// The highest load that meets the objectives, or the knee.
 fn headline(sweep: &Sweep) -> Option<KeyFigure> {
     let unit = latencies::load_unit(sweep).replace(" requested", "");
@@ -55,7 +62,10 @@ fn headline(sweep: &Sweep) -> Option<KeyFigure> {
         let knee = sweep.knee.as_ref()?;
         return Some(KeyFigure::new("knee of the curve", three_digits(knee.load.amount()), unit));
     };
-    let name = format!("is the highest load that meets {}", sweep.plan.objectives_in_words());
+    let name = match sweep.tiers.as_slice() {
+        [] => format!("is the highest load that meets {}", sweep.plan.objectives_in_words()),
+        _ => "is the highest load that meets every tier".to_owned(),
+    };
     let found = three_digits(answer.estimate.unwrap_or(answer.passed?.amount()));
     let found = if answer.failed.is_none() { format!("≥ {found}") } else { found };
     let interval = answer.crossing().and_then(|found| span(found.ends(), " to ", three_digits));
@@ -64,7 +74,8 @@ fn headline(sweep: &Sweep) -> Option<KeyFigure> {
 }
 
 fn answer(sweep: &Sweep) -> Section {
-    let answer = sweep.answer.as_ref();
+    // Tiers have their table.
+    let answer = sweep.answer.as_ref().filter(|_| sweep.tiers.is_empty());
     let sustained = sweep.sustained.as_ref().map(|sustained| {
         let status = match (sustained.held, sustained.undecided || sustained.unknown.is_some()) {
             (true, _) => Status::Met,

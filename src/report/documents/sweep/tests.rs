@@ -5,7 +5,7 @@ mod limits;
 use super::document;
 use super::loads::table;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{AcrossRuns, Figure, FigureKey, Metric, Quantile, SampleWarning, summarise};
+use crate::analysis::{AcrossRuns, Figure, FigureKey, Metric, Quantile, SampleWarning, Tier, summarise};
 use crate::experiment::{
     Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial,
 };
@@ -29,9 +29,22 @@ fn minute(per_s: u64, slowest: u64) -> RunLog {
 
 /// Loads of 4, 8 and 20 a second, two runs each. They have these slowest first tokens in milliseconds.
 fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog)) -> (Sweep, Trial) {
+    swept_by(slowest, objectives, &[], spoil)
+}
+
+/// Runs as above, judged by tiers too, of which all `objectives` are part.
+fn swept_by(
+    slowest: [u64; 3],
+    objectives: &[&str],
+    tiers: &[&str],
+    spoil: impl Fn(u64, &mut RunLog),
+) -> (Sweep, Trial) {
+    let common: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
+    let tiers: Vec<Tier> = tiers.iter().map(|text| text.parse().unwrap()).collect();
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: vec![4.0, 8.0, 20.0] },
-        objectives: objectives.iter().map(|text| text.parse().unwrap()).collect(),
+        objectives: Tier::objectives_of(&tiers, &common),
+        tiers: Tier::all_with(&tiers, &common),
         repeats: 2,
         samples: 130,
         first_samples: None,

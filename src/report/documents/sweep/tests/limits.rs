@@ -58,6 +58,36 @@ fn the_interval_of_a_limit_is_shown_where_there_is_one() {
     assert!(text.contains(said), "{text}");
 }
 
+/// The p95 of TTFT is over 500 ms at 20 a second alone, and over 330 ms at 8 too.
+#[test]
+fn tiers_have_a_table_that_fits_a_terminal() {
+    let tiers = ["fast=p95 ttft < 330ms,tokens_per_s_per_user > 30/s", "usual=p95 ttft < 500ms", "slow=p95 ttft < 9s"];
+    let (sweep, _) = swept_by([300, 350, 900], &["error_rate < 1%"], &tiers, |_, _| {});
+    let text = render::text(&document(&sweep), Style { width: 100, ..Style::PLAIN }, Extent::Summary);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    insta::assert_snapshot!(text);
+    let of = |name: &str| sweep.tiers.iter().find(|tier| tier.name == name).unwrap();
+    let alone = |objectives: &[&str]| swept([300, 350, 900], objectives, |_, _| {}).0.answer.unwrap();
+    let fast = ["error_rate < 1%", "p95 ttft < 330ms", "tokens_per_s_per_user > 30/s"];
+    assert_eq!(of("fast").answer, alone(&fast));
+    assert_eq!(of("usual").answer, alone(&["error_rate < 1%", "p95 ttft < 500ms"]));
+    assert_eq!(of("slow").answer.failed, None);
+    // The answer of all is that of the strictest.
+    assert_eq!(sweep.answer.as_ref().unwrap().passed, of("fast").answer.passed);
+    let stored = serde_json::to_string(&sweep).unwrap();
+    let again: Sweep = serde_json::from_str(&stored).unwrap();
+    assert_eq!((&again.tiers, &again.plan), (&sweep.tiers, &sweep.plan));
+    let mut table = Vec::new();
+    crate::report::data::answers_csv(&sweep, &mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    assert_eq!(table.lines().count(), 4, "{table}");
+    assert!(
+        table.lines().nth(1).unwrap().starts_with("fast,rate_per_s,") && table.contains("slow,rate_per_s,"),
+        "{table}"
+    );
+    assert!(sweep_page(&sweep).contains("usual: error_rate &lt; 1%; p95 ttft &lt; 500ms"), "the page names them");
+}
+
 /// Costs are figures of a load where a price is given, and nothing where not.
 #[test]
 fn loads_have_their_costs_where_a_price_is_given() {
