@@ -106,8 +106,7 @@ impl SimulateArgs {
             both(datasets::check_tokenizer(&spec, self.tokenizer.as_deref()), describe(&first))?;
         let other = other.as_ref().map(describe).transpose()?.map(|(other, _)| other);
         let (spec, datasets) = datasets::open(spec, self.tokenizer.as_deref(), loads.screen(), printer)?;
-        let common = self.objectives.objectives();
-        let objectives = loads.tiers.objectives(&common);
+        let objectives = loads.tiers.objectives(&self.objectives.objectives());
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         // Where users stand for a rate, there are never more requests than users.
         let cap = clients.cap().filter(|_| !workload.load.is_rate_inf());
@@ -123,9 +122,7 @@ impl SimulateArgs {
                 let rounds = PlannedRun::all(spec, datasets, design.rounds)?;
                 Work::Ab { other: Box::new(other), design, rounds }
             }
-            _ if loads.sweep => {
-                Work::Sweep(loads.plan(&simulation, &common, workload.repeats, workload.what.named().1)?)
-            }
+            _ if loads.sweep => Work::Sweep(loads.plan(&simulation, &self.objectives, workload)?),
             (Some(fit), Some(axis), None) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(spec, datasets, workload.repeats)?),
         };

@@ -1,8 +1,8 @@
 //! `skyline sweep`: one workload under rising load, and the highest load that meets the objectives.
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 
-use super::args::{CampaignArgs, ObjectiveArgs, SweepLoadArgs, TargetArgs, TierArgs, WorkArgs, note_idle};
+use super::args::{CampaignArgs, ObjectiveArgs, SweepLoadArgs, TargetArgs, WorkArgs, note_idle};
 use super::output::DryRun;
 use crate::experiment::InvalidRuns;
 use crate::session::campaign::sweep::{SweepCampaign, SweepStart};
@@ -16,7 +16,6 @@ use crate::workload::Overrides;
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("judged").args(["objectives", "tiers"]).multiple(true))]
 pub(super) struct SweepArgs {
     #[command(flatten)]
     workload: WorkArgs,
@@ -26,8 +25,6 @@ pub(super) struct SweepArgs {
     target: TargetArgs,
     #[command(flatten)]
     objectives: ObjectiveArgs,
-    #[command(flatten, next_help_heading = "Output")]
-    tiers: TierArgs,
     #[command(flatten)]
     campaign: CampaignArgs,
 }
@@ -92,12 +89,10 @@ impl SweepArgs {
             Some(folder) => SweepStart::read(folder)?,
             None => SweepStart { between_s: spec.warmup_s + campaign.pause.as_secs_f64(), ..SweepStart::default() },
         };
-        let common = self.objectives.objectives();
-        let tiers = self.tiers.tiers(&common)?;
-        settings.objectives = self.tiers.objectives(&common);
+        let tiers = loads.tiers.of_search(&self.objectives, &mut settings.objectives)?;
         let known = loads.axis().or_else(|| start.axis.clone());
         let (finds_start, axis) = (known.is_none(), known.unwrap_or_default());
-        let plan = loads.plan_of(&spec, axis, (settings.objectives.clone(), tiers), &start, workload.named().1);
+        let plan = loads.plan_of(&spec, axis, (&settings.objectives, tiers), &start, workload.named().1);
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
         Ok(PlannedSweep {

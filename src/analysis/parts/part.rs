@@ -25,7 +25,8 @@ pub struct Part {
     pub kind: PartKind,
     /// Name of the class, priority, tenant or model. Of a tag it is `NAME=VALUE`. Of a phase it is `base`, `burst`,
     /// `after_burst`, `dip` (below the base rate), `stage_1` and so on or `after_stages`. Of turns, counted from 1, it
-    /// is `1` or `5–9`. Of agents it is `main` or `sub-agents`. Of prompts by length it is `1k to 4k`. Of an address it is `10.0.0.7:8000`.
+    /// is `1` or `5–9`. Of agents it is `main` or `sub-agents`. Of prompts by length it is `1k to 4k`. Of an address it
+    /// is `10.0.0.7:8000`.
     pub name: String,
     /// SLO targets of the requests, in the order of the workload. None of phases, turns, agents, lengths and addresses.
     pub slo_targets: Vec<SloTarget>,

@@ -18,7 +18,7 @@ pub struct Tier {
 }
 
 impl Tier {
-    /// Returns `tiers`, each with the objectives that all of them have in `common` before its own.
+    /// Returns `tiers`, each with the objectives in `common` before its own.
     pub fn all_with(tiers: &[Self], common: &[Objective]) -> Vec<Self> {
         let with = |tier: &Self| {
             let objectives = once(common.iter().chain(&tier.objectives));

@@ -99,7 +99,7 @@ impl ScenarioRule {
         }
     }
 
-    /// What was found where the rule is broken. `rules` are those of the sessions.
+    /// Finding where the rule is broken. `rules` are those of the sessions.
     fn broken(self, log: &RunLog, rules: &SessionRules, priming: Option<PrimingFigures>) -> Option<String> {
         let (workload, plan) = (&log.header.workload, &log.header.plan);
         let classes = || workload.classes.iter();
@@ -192,11 +192,11 @@ impl ScenarioFigures {
 fn longest_idle(log: &RunLog) -> Duration {
     let plan = &log.header.plan;
     let end = log.footer.as_ref().map_or(plan.window_end, |footer| footer.released_until);
-    let mut flights: Vec<(Timestamp, Timestamp)> =
+    let mut busy: Vec<(Timestamp, Timestamp)> =
         log.records.iter().map(|record| (record.dispatched, record.ended)).collect();
-    flights.sort_unstable();
+    busy.sort_unstable();
     let (mut until, mut longest) = (plan.window_start, Duration::ZERO);
-    for (from, to) in flights {
+    for (from, to) in busy {
         longest = longest.max(from.min(end).since(until));
         until = until.max(to);
     }
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn the_longest_idle_stretch_is_inside_the_window() {
-        let flights = [(10, 30), (20, 90), (400, 500)];
-        let records = flights
+        let busy = [(10, 30), (20, 90), (400, 500)];
+        let records = busy
             .into_iter()
             .zip(0..)
             .map(|((from, to), index)| record(index).sent_at(from, from, from).paced(to, 1, 1).usage(1, 1).build());

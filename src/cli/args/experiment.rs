@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde::Serialize;
 
 use super::values::{duration, percentile};
@@ -62,6 +62,7 @@ impl ObjectiveArgs {
 
 /// Tiers of a search.
 #[derive(Clone, Debug, Default, Args)]
+#[command(group = ArgGroup::new("judged").args(["objectives", "tiers"]).multiple(true))]
 pub(in crate::cli) struct TierArgs {
     /// Tier of a sweep: objectives that have a highest load of their own. An example is fast='p95 ttft <
     /// 1s,tokens_per_s_per_user > 40'; one search finds that of each tier, and what --objective says is part of all;
@@ -82,12 +83,18 @@ impl TierArgs {
             if self.tiers[..place].iter().any(|before| before.name == tier.name) {
                 let name = &tier.name;
                 return Err(Stop::usage(format!(
-                    "two tiers are called `{name}`\nhint: objectives of one tier stand in one --tier, with commas between \
-                     them"
+                    "two tiers are called `{name}`\nhint: objectives of one tier stand in one --tier, with commas"
                 )));
             }
         }
         Ok(Tier::all_with(&self.tiers, common))
+    }
+
+    /// Returns the tiers with the common objectives of `typed`, and makes `all` those of all tiers.
+    pub(in crate::cli) fn of_search(&self, typed: &ObjectiveArgs, all: &mut Vec<Objective>) -> Result<Vec<Tier>, Stop> {
+        let common = typed.objectives();
+        *all = self.objectives(&common);
+        self.tiers(&common)
     }
 
     /// The objectives in `common` and those of all tiers.
@@ -96,7 +103,7 @@ impl TierArgs {
     }
 }
 
-/// The objectives of a text; what is wrong with it, without the text, which clap shows.
+/// The objectives of a text. A mistake is said without the text, which clap shows.
 fn objectives(text: &str) -> Result<Vec<Objective>, String> {
     Objective::all_of(text).map_err(|error| error.cure())
 }

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::TierArgs;
+use super::experiment::{ObjectiveArgs, TierArgs};
 use super::values::{agents, rates, users, whole};
-use crate::analysis::Objective;
+use super::workload::WorkloadArgs;
 use crate::experiment::{LoadAxis, SweepPlan};
 use crate::live::Screen;
 use crate::session::Stop;
@@ -111,9 +111,8 @@ impl SimulatedLoads {
     pub(in crate::cli) fn plan(
         &self,
         Simulation { spec, objectives, .. }: &Simulation,
-        common: &[Objective],
-        repeats: u64,
-        shortest_s: Option<f64>,
+        typed: &ObjectiveArgs,
+        workload: &WorkloadArgs,
     ) -> Result<SweepPlan, Stop> {
         let typed = self.rates.as_ref().or(self.closed_loops()).cloned();
         let axis = typed.unwrap_or_else(|| LoadAxis::search_from(BEGIN * spec.arrival.mean_rate_per_s()));
@@ -121,10 +120,10 @@ impl SimulatedLoads {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.clone(),
-            tiers: self.tiers.tiers(common)?,
-            repeats,
+            tiers: self.tiers.tiers(&typed.objectives())?,
+            repeats: workload.repeats,
             samples: self.samples,
-            shortest_s,
+            shortest_s: workload.what.named().1,
             longest_s: LONGEST_S,
             precision: PRECISION,
             most_trials: self.max_runs,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::experiment::TierArgs;
 use super::values::{above_zero, agents, rates, share_up_to_half, some_time, users, whole};
 use crate::analysis::{FigureKind, Objective, Quantile, Tier};
 use crate::experiment::{CapacityProbe, LoadAxis, SweepPlan, either_way};
@@ -99,6 +100,9 @@ pub(in crate::cli) struct SweepLoadArgs {
     /// [default: no such run]
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "judged", allow_hyphen_values = true)]
     pub(in crate::cli) sustain: Option<Duration>,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub(in crate::cli) tiers: TierArgs,
 }
 
 impl SweepLoadArgs {
@@ -140,7 +144,7 @@ impl SweepLoadArgs {
         &self,
         spec: &WorkloadSpec,
         axis: LoadAxis,
-        (objectives, tiers): (Vec<Objective>, Vec<Tier>),
+        (objectives, tiers): (&[Objective], Vec<Tier>),
         start: &SweepStart,
         shortest_s: Option<f64>,
     ) -> SweepPlan {
@@ -152,11 +156,11 @@ impl SweepLoadArgs {
             Some(_) => start.sized_for_s,
             None => within_s.filter(|_| samples.is_none()),
         };
-        let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(&objectives));
+        let samples = samples.or(start.samples).unwrap_or_else(|| samples_for(objectives));
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives,
+            objectives: objectives.to_vec(),
             tiers,
             repeats,
             samples,

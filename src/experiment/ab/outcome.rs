@@ -8,9 +8,9 @@ use super::differences::Differences;
 use super::metric::{AbMetric, AbVerdict, FAILURE_MARGIN, per_gpu_trade};
 use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
-use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, stayed};
+use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, confounders, failed_share, stayed};
 use crate::analysis::statistics::holm;
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Summary, selections};
+use crate::analysis::{FigureKey, selections};
 use crate::experiment::compare::Confounders;
 use crate::experiment::difference::DifferenceScale;
 use crate::experiment::spoiled;
@@ -275,16 +275,6 @@ impl JudgedRounds<'_> {
             overall => overall,
         }
     }
-}
-
-/// Differences between the sides over all `rounds` that move other figures.
-fn confounders(rounds: &[AbRound<'_>]) -> Confounders {
-    // An answer with a form ends where that is complete.
-    let has_form = |run: &Summary| FigureKey::from_metric(Metric::ValidAnswers).read(run).is_some();
-    let ends_by_itself = |run: &&Summary| run.tokens.natural.is_some() || has_form(run);
-    let is_natural = rounds.iter().any(|round| [round.a, round.b].iter().any(ends_by_itself));
-    let (of_a, of_b): (Vec<_>, Vec<_>) = rounds.iter().map(|round| (round.a, round.b)).unzip();
-    Confounders::new(is_natural, |key| [&of_a, &of_b].map(|runs| AcrossRuns::new(key, runs)))
 }
 
 /// Returns the sentence that `spoiled` of `rounds` rounds count although they cannot be trusted.

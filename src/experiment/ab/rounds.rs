@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::design::{AbDesign, AbSide};
-use crate::analysis::{Summary, VerdictOutcome};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Summary, VerdictOutcome};
+use crate::experiment::compare::Confounders;
 use crate::experiment::spoiled::{InvalidRuns, distrust, slowed, spoiled_by};
 use crate::experiment::sweep::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
@@ -270,4 +271,14 @@ fn unlike_in(a: &[(String, String)], b: &[(String, String)]) -> Vec<Unlike> {
     let both =
         a.iter().chain(further).map(|(name, _)| Unlike { what: name.clone(), a: value(a, name), b: value(b, name) });
     both.filter(|unlike| unlike.a != unlike.b).collect()
+}
+
+/// Differences between the sides over all `rounds` that move other figures.
+pub(super) fn confounders(rounds: &[AbRound<'_>]) -> Confounders {
+    // An answer with a form ends where that is complete.
+    let has_form = |run: &Summary| FigureKey::from_metric(Metric::ValidAnswers).read(run).is_some();
+    let ends_by_itself = |run: &&Summary| run.tokens.natural.is_some() || has_form(run);
+    let is_natural = rounds.iter().any(|round| [round.a, round.b].iter().any(ends_by_itself));
+    let (of_a, of_b): (Vec<_>, Vec<_>) = rounds.iter().map(|round| (round.a, round.b)).unzip();
+    Confounders::new(is_natural, |key| [&of_a, &of_b].map(|runs| AcrossRuns::new(key, runs)))
 }

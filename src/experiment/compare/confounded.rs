@@ -24,8 +24,8 @@ pub struct Confounders {
 }
 
 impl Confounders {
-    /// Returns the differences between the figures of the baseline and the other side. `is_natural` says whether answers
-    /// end by themselves on one of them.
+    /// Returns the differences between the figures of the baseline and the other side. `is_natural` says whether
+    /// answers end by themselves on one of them.
     pub(in crate::experiment) fn new(is_natural: bool, figures: impl Fn(&FigureKey) -> [AcrossRuns; 2]) -> Self {
         let of = |metric: Metric| {
             let [before, after] = figures(&FigureKey::from_metric(metric)).map(|figure| figure.level());
@@ -56,9 +56,9 @@ impl Confounders {
         let longer = self.longer_answers.map(|share| {
             let (share, than) = by(share, "longer", "shorter");
             format!(
-                "confounded: answers end by themselves and are {share} {than} on {side}, which alone moves e2e, goodput, \
-                 output tokens/s and costs, so these are not judged; TTFT and TPOT are. --length forced on both sides \
-                 compares them"
+                "confounded: answers end by themselves and are {share} {than} on {side}, which alone moves e2e, \
+                 goodput, output tokens/s and costs, so these are not judged; TTFT and TPOT are. --length forced on \
+                 both sides compares them"
             )
         });
         let lost = self.lost_hits.map(|share| {

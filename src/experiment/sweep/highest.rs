@@ -103,7 +103,7 @@ impl Search {
         FoundLoads::new(self, self.demands()).answer
     }
 
-    /// Returns the interval of the highest load, such as `between 26.6 and 34.2/s`; of each tier, after its name.
+    /// Returns the interval of the highest load, such as `between 26.6 and 34.2/s`. It is that of each tier.
     /// Before it has one, it is the loads that its runs so far meet and miss. It is `None` without objectives.
     pub fn so_far(&self) -> Option<String> {
         let named = |tier: &SearchTier| {

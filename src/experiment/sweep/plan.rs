@@ -16,7 +16,7 @@ use crate::workload::WorkloadSpec;
 pub struct SweepPlan {
     /// Loads that are measured.
     pub axis: LoadAxis,
-    /// The objectives as typed, those of all tiers among them; without any there is a curve and no answer.
+    /// The objectives as typed, those of all tiers among them. Without any there is a curve and no answer.
     pub objectives: Vec<Objective>,
     /// The tiers, each with a highest load of its own. Empty where the objectives have one together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

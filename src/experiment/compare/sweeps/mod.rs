@@ -253,7 +253,7 @@ impl AtLoad {
     }
 }
 
-/// The highest loads compared; of each tier that both have with the same objectives, after its name.
+/// The highest loads compared. Of tiers they are those that both have with the same objectives.
 fn answers_compared(before: &Sweep, after: &Sweep) -> String {
     let of_tier = |tier: &TierAnswer| {
         let other = after.tiers.iter().find(|other| other.name == tier.name && other.objectives == tier.objectives)?;

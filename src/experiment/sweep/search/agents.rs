@@ -62,7 +62,7 @@ fn the_sentence_is_of_agents() {
     );
 }
 
-/// Tiers of which each is met up to one of `truths`; the answers, with the numbers of runs.
+/// Tiers of which each is met up to one of `truths`, answered by a search.
 fn found_tiers(truths: &[f64]) -> (StopReason, Vec<HighestLoad>, usize) {
     let objective = |place: usize| -> Objective { format!("p95 ttft < {}s", place + 1).parse().unwrap() };
     let tier = |place| Tier { name: format!("tier {place}"), objectives: vec![objective(place)] };

@@ -107,7 +107,7 @@ impl SearchDemand {
         Ok(Self { objective: Some(objective.clone()), place: 0, scale, limit })
     }
 
-    /// Returns the demand of the objective at `place` among those that each run is judged by.
+    /// Returns the demand of the objective at `place` among those of each run.
     pub(super) fn at(self, place: usize) -> Self {
         Self { place, ..self }
     }

@@ -1,8 +1,8 @@
 //! How long a search takes, as far as can be said before its end.
 
 use super::refine::ROUND;
+use super::refinement::SearchTier;
 use super::tally::{Tightest, tightest};
-use super::tier::SearchTier;
 use super::{SHORTEST_S, Search, SearchStep};
 use crate::experiment::sweep::load::Load;
 use crate::experiment::sweep::plan::{GRACE, RUNS_OF_INTERVAL};

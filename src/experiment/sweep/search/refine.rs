@@ -2,8 +2,8 @@
 
 use super::Search;
 use super::bracket::Next;
+use super::refinement::{Refinement, SearchTier};
 use super::tally::{Tightest, tightest};
-use super::tier::{Refinement, SearchTier};
 use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::load::Load;
 use crate::record::Repeat;

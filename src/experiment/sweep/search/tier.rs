@@ -1,51 +1,10 @@
-//! Tiers of a search: each has its own highest load, and every run is a vote for all of them.
+//! Steps of a search with several tiers: every run is a vote for all of them.
 
 use super::bracket::{self, Bracket, Next};
-use super::demand::{SearchDemand, Unsearchable};
+use super::refinement::{Refinement, SearchTier};
 use super::{Search, SearchStep};
-use crate::analysis::Tier;
 use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::load::Load;
-use crate::experiment::sweep::plan::SweepPlan;
-
-/// Demands with a highest load of their own.
-#[derive(Clone, Debug)]
-pub(in crate::experiment::sweep) struct SearchTier {
-    /// Name of the tier. Absent of a sweep without tiers, which is one.
-    pub(in crate::experiment::sweep) name: Option<String>,
-    /// Objectives of the tier, and last that the server keeps up.
-    pub(in crate::experiment::sweep) demands: Vec<SearchDemand>,
-    /// Refinement, once the bracket is narrow.
-    pub(super) refinement: Option<Refinement>,
-}
-
-/// Refinement of a tier.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Refinement {
-    /// Number of trials when it began.
-    pub(super) from: usize,
-    /// Trials since then whose loads are near its highest, whichever tier wanted them.
-    pub(super) runs: Vec<usize>,
-}
-
-impl SearchTier {
-    /// The tiers of `plan`, whose objectives are in `all`.
-    pub(super) fn all(plan: &SweepPlan, all: &[SearchDemand]) -> Result<Vec<Self>, Unsearchable> {
-        if plan.tiers.is_empty() {
-            return Ok(vec![Self { name: None, demands: all.to_vec(), refinement: None }]);
-        }
-        let of = |tier: &Tier| {
-            let (name, demands) = (Some(tier.name.clone()), SearchDemand::of_tier(tier, all)?);
-            Ok(Self { name, demands, refinement: None })
-        };
-        plan.tiers.iter().map(of).collect()
-    }
-
-    /// Runs of its refinement so far.
-    pub(super) fn refined(&self) -> usize {
-        self.refinement.as_ref().map_or(0, |refinement| refinement.runs.len())
-    }
-}
 
 impl Search {
     /// The tiers; one without a name where the sweep has none.
@@ -119,7 +78,7 @@ impl Search {
         self.plan.axis.searched().map_or(Next::Done(StopReason::AllMeasured), bracketed)
     }
 
-    /// Counts a run under `load`, the next trial, in the refinements of the tiers that it is near.
+    /// Counts a run under `load` in the refinements of the tiers that it is near.
     pub(super) fn count_refined(&mut self, load: Load) {
         let place = self.trials.len();
         let is_near: Vec<_> = self.tiers.iter().map(|tier| self.is_in_round(tier, load)).collect();
