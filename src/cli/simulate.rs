@@ -98,7 +98,7 @@ impl SimulateArgs {
         let Self { workload, clients, loads, sides, fit, show, .. } = self;
         let is_kept = workload.repeats > 1 || self.out.is_some() || self.objectives.are_given();
         let outputs = both(show.check(), loads.check(!fit.fit.is_empty(), is_kept));
-        let spec = workload.spec(clients.cap(), loads.closed_loops(), printer);
+        let spec = workload.spec(clients.cap(), loads.swept().as_ref(), printer);
         let spec = clients.applied(both(outputs, spec)?.1)?;
         let (first, other) = sides.models(&self.model, !fit.fit.is_empty(), model_of)?;
         let describe = |model: &ModelArgs| fit.describe(model, &spec, printer);

@@ -82,7 +82,7 @@ impl SweepArgs {
         let Self { campaign, loads, workload, .. } = self;
         let settings = self.target.settings(LoadOption::OfLoads, campaign.live.screen());
         let load = Overrides { users: workload.users_of(loads.axis().as_ref()), ..Overrides::default() };
-        let (spec, mut settings) = both(workload.spec(&load, printer), settings)?;
+        let (spec, mut settings) = both(workload.spec(&load, false, printer), settings)?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let start = match &campaign.resume {

@@ -12,7 +12,7 @@ use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, whole_file};
 use crate::units::counted;
-use crate::workload::{BadLines, Dataset, DatasetFormat, SessionLayout, SessionRules};
+use crate::workload::{BadLines, Dataset, SessionLayout, Trace};
 
 /// Inspect a trace, or create one from a run or an access log.
 #[derive(Debug, Args)]
@@ -82,12 +82,13 @@ fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 fn show_sessions(args: &ShownTraceArgs, layout: SessionLayout, printer: Printer) -> Result<Exit, Stop> {
-    let rules = SessionRules { layout: Some(layout), ..SessionRules::default() };
-    let dataset = Dataset::new(args.path.clone(), DatasetFormat::Sessions);
-    let dataset = Dataset { sessions: Some(rules), skip_bad: args.skip_bad, ..dataset };
+    let trace = Trace { layout: Some(layout), ..args.slice.of_file(&args.path, args.skip_bad) };
+    let dataset = Dataset::of_trace(&trace).unwrap_or_default();
     let ShownSessions { dataset, lengths, sessions } = ShownSessions::read(dataset).map_err(Stop::usage)?;
-    let json = || documents::sessions_json(&dataset, lengths.as_ref(), &sessions);
-    args.show.with_json(printer, || documents::sessions_of_file(&dataset, lengths.as_ref()), json)?;
+    let replayed = args.slice.replayed(trace, &dataset)?;
+    let (lengths, replayed) = (lengths.as_ref(), replayed.as_ref());
+    let json = || documents::sessions_json(&dataset, lengths, replayed, &sessions);
+    args.show.with_json(printer, || documents::sessions_of_file(&dataset, lengths, replayed), json)?;
     Ok(Exit::Fine)
 }
 

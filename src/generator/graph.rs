@@ -104,11 +104,14 @@ impl<T> Dependents<T> {
     /// Notes that the answer to a request will never come. Those that need it are lost, and those that need them.
     /// Returns how many.
     pub(super) fn failed(&mut self, index: u64) -> u64 {
-        let mut lost = 0;
-        while let Some((waiting, _)) = self.take_edge(index) {
-            let needs_it = |one: &Waiting<T>| one.missing == 0 || one.by == ReleasedBy::Last;
-            if self.waiting.get(&waiting).is_some_and(needs_it) {
-                lost += self.lose(waiting);
+        let (mut lost, mut failed) = (0, vec![index]);
+        while let Some(index) = failed.pop() {
+            while let Some((waiting, _)) = self.take_edge(index) {
+                let needs_it = |one: &Waiting<T>| one.missing == 0 || one.by == ReleasedBy::Last;
+                if self.waiting.get(&waiting).is_some_and(needs_it) && self.waiting.remove(&waiting).is_some() {
+                    lost += 1;
+                    failed.push(waiting);
+                }
             }
         }
         lost
@@ -225,6 +228,14 @@ mod tests {
         assert!(joins.waiting.is_empty() && joins.edges.is_empty());
         joins.add(20, "any", &any_of(&[3, 4]));
         assert_eq!((joins.failed(3), joins.failed(4)), (0, 1));
+    }
+
+    #[test]
+    fn a_chain_of_a_hundred_thousand_is_lost_at_once() {
+        let mut chain = Dependents::default();
+        (1..=100_000).for_each(|index| chain.add(index, "turn", &all(&[index - 1])));
+        assert_eq!((chain.lose(1), chain.failed(0)), (100_000, 0));
+        assert!(chain.waiting.is_empty() && chain.edges.is_empty());
     }
 
     #[test]

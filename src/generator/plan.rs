@@ -50,7 +50,7 @@ struct DrawnRequests {
 impl Plan {
     pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         let source = match workload.arrival.trace() {
-            Some(trace) => RequestSource::Replayed(Box::new(ReplayedRequests::new(trace, &workload))),
+            Some(trace) => RequestSource::Replayed(Box::new(ReplayedRequests::new(trace, &workload, datasets))),
             None => RequestSource::Drawn(Box::new(DrawnRequests {
                 arrivals: Arrivals::from_workload(&workload),
                 rows: datasets.rows(&workload),
@@ -88,7 +88,7 @@ impl Iterator for Plan {
                 let replayed = replay.next();
                 let moment = replayed.as_ref().map(|replayed| replayed.at);
                 let (scheduled, index, phase) = self.phases.admit(moment)?;
-                let (request, blocks) = replay.request(&self.workload, &mut self.draws, replayed?)?;
+                let (request, blocks) = replay.request(&self.workload, &mut self.draws, index, replayed?)?;
                 Some((PlannedRequest { index, phase, scheduled, ..request }, blocks))
             }
         }

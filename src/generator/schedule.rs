@@ -13,7 +13,7 @@ use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::traces::requests::Blocks;
 use crate::record::{Phase, PlanFacts, Turn};
-use crate::workload::{RequestClass, RetryPolicy, WorkloadSpec};
+use crate::workload::{RequestClass, RetryPolicy, SaltScope, WorkloadSpec};
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -77,6 +77,12 @@ impl Schedule {
     /// Whether the sessions of a class come from a file.
     pub(crate) fn is_of_file(&self, class: u16) -> bool {
         self.workload.classes.get(usize::from(class)).is_some_and(RequestClass::has_session_file)
+    }
+
+    /// Whether the sessions of a class have texts of other sessions.
+    pub(crate) fn shares_texts(&self, class: u16) -> bool {
+        let rules = self.workload.classes.get(usize::from(class)).and_then(RequestClass::session_rules);
+        rules.is_some_and(|rules| rules.salt != SaltScope::Session)
     }
 
     /// Returns when clients give up an attempt and try again. It is `None` where they send each request once, and wait.

@@ -1,5 +1,6 @@
 //! What follows a finished request: the next turn of its conversation, or its user's next request.
 
+mod graphs;
 mod middle;
 mod open;
 mod sketch;
@@ -10,7 +11,6 @@ pub use turns::SessionTurns;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::graph::session::SessionGraph;
 use super::request::PlannedRequest;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
@@ -165,18 +165,6 @@ impl SessionPlanner {
             return graph.is_carried(turn.place());
         }
         turn.place() + 1 < self.turns_of(request.class, &turn)
-    }
-
-    /// The graph of the session that `request` belongs to. It is `None` of a conversation and of one that stands alone.
-    pub(crate) fn graph_of(&self, request: &PlannedRequest) -> Option<Arc<SessionGraph>> {
-        let turn = request.turn.filter(|turn| turn.graph.is_some())?;
-        let class = usize::from(request.class);
-        let of_file = || self.rows.get(class)?.as_ref()?.graph(request.row?).cloned();
-        self.draws.classes.get(class)?.graph(turn.opener(), of_file)
-    }
-
-    fn most_tokens(&self, class: u16) -> Option<u32> {
-        self.draws.classes.get(usize::from(class))?.most_tokens()
     }
 
     /// The request that follows `last`, and why its conversation ended early, if it did. `last` ended like this, and

@@ -39,13 +39,15 @@ pub use overrides::Overrides;
 pub(crate) use prompt::MOST_TURNS;
 pub use prompt::{
     CacheState, Conversation, Dataset, DatasetFindings, DatasetFormat, HistorySource, ImageFindings, Images,
-    PromptSource, RowFilter, RowOrder, SaltScope, SessionFindings, SessionLayout, SessionRules, SharedPrefixes,
+    PromptSource, RowFilter, RowOrder, SaltScope, SessionFindings, SessionRules, SharedPrefixes,
 };
 pub(crate) use reading::nearest;
 pub use reading::weights::zipf;
 pub use reading::{SpecError, SpecMistake};
 pub use spec::{Purpose, WorkloadSpec};
-pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
+pub use trace::{
+    BadLines, SessionLayout, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name,
+};
 
 #[cfg(test)]
 mod tests;

@@ -166,7 +166,7 @@ impl WorkloadSpec {
                 "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
                  `--time-scale` replays it slower or faster"
             }
-            Overrides { output_tokens: Some(_), .. } if traced => {
+            Overrides { output_tokens: Some(_), .. } if traced && !dataset => {
                 "`--output-tokens` cannot be given for a trace, which says how long answers are"
             }
             _ => return None,

@@ -1,6 +1,7 @@
 //! Options that several verbs share, as typed, and what they mean.
 
 mod ab;
+mod access_log;
 mod clients;
 pub(super) mod config;
 mod connections;
@@ -20,6 +21,7 @@ mod work;
 mod workload;
 
 pub(super) use self::ab::{DesignArgs, SideArgs, SimulatedSideArgs};
+pub(super) use self::access_log::AccessLogArgs;
 pub(super) use self::clients::{ClientLimitArgs, note_idle};
 pub(super) use self::experiment::{CampaignArgs, ObjectiveArgs, RunOutputArgs, TierArgs, UndecidedArgs, ValidityArgs};
 pub(super) use self::header::variables;
@@ -29,7 +31,7 @@ pub(super) use self::server::{FiledServer, ServerArgs};
 pub(super) use self::simulated_loads::SimulatedLoads;
 pub(super) use self::sweep_loads::SweepLoadArgs;
 pub(super) use self::target::TargetArgs;
-pub(super) use self::trace::{AccessLogArgs, SliceArgs};
+pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
     above_zero, one_of, seconds, share, share_up_to_half, size, some_time, stop_length, whole,
 };

@@ -136,7 +136,12 @@ impl SimulatedLoads {
     }
 
     /// The users or agents that are swept; absent: rates.
-    pub(in crate::cli) fn closed_loops(&self) -> Option<&LoadAxis> {
+    fn closed_loops(&self) -> Option<&LoadAxis> {
         self.sweep_users.as_ref().or(self.sweep_agents.as_ref())
+    }
+
+    /// The loads of a sweep.
+    pub(in crate::cli) fn swept(&self) -> Option<LoadAxis> {
+        self.sweep.then(|| self.rates.as_ref().or(self.closed_loops()).cloned().unwrap_or_default())
     }
 }

@@ -7,10 +7,11 @@ use strum::VariantNames;
 
 use super::values::{above_zero, one_of, seconds, since};
 use crate::engine::BaseUrl;
-use crate::generator::{AccessLogFields, session_layout};
+use crate::generator::{has_moments, session_layout};
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
-    BadLines, DatasetChange, DatasetFormat, SessionChange, SessionLayout, Trace, TraceFormat, WorkloadSpec,
+    BadLines, Dataset, DatasetChange, DatasetFormat, SessionChange, SessionLayout, Trace, TraceFindings, TraceFormat,
+    WorkloadSpec,
 };
 
 /// The trace and its slice.
@@ -19,8 +20,8 @@ use crate::workload::{
 pub(in crate::cli) struct TraceArgs {
     /// Replay this trace: its timestamps, lengths and shared prefixes replace those of the workload, whose classes
     /// stay; without a workload each kind of request in the trace is a class. The run lasts as long as the slice. A
-    /// file of sessions is recognised too: it takes the place of the prompts, and --rate or --users says when sessions
-    /// begin [default: none]
+    /// file of sessions is recognised too. They begin at the moments of the file, or when --rate, --agents or the
+    /// workload says [default: none]
     #[arg(long, value_name = "PATH")]
     trace: Option<String>,
 
@@ -139,22 +140,17 @@ impl TraceArgs {
         }
     }
 
-    /// The dataset that was typed. A file of sessions may be named as a trace.
-    pub(super) fn dataset(&self, typed: &DatasetChange) -> Result<DatasetChange, Stop> {
+    /// The dataset that was typed. A file of sessions may be named as a trace, whose moments are replayed or not.
+    pub(super) fn dataset(&self, typed: &DatasetChange, is_replayed: bool) -> Result<DatasetChange, Stop> {
         let layout = self.trace.as_deref().and_then(|path| self.slice.layout_of(path));
-        let time_scale = self.slice.scale().filter(|_| layout.is_some());
-        let sessions = SessionChange { layout, time_scale, ..typed.sessions };
+        let sessions = SessionChange { layout, time_scale: self.slice.scale(), ..typed.sessions };
         let typed = DatasetChange { skip_bad: self.skip_bad, sessions, ..typed.clone() };
-        let Some(path) = self.trace.clone().filter(|_| layout.is_some()) else { return Ok(typed) };
-        let of_moments = [
-            ("--trace-from", self.slice.trace_from.is_some()),
-            ("--trace-for", self.slice.trace_for.is_some()),
-            ("--rate-scale", self.slice.rate_scale.is_some()),
-        ];
-        if let Some((option, _)) = of_moments.into_iter().find(|(_, typed)| *typed) {
+        let Some(path) = self.trace.clone().filter(|_| layout.is_some() && !is_replayed) else { return Ok(typed) };
+        if let Some(option) = self.slice.of_moments() {
             return Err(Stop::usage(format!(
-                "{option} is about moments of arrival, and the sessions of {path} begin when --rate or --users says\n\
-                 hint: leave it out; --dataset-rows N takes the first N sessions"
+                "{option} is about moments of arrival, and the sessions of {path} begin when the load says, not at the \
+                 moments of the file\n\
+                 hint: leave it out (--dataset-rows N takes the first N sessions), or leave out the load"
             )));
         }
         if typed.path.is_some() {
@@ -173,6 +169,14 @@ impl TraceArgs {
         self.trace.is_some() && !self.is_named()
     }
 
+    /// Whether the sessions of the file begin at its moments where nothing else says when. They do if it has some, or
+    /// if a part of them is asked for.
+    pub(super) fn has_moments(&self) -> bool {
+        let (of_moments, layout) = (self.slice.of_moments(), self.slice.layout());
+        self.has_sessions()
+            && self.trace.as_deref().is_some_and(|path| of_moments.is_some() || has_moments(path, layout))
+    }
+
     /// Whether anything is typed of a trace.
     pub(super) fn is_typed(&self) -> bool {
         !self.has_sessions() && (self.is_named() || self.skip_bad || self.slice.first_change().is_some())
@@ -189,7 +193,16 @@ impl SliceArgs {
     fn format(&self) -> Option<TraceFormat> {
         match self.trace_format {
             Some(RecordedFormat::Requests(format)) => Some(format),
-            _ => None,
+            Some(RecordedFormat::Sessions(_)) => Some(TraceFormat::Sessions),
+            None => None,
+        }
+    }
+
+    /// The layout that was typed of a file of sessions.
+    fn layout(&self) -> Option<SessionLayout> {
+        match self.trace_format {
+            Some(RecordedFormat::Sessions(layout)) => Some(layout),
+            Some(RecordedFormat::Requests(_)) | None => None,
         }
     }
 
@@ -197,9 +210,32 @@ impl SliceArgs {
     pub(in crate::cli) fn layout_of(&self, path: &str) -> Option<SessionLayout> {
         match self.trace_format {
             Some(RecordedFormat::Sessions(layout)) => Some(layout),
-            Some(RecordedFormat::Requests(_)) => None,
-            None => session_layout(path),
+            Some(RecordedFormat::Requests(format)) if format != TraceFormat::Sessions => None,
+            Some(RecordedFormat::Requests(_)) | None => session_layout(path),
         }
+    }
+
+    /// The slice of the sessions of a file. It is there where they have moments or it is asked for.
+    pub(in crate::cli) fn replayed(
+        &self,
+        trace: Trace,
+        dataset: &Dataset,
+    ) -> Result<Option<(Trace, TraceFindings)>, Stop> {
+        if dataset.sessions_found().is_none_or(|found| found.dated == 0) && self.of_moments().is_none() {
+            return Ok(None);
+        }
+        let found = survey(&trace, 0).map_err(Stop::usage)?;
+        Ok(Some((trace, found)))
+    }
+
+    /// The first option that was typed of the moments of requests or sessions.
+    fn of_moments(&self) -> Option<&'static str> {
+        let options = [
+            ("--trace-from", self.trace_from.is_some()),
+            ("--trace-for", self.trace_for.is_some()),
+            ("--rate-scale", self.rate_scale.is_some()),
+        ];
+        options.into_iter().find_map(|(option, typed)| typed.then_some(option))
     }
 
     /// Seconds of the run for one of the trace.
@@ -211,6 +247,7 @@ impl SliceArgs {
     fn of(&self, trace: Trace) -> Trace {
         Trace {
             format: self.format().or(trace.format),
+            layout: self.layout().or(trace.layout),
             from_s: self.trace_from.unwrap_or(trace.from_s),
             for_s: self.trace_for.or(trace.for_s),
             time_scale: self.scale().unwrap_or(trace.time_scale),
@@ -227,67 +264,11 @@ impl SliceArgs {
 
     /// The first option that was typed.
     pub(in crate::cli) fn first_change(&self) -> Option<&'static str> {
-        [
+        let options = [
             ("--trace-format", self.trace_format.is_some()),
-            ("--trace-from", self.trace_from.is_some()),
-            ("--trace-for", self.trace_for.is_some()),
             ("--time-scale", self.time_scale.is_some()),
             ("--trace-speed", self.trace_speed.is_some()),
-            ("--rate-scale", self.rate_scale.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(option, typed)| typed.then_some(option))
-    }
-}
-
-/// Fields of an access log, from which a trace is made.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct AccessLogArgs {
-    /// Field of the log that says when a request came: a date, or a number
-    #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Log")]
-    time: Option<String>,
-
-    /// What a number in that field is in: s, ms, us or ns [default: s]
-    #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log", value_parser = unit)]
-    time_unit: Option<f64>,
-
-    /// Field of the log with the tokens of the prompt
-    #[arg(long, value_name = "FIELD", requires = "output", help_heading = "Log")]
-    input: Option<String>,
-
-    /// Field of the log with the tokens of the answer
-    #[arg(long, value_name = "FIELD", requires = "time", help_heading = "Log")]
-    output: Option<String>,
-
-    /// Field of the log with the kind of the request, which becomes its class [default: none]
-    #[arg(long, value_name = "FIELD", requires = "time", help_heading = "Log")]
-    class: Option<String>,
-
-    /// Skip and count unusable lines of the log [default: refuse the log]
-    #[arg(long, requires = "time", help_heading = "Log")]
-    pub(in crate::cli) skip_bad: bool,
-}
-
-impl AccessLogArgs {
-    /// Returns the fields of the log; `None` where none was named.
-    pub(in crate::cli) fn fields(&self) -> Option<AccessLogFields> {
-        Some(AccessLogFields {
-            time: self.time.clone()?,
-            unit_ns: self.time_unit.unwrap_or(1e9),
-            input: self.input.clone()?,
-            output: self.output.clone()?,
-            class: self.class.clone(),
-        })
-    }
-}
-
-/// Nanoseconds in the unit of a log's clock.
-fn unit(text: &str) -> Result<f64, String> {
-    match text {
-        "s" => Ok(1e9),
-        "ms" => Ok(1e6),
-        "us" => Ok(1e3),
-        "ns" => Ok(1.0),
-        _ => Err(format!("`{text}` is not a unit of time; write s, ms, us or ns")),
+        ];
+        options.into_iter().find_map(|(option, typed)| typed.then_some(option)).or_else(|| self.of_moments())
     }
 }

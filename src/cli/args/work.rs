@@ -10,7 +10,8 @@ use crate::experiment::LoadAxis;
 use crate::report::documents;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
-    ArrivalPattern, ClientChange, DatasetChange, Distribution, Overrides, RequestChange, Slo, Trace, WorkloadSpec,
+    ArrivalPattern, ClientChange, DatasetChange, DatasetFormat, Distribution, Overrides, RequestChange, Slo, Trace,
+    WorkloadSpec,
 };
 
 /// The workload and all of its overrides but those of its load, for verbs that choose the load.
@@ -64,12 +65,12 @@ pub(in crate::cli) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// Whether options stand for a workload.
-    pub(super) fn is_described(&self) -> bool {
+    /// Whether options stand for a workload. A file of sessions does, where it `is_replayed` at no moments of its own.
+    pub(super) fn is_described(&self, is_replayed: bool) -> bool {
         let RequestArgs { input_tokens, output_tokens, .. } = &self.requests;
         let (lengths, prefixes) = (input_tokens.is_some() || output_tokens.is_some(), self.request.shares());
         let is_described = lengths || prefixes || self.dataset.path.is_some() || self.trace.has_sessions();
-        is_described && self.named().0.is_none() && !self.trace.is_named()
+        is_described && self.named().0.is_none() && !self.trace.is_named() && !is_replayed
     }
 
     /// The workload and the seconds: a lone length of time is the seconds.
@@ -89,13 +90,27 @@ impl WorkArgs {
         swept.filter(|_| wanted)?.fewest()?.users()
     }
 
-    /// The workload that was meant, under this load, with the overrides.
-    pub(in crate::cli) fn spec(&self, load: &Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
+    /// Whether a file of sessions is replayed at its moments. Nothing else then says what load there is.
+    pub(super) fn is_replayed(&self, load: &Overrides) -> bool {
+        let Overrides { rate_per_s, users, ramp, spike, .. } = load;
+        let has_load = rate_per_s.is_some() || users.is_some() || !ramp.is_empty() || spike.is_some();
+        let has_arrivals = self.requests.arrival.is_some() || self.requests.burstiness.is_some();
+        self.named().0.is_none() && !has_load && !has_arrivals && self.trace.has_moments()
+    }
+
+    /// The workload that was meant, under this load, with the overrides. A file of sessions may be replayed at its
+    /// moments.
+    pub(in crate::cli) fn spec(
+        &self,
+        load: &Overrides,
+        is_replayed: bool,
+        printer: Printer,
+    ) -> Result<WorkloadSpec, Stop> {
         let (workload, seconds) = self.named();
         if workload == Some("-") && std::io::stdin().is_terminal() {
             printer.words("reading the workload from standard input; Ctrl-D ends it");
         }
-        let dataset = self.trace.dataset(&self.dataset)?;
+        let dataset = self.trace.dataset(&self.dataset, is_replayed)?;
         let overrides = Overrides {
             horizon_s: seconds,
             seed: self.seed,
@@ -114,12 +129,17 @@ impl WorkArgs {
             ..load.clone()
         };
         let spec = match workload {
-            None if self.is_described() => {
+            None if self.is_described(is_replayed) => {
                 let spec = WorkloadSpec::synthetic().map_err(Stop::usage)?;
                 self.trace.check_slice(&spec)?;
-                let has_file = self.dataset.path.is_some() || self.trace.has_sessions();
+                let has_sessions = self.trace.has_sessions() || self.dataset.format == Some(DatasetFormat::Sessions);
+                let has_file = self.dataset.path.is_some() || has_sessions;
                 let name = if has_file { "dataset" } else { "synthetic" };
-                WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec }
+                let mut spec = WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec };
+                for class in spec.classes.iter_mut().filter(|_| has_sessions) {
+                    "sessions".clone_into(&mut class.name);
+                }
+                spec
             }
             Some(name) if !self.trace.is_typed() => {
                 let survey_of = |trace: &mut Trace, of_spec| survey(trace, self.seed.unwrap_or(of_spec));

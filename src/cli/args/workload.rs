@@ -99,10 +99,11 @@ impl LoadArgs {
     ) -> Result<WorkloadSpec, Stop> {
         let overrides = self.overrides(cap, printer)?;
         let overrides = Overrides { users: overrides.users.or(work.users_of(swept)), ..overrides };
-        if work.is_described() && self.rate.is_none() && overrides.users.is_none() && self.ramp.is_empty() {
+        let is_replayed = swept.is_none() && work.is_replayed(&overrides);
+        if work.is_described(is_replayed) && self.rate.is_none() && overrides.users.is_none() && self.ramp.is_empty() {
             printer.words("note: 1 request/s, since nothing says how many (--rate, --users)");
         }
-        let spec = work.spec(&overrides, printer)?;
+        let spec = work.spec(&overrides, is_replayed, printer)?;
         self.agents.map_or(Ok(()), |_| check_agents(&spec))?;
         Ok(spec)
     }

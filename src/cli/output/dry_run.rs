@@ -37,9 +37,20 @@ fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
             };
             format!(" after {before} of {} ({part} of both)", three_digits(tokens))
         });
+        let sessions =
+            class.prompt.dataset().and_then(|dataset| Some((dataset.found.as_ref()?, dataset.sessions_found()?)));
+        let sessions = sessions.map(|(found, sessions)| {
+            format!(
+                "{} of {}, up to {} in one, each request of ",
+                counted(found.rows, "session"),
+                counted(sessions.requests, "request"),
+                counted(sessions.most_agents.into(), "agent")
+            )
+        });
         let line = format!(
-            "{}: {input} prompt tokens{} and {output} answer tokens on average, {}",
+            "{}: {}{input} prompt tokens{} and {output} answer tokens on average, {}",
             class.name,
+            sessions.unwrap_or_default(),
             shared.unwrap_or_default(),
             slos.join("; ")
         );
@@ -59,15 +70,20 @@ fn slo(slo: Slo) -> String {
 pub(in crate::cli) fn planned_load(runs: &[PlannedRun], load: &PlannedLoad) -> Vec<PlanFact> {
     let Some(PlannedRun { workload: spec, plan, .. }) = runs.first() else { return Vec::new() };
     let planned = plan.warmup_requests + plan.measured_requests;
+    let form = LoadForm::from_workload(spec);
+    let (thing, things, who) = match form {
+        LoadForm::Open | LoadForm::Closed => ("request", "requests", "user"),
+        LoadForm::PartlyOpen | LoadForm::Lanes => ("session", "sessions", "agent"),
+    };
     let of_run = match (spec.arrival.users(), spec.requests) {
-        (Some(_), Some(requests)) => counted(requests, "request"),
-        (Some(users), None) => format!("as many requests as {} get answered", counted(users, "user")),
-        (None, _) if plan.warmup_requests == 0 => counted(planned, "request"),
-        (None, _) => format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests)),
+        (Some(_), Some(requests)) => counted(requests, thing),
+        (Some(users), None) => format!("as many {things} as {} get answered", counted(users, who)),
+        (None, _) if plan.warmup_requests == 0 => counted(planned, thing),
+        (None, _) => format!("{}, {} of them in the warm-up", counted(planned, thing), count(plan.warmup_requests)),
     };
     let drain = spoken(Duration::from_secs_f64(spec.drain_s));
     vec![
-        ("arrivals", documents::arrivals::in_words(&spec.arrival, LoadForm::from_workload(spec))),
+        ("arrivals", documents::arrivals::in_words(&spec.arrival, form)),
         ("plan", format!("{of_run}; hash {:.12}", plan.hash)),
         (load.label(), load.to_string()),
         ("drain", format!("at most {drain} after a run, for answers that are still to come")),

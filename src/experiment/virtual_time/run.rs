@@ -190,7 +190,14 @@ impl LaterTurns {
     /// The prefix of a request that begins like `begins`. Where it is of a session, its turns share more.
     fn prefix_of(&mut self, request: &PlannedRequest, begins: PrefixHashes) -> PrefixHashes {
         let Some((sessions, turn)) = self.sessions.as_ref().zip(request.turn) else { return begins };
-        let (goes_on, like) = (sessions.has_next_turn(request), sessions.begins_like(request));
+        let goes_on = sessions.has_next_turn(request);
+        let contents = sessions.planner.contents(request).map(|blocks| leading(request, &blocks));
+        let like = sessions.begins_like(request).filter(|_| contents.is_none());
+        let is_known = contents.is_some();
+        let begins = contents.unwrap_or(begins);
+        if is_known && !goes_on {
+            return begins;
+        }
         let is_kept = goes_on || sessions.is_begun_like(request);
         let tokens = request.input_tokens.saturating_add(request.output_tokens);
         let begins = like.and_then(|(index, shared)| self.prefixes.first(index, shared)).unwrap_or(begins);

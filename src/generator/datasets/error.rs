@@ -16,10 +16,7 @@ pub enum DatasetError {
     NoTable { what: String, cause: String, cure: String },
     #[error("{}: {cause}\nhint: correct `metadata` of the dataset in the workload file", path.display())]
     NoTag { path: PathBuf, cause: String },
-    #[error(
-        "{}, {row}\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad",
-        path.display()
-    )]
+    #[error("{}, {row}{}", path.display(), if row.of_options { "" } else { BadRow::CURE })]
     BadRow { path: PathBuf, row: BadRow },
     /// No row is left; `first` is the first of the bad ones.
     #[error(
@@ -69,4 +66,12 @@ pub struct BadRow {
     pub(super) column: String,
     /// Fault of the row, with a cure where it is not obvious.
     pub(super) cause: String,
+    /// Whether options do not go with the row, which is sound. Their cure is in the cause.
+    pub(super) of_options: bool,
+}
+
+impl BadRow {
+    /// Cure of a row that is at fault.
+    const CURE: &str =
+        "\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad";
 }

@@ -19,8 +19,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(super) use error::DatasetError;
 pub(crate) use messages::texts as texts_of_messages;
-pub(super) use sessions::{FilePromptText, SessionStore};
-pub use sessions::{ShownSessions, session_layout};
+pub(super) use sessions::{FilePromptText, SentPrompts, SessionStart, SessionStore, session_starts};
+pub use sessions::{ShownSessions, has_moments, session_layout};
 pub use sources::{Datasets, PromptNeed};
 pub(super) use table::bytes_here;

@@ -262,6 +262,7 @@ pub(super) fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
         line: place.line + line.saturating_sub(1),
         column: format!(", column {column}"),
         cause: cause_of(error),
+        of_options: false,
     }
 }
 
@@ -269,7 +270,7 @@ pub(super) fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
 pub(super) fn whole(place: ItemPosition, cause: impl Into<String>) -> BadRow {
     // Rows that are lines begin in the first column, which says nothing.
     let column = if place.column > 1 { format!(", column {}", place.column) } else { String::new() };
-    BadRow { row: place.row, line: place.line, column, cause: cause.into() }
+    BadRow { row: place.row, line: place.line, column, cause: cause.into(), of_options: false }
 }
 
 /// The mistake in the column of a CSV file with this name.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::json_list::ItemPosition;
 use super::parse::RowParser;
-use super::sessions::SessionStore;
+use super::sessions::{SessionStart, SessionStore};
 use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::Prompt;
 use crate::random::RandomStream;
@@ -156,6 +156,16 @@ impl RowDraws {
     /// Whether the rows are sessions.
     pub(crate) fn are_sessions(&self) -> bool {
         self.index.sessions().is_some()
+    }
+
+    /// The sessions that the rows are, if they are some.
+    pub(crate) fn sessions(&self) -> Option<&SessionStore> {
+        self.index.sessions()
+    }
+
+    /// The beginnings of the sessions that the rows are, where the file says when.
+    pub(crate) fn starts(&self) -> Vec<SessionStart> {
+        self.index.sessions().map(SessionStore::starts).unwrap_or_default()
     }
 
     /// The graph of the session that a row is, if it is one.

@@ -95,7 +95,7 @@ impl StepLaws {
             }
             ends.push(own_ends);
         }
-        SessionGraph { nodes, outlives_failures: false }
+        SessionGraph::new(nodes, false)
     }
 }
 

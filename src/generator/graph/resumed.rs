@@ -73,7 +73,7 @@ impl SessionGraph {
         for moment in nodes.iter_mut().skip(1).filter_map(|node| node.not_before.as_mut()) {
             *moment = moment.saturating_sub(first);
         }
-        Self { nodes, outlives_failures: self.outlives_failures }
+        Self::new(nodes, self.outlives_failures)
     }
 
     /// The prompts that the one at `place` begins like, with the tokens shared. It is among them.
@@ -213,7 +213,7 @@ mod tests {
             node(1, 22, &[2], Some((2, 160))),
             node(0, 30, &[3, 4], Some((3, 300))),
         ];
-        SessionGraph { nodes, outlives_failures: true }
+        SessionGraph::new(nodes, true)
     }
 
     fn resumed(at: u64, priming: Option<u64>) -> SessionGraph {

@@ -14,6 +14,44 @@ pub(crate) struct SessionGraph {
     pub(crate) nodes: Vec<GraphNode>,
     /// Whether requests go on after one that failed, because no prompt needs its answer.
     pub(crate) outlives_failures: bool,
+    /// Places that carry on each history.
+    carriers: Followers,
+    /// Places whose whole prompts begin like that of each.
+    alike: Followers,
+    /// Places whose first wait is for each.
+    begun: Followers,
+}
+
+/// The places that follow from each place. They stand one after another, in the order of the places they follow from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Followers {
+    /// The number of those that follow from lower places, for each place and the end.
+    starts: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Followers {
+    /// Lists the requests by the place that each follows from, if from any.
+    fn new(nodes: &[GraphNode], from: impl Fn(&GraphNode) -> Option<u32>) -> Self {
+        let mut pairs: Vec<(u32, u32)> = (0..)
+            .zip(nodes)
+            .filter_map(|(place, node)| Some((from(node)?, place)))
+            .filter(|(on, at)| on < at)
+            .collect();
+        if pairs.is_empty() {
+            return Self::default();
+        }
+        pairs.sort_unstable();
+        let below = |place: u32| pairs.partition_point(|(on, _)| *on < place) as u32;
+        let starts = (0..=nodes.len() as u32).map(below).collect();
+        Self { starts, places: pairs.into_iter().map(|(_, place)| place).collect() }
+    }
+
+    /// The places that follow from this one.
+    fn after(&self, place: u32) -> &[u32] {
+        let start = |place: u32| self.starts.get(place as usize).map(|start| *start as usize);
+        start(place).zip(start(place + 1)).and_then(|(from, to)| self.places.get(from..to)).unwrap_or_default()
+    }
 }
 
 /// A request of a session, before anything has been answered.
@@ -47,6 +85,14 @@ pub(crate) struct GraphNode {
 }
 
 impl SessionGraph {
+    /// The graph of these requests.
+    pub(crate) fn new(nodes: Vec<GraphNode>, outlives_failures: bool) -> Self {
+        let carriers = Followers::new(&nodes, |node| node.place.carries);
+        let alike = Followers::new(&nodes, |node| node.begins_like);
+        let begun = Followers::new(&nodes, |node| node.waits.first().map(|(before, _)| *before));
+        Self { nodes, outlives_failures, carriers, alike, begun }
+    }
+
     /// Number of its requests.
     pub(crate) fn len(&self) -> u32 {
         self.nodes.len() as u32
@@ -77,6 +123,18 @@ impl SessionGraph {
         (inputs.iter().sum(), self.nodes.iter().zip(&inputs).map(shared).sum())
     }
 
+    /// Time from the first request to the last if answers take none.
+    pub(crate) fn lasts(&self) -> Duration {
+        let mut moments: Vec<Duration> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let due =
+                node.waits.iter().filter_map(|(on, delay)| Some(moments.get(*on as usize)?.saturating_add(*delay)));
+            let moment = if node.any { due.min() } else { due.max() };
+            moments.push(moment.unwrap_or_default());
+        }
+        moments.into_iter().max().unwrap_or_default()
+    }
+
     fn node(&self, place: u32) -> Option<&GraphNode> {
         self.nodes.get(place as usize)
     }
@@ -93,7 +151,7 @@ impl SessionGraph {
 
     /// Whether others carry on the history of the request at this place.
     pub(crate) fn is_carried(&self, place: u32) -> bool {
-        self.carriers(place).next().is_some()
+        !self.carriers.after(place).is_empty()
     }
 
     /// The place whose prompt this whole one begins like, and the tokens that they share.
@@ -104,20 +162,18 @@ impl SessionGraph {
 
     /// Whether whole prompts begin like the one at this place.
     pub(crate) fn is_begun_like(&self, place: u32) -> bool {
-        self.nodes.iter().skip(place as usize + 1).any(|node| node.begins_like == Some(place))
+        !self.alike.after(place).is_empty()
     }
 
     /// The places of those that carry on this history, with the tokens that they add.
     pub(crate) fn carriers(&self, place: u32) -> impl Iterator<Item = (u32, u64)> {
         let added = |node: &GraphNode| u64::from(node.new_tokens) + u64::from(node.output_tokens);
-        let later = (0..).zip(&self.nodes).skip(place as usize + 1);
-        later.filter(move |(_, node)| node.place.carries == Some(place)).map(move |(at, node)| (at, added(node)))
+        self.carriers.after(place).iter().filter_map(move |at| Some((*at, added(self.node(*at)?))))
     }
 
     /// The places of those whose first wait is for the request at `place`.
     pub(crate) fn begun_by(&self, place: u32) -> impl Iterator<Item = u32> {
-        let waits = move |node: &GraphNode| node.waits.first().is_some_and(|(before, _)| *before == place);
-        (0..).zip(&self.nodes).skip(place as usize + 1).filter(move |(_, node)| waits(node)).map(|(at, _)| at)
+        self.begun.after(place).iter().copied()
     }
 
     /// Returns the request at `place`, in the session of `of`. `history` are the tokens of the prompt and the answer
@@ -227,5 +283,45 @@ impl SessionGraph {
         }
         requests.remove(0);
         requests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn followers_are_those_that_a_look_at_all_requests_finds(
+            nodes in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>(), any::<u16>()), 1..40),
+        ) {
+            let nodes: Vec<GraphNode> = (0_u32..).zip(nodes).map(|(place, (carries, begins, waits, on))| {
+                let on = |is: bool| Some(u32::from(on)).filter(|_| is && place > 0).map(|on| on % place);
+                GraphNode {
+                    waits: on(waits).map(|on| (on, Duration::ZERO)).into_iter().collect(),
+                    place: GraphPlace { carries: on(carries), ..GraphPlace::default() },
+                    begins_like: on(begins),
+                    new_tokens: place,
+                    output_tokens: 1,
+                    ..GraphNode::default()
+                }
+            }).collect();
+            let graph = SessionGraph::new(nodes.clone(), false);
+            for place in 0..graph.len() + 1 {
+                let found = |is: &dyn Fn(&GraphNode) -> bool| -> Vec<u32> {
+                    (0..).zip(&nodes).filter(|(_, node)| is(node)).map(|(at, _)| at).collect()
+                };
+                let carriers = found(&|node| node.place.carries == Some(place));
+                let added: Vec<_> = carriers.iter().map(|at| (*at, u64::from(*at) + 1)).collect();
+                prop_assert_eq!(graph.carriers(place).collect::<Vec<_>>(), added);
+                prop_assert_eq!(graph.is_carried(place), !carriers.is_empty());
+                let alike = found(&|node| node.begins_like == Some(place));
+                prop_assert_eq!(graph.is_begun_like(place), !alike.is_empty());
+                let begun = found(&|node| node.waits.first().is_some_and(|(on, _)| *on == place));
+                prop_assert_eq!(graph.begun_by(place).collect::<Vec<_>>(), begun);
+            }
+        }
     }
 }

@@ -248,6 +248,12 @@ impl<'a> Comparison<'a> {
         if !self.is_whole && self.schedule.is_of_file(record.class) {
             return;
         }
+        let mut request = *request;
+        // The plan has the least that a prompt shares: that of its session. More depends on what was sent before.
+        let shares = self.schedule.shares_texts(record.class);
+        if let (true, Some(turn), Some(said)) = (shares, &mut request.turn, record.turn()) {
+            turn.history_tokens = turn.history_tokens.max(said.history_tokens.min(record.input_tokens_asked));
+        }
         let (rows_of_prompts, rows_of_answers) =
             self.rows_missing.get(usize::from(record.class)).copied().unwrap_or_default();
         let seconds = |moment: Timestamp| format!("scheduled at {} s", moment.as_secs_f64());
@@ -279,7 +285,7 @@ impl<'a> Comparison<'a> {
                     of.turn.map(|turn| Turn { graph: turn.graph.map(place), ..turn })
                 };
                 let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, turn(of));
-                (marks(&PlannedRequest::from_record(record)) != marks(request))
+                (marks(&PlannedRequest::from_record(record)) != marks(&request))
                     .then(|| format!("request {} has another prefix, tenant, model or session", record.index))
             });
         if let Some(difference) = difference {

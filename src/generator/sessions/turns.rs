@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::open::OpenSession;
 use super::{ConversationBreak, SessionPlanner};
 use crate::clock::Timestamp;
+use crate::generator::datasets::SentPrompts;
 use crate::generator::graph::Dependents;
 use crate::generator::request::PlannedRequest;
 use crate::record::{Outcome, Release, RequestRecord, SessionCounts, Turn};
@@ -23,6 +24,10 @@ pub struct SessionTurns {
     dependents: Dependents<PlannedRequest>,
     /// The sessions under way that are graphs, by their numbers.
     open: HashMap<u64, OpenSession>,
+    /// Prompts that were sent of sessions that share texts.
+    sent: SentPrompts,
+    /// Tokens that those under way have in common with one sent before, by their indices.
+    shared: HashMap<u64, u32>,
 }
 
 impl SessionPlanner {
@@ -37,7 +42,8 @@ impl SessionTurns {
     /// The sessions of a run that sends nothing from `until` on.
     pub fn new(planner: SessionPlanner, until: Timestamp) -> Self {
         let (counts, dependents) = (SessionCounts::default(), Dependents::default());
-        Self { planner, until, counts, dependents, open: HashMap::new() }
+        let (open, sent, shared) = (HashMap::new(), SentPrompts::default(), HashMap::new());
+        Self { planner, until, counts, dependents, open, sent, shared }
     }
 
     /// Notes a dispatched request: it begins its session, or is counted as a later turn. The session may have requests
@@ -47,6 +53,8 @@ impl SessionTurns {
         if !turn.is_opener() {
             self.counts.released(request.phase);
         }
+        let shared = self.planner.file_of(request).and_then(|file| self.sent.send(file, request));
+        self.shared.extend(shared.map(|tokens| (request.index, tokens)));
         if turn.place() == 0
             && let Some(open) = OpenSession::begin(&self.planner, request, &mut self.dependents, &mut self.counts)
         {
@@ -66,6 +74,7 @@ impl SessionTurns {
         let graph = last.turn.filter(|turn| turn.graph.is_some());
         if let Some((turn, open)) = graph.and_then(|turn| Some((turn, self.open.get_mut(&turn.session)?))) {
             record.release = open.release(&turn).map(Box::new);
+            say_shared(record, self.shared.remove(&last.index));
             let ended = (last, record.ended);
             if answered.is_some()
                 && !record.calls_tools()
@@ -92,10 +101,11 @@ impl SessionTurns {
         self.dependents.ended(last.index, record.ended);
     }
 
-    /// Marks the record of a request in a graph with the ends that released it.
+    /// Marks the record of a request in a graph with the ends that released it. It also says what is shared.
     pub fn mark(&self, request: &PlannedRequest, record: &mut RequestRecord) {
         if let Some((turn, open)) = request.turn.and_then(|turn| Some((turn, self.open.get(&turn.session)?))) {
             record.release = open.release(&turn).map(Box::new);
+            say_shared(record, self.shared.get(&request.index).copied());
         }
     }
 
@@ -163,5 +173,12 @@ impl SessionTurns {
     /// End of the window, where the answers decided it and it is known.
     pub fn window_end(&self) -> Option<Timestamp> {
         self.planner.counted_end()
+    }
+}
+
+/// Says in a record how many tokens of its prompt came in one sent before.
+fn say_shared(record: &mut RequestRecord, tokens: Option<u32>) {
+    if let (Some(tokens), Some(turn)) = (tokens, record.turn.as_deref_mut()) {
+        turn.history_tokens = turn.history_tokens.max(tokens);
     }
 }

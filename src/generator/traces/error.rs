@@ -3,6 +3,7 @@
 use std::io;
 
 use super::requests::BadLine;
+use crate::generator::datasets::DatasetError;
 
 /// Reason why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,16 @@ pub enum TraceError {
     NoRequest { path: String, skipped: u64 },
     #[error("{path} is compressed; unpack it first (gunzip -k {path})")]
     Compressed { path: String },
+    /// A file of sessions cannot be read.
+    #[error(transparent)]
+    Sessions(#[from] DatasetError),
+    /// Sessions have no moments at which they could begin.
+    #[error(
+        "{path} is a file of sessions, and {} at which to begin (layout {layout}); say when they begin: \
+         --rate or --agents{}",
+        undated_of(*undated, *dated), if *dated == 0 { "" } else { "; or leave those out with --skip-bad" }
+    )]
+    Undated { path: String, layout: &'static str, undated: u64, dated: usize },
     /// A folder holds no client.
     #[error(
         "{path} holds no file chunk-N-trace.csv, and a pool of clients is a folder with two files of each (see \
@@ -72,6 +83,14 @@ impl TraceError {
 /// Rounds away the digits that summation added.
 fn to_the_millisecond(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
+}
+
+fn undated_of(undated: u64, dated: usize) -> String {
+    match (undated, dated) {
+        (_, 0) => "none of them has a moment".to_owned(),
+        (1, _) => "1 of them has no moment".to_owned(),
+        (several, _) => format!("{several} of them have no moment"),
+    }
 }
 
 fn left_out(lines: u64) -> String {

@@ -16,6 +16,7 @@ pub(super) mod plan;
 mod replay;
 pub(super) mod requests;
 mod serve_gen;
+mod sessions;
 mod slice;
 pub(super) mod survey;
 

@@ -73,6 +73,7 @@ fn request(log: &RunLog, record: &RequestRecord, block_tokens: u32) -> TracedReq
         tenant: tenant.map(|tenant| name(&tenant.name)),
         model: model.map(name),
         blocks: record.prefix.map(|prefix| blocks(record.class, prefix, block_tokens)).unwrap_or_default(),
+        session: None,
     }
 }
 

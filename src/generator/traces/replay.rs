@@ -2,6 +2,7 @@
 
 use super::error::TraceError;
 use super::requests::{Blocks, RequestTrace, TracedRequest};
+use super::sessions::SessionOpeners;
 use super::slice::TraceSlice;
 use crate::clock::Timestamp;
 use crate::generator::traces::serve_gen::pool::ClientPool;
@@ -22,7 +23,7 @@ impl RequestTrace {
     /// the run. All of it is held in memory.
     pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
         let end = Timestamp::from_secs_f64(found.ends_s);
-        let replay = Replay::of_found(trace, found, seed)?;
+        let replay = Replay::of_found(trace, found, seed, SessionOpeners::in_trace(trace)?.as_ref())?;
         let block_tokens = Some(replay.block_tokens()).filter(|tokens| *tokens > 0);
         let mut requests = Vec::new();
         for replayed in replay {
@@ -49,12 +50,23 @@ pub(super) struct Replay {
 impl Replay {
     /// Replays a trace that has been surveyed. Its slice ends on a whole nanosecond of the trace, which its length in
     /// seconds of the run determines.
-    pub(super) fn of_found(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
-        Self::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64)
+    pub(super) fn of_found(
+        trace: &Trace,
+        found: &TraceFindings,
+        seed: u64,
+        sessions: Option<&SessionOpeners>,
+    ) -> Result<Self, TraceError> {
+        Self::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64, sessions)
     }
 
-    /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the randomness of `seed`.
-    pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
+    /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the randomness of `seed`. A file of sessions
+    /// has these.
+    pub(super) fn open(
+        trace: &Trace,
+        seed: u64,
+        length_ns: u64,
+        sessions: Option<&SessionOpeners>,
+    ) -> Result<Self, TraceError> {
         let mut shifts = RandomStream::named(seed, "trace/shifts");
         // A pool multiplies the rates of its clients itself.
         let mut left = if ClientPool::is(trace) { 1.0 } else { trace.rate_scale };
@@ -64,13 +76,14 @@ impl Replay {
             let turn = (number > 0).then(|| CopyRotation {
                 trace: trace.clone(),
                 seed,
+                sessions: sessions.cloned(),
                 length_ns: length_ns.max(1),
                 from_ns: shifts.below(length_ns.max(1)),
                 rounds: 0,
                 met: 0,
             });
             copies.push(TraceCopy {
-                slice: TraceSlice::open(trace, seed)?,
+                slice: TraceSlice::open(trace, seed, sessions)?,
                 turn,
                 share: left.min(1.0),
                 chance: RandomStream::named(seed, &format!("trace/thinning/{number}")),
@@ -135,6 +148,7 @@ struct TraceCopy {
 struct CopyRotation {
     trace: Trace,
     seed: u64,
+    sessions: Option<SessionOpeners>,
     length_ns: u64,
     from_ns: u64,
     /// Number of times that it has wrapped around.
@@ -172,7 +186,7 @@ impl CopyRotation {
                 }
                 _ if self.met == 0 => return Ok(None),
                 _ => {
-                    *slice = TraceSlice::open(&self.trace, self.seed)?;
+                    *slice = TraceSlice::open(&self.trace, self.seed, self.sessions.as_ref())?;
                     self.rounds += 1;
                     self.met = 0;
                 }

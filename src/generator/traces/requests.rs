@@ -1,5 +1,7 @@
 //! One request of a trace, whatever its format, with the blocks that its prompt begins with.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::workload::{Priority, TraceFormat};
@@ -26,6 +28,9 @@ pub struct TracedRequest {
     /// The blocks that its prompt begins with; empty where the trace has none.
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     pub blocks: Box<[u64]>,
+    /// The number of the session that it begins. With it is how long that lasts if answers take no time.
+    #[serde(skip)]
+    pub session: Option<(u64, Duration)>,
 }
 
 /// Requests in order, with the size of their blocks.

@@ -2,6 +2,7 @@
 
 use super::error::TraceError;
 use super::requests::{TraceFacts, TracedRequest};
+use super::sessions::SessionOpeners;
 use crate::generator::traces::files::order::SortedRequests;
 use crate::generator::traces::files::reader::TraceReader;
 use crate::generator::traces::serve_gen::pool::ClientPool;
@@ -27,12 +28,16 @@ enum SliceSource {
     Recorded(Box<SortedRequests>),
     /// Randomly drawn requests of clients.
     Drawn(ClientPool),
+    /// Sessions of a file, of which the first requests are meant.
+    Sessions(SessionOpeners),
 }
 
 impl TraceSlice {
-    /// Opens the slice; `seed` decides what is drawn.
-    pub(super) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
-        let (source, zero_ns, ends_ns) = if ClientPool::is(trace) {
+    /// Opens the slice; `seed` decides what is drawn. A file of sessions has these.
+    pub(super) fn open(trace: &Trace, seed: u64, sessions: Option<&SessionOpeners>) -> Result<Self, TraceError> {
+        let (source, zero_ns, ends_ns) = if let Some(sessions) = sessions {
+            (SliceSource::Sessions(sessions.from_the_first()), None, None)
+        } else if ClientPool::is(trace) {
             let pool = ClientPool::open(trace, seed)?;
             let ends_ns = pool.ends_ns();
             (SliceSource::Drawn(pool), Some(0), Some(ends_ns))
@@ -49,6 +54,7 @@ impl TraceSlice {
         match &self.source {
             SliceSource::Recorded(requests) => requests.facts(),
             SliceSource::Drawn(pool) => pool.facts(),
+            SliceSource::Sessions(sessions) => sessions.facts(),
         }
     }
 
@@ -69,6 +75,7 @@ impl TraceSlice {
         match &mut self.source {
             SliceSource::Recorded(requests) => requests.next(),
             SliceSource::Drawn(pool) => pool.next().map(Ok),
+            SliceSource::Sessions(sessions) => sessions.next().map(Ok),
         }
     }
 }

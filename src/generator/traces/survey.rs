@@ -6,6 +6,7 @@ use super::error::TraceError;
 use super::kinds::KindCounts;
 use super::replay::{Replay, Replayed};
 use super::requests::{Blocks, TraceFacts};
+use super::sessions::SessionOpeners;
 use super::slice::TraceSlice;
 use crate::clock::Timestamp;
 use crate::workload::{LengthCounts, Trace, TraceFindings, TraceLengths};
@@ -31,13 +32,14 @@ pub fn survey_with_lengths(trace: &Trace, seed: u64) -> Result<(TraceFindings, O
 }
 
 fn surveyed(trace: &Trace, seed: u64) -> Result<Tally, TraceError> {
-    let extent = extent(trace, seed)?;
+    let sessions = SessionOpeners::in_trace(trace)?;
+    let extent = extent(trace, seed, sessions.as_ref())?;
     let ends_s = extent.length_ns as f64 / 1e9 * trace.time_scale;
     if ends_s > LONGEST_S {
         return Err(TraceError::TooLong { path: trace.path.clone(), ends_s });
     }
     let end = Timestamp::from_secs_f64(ends_s);
-    let mut replay = Replay::open(trace, seed, extent.length_ns)?;
+    let mut replay = Replay::open(trace, seed, extent.length_ns, sessions.as_ref())?;
     let mut tally = Tally::new(&extent, ends_s, trace.time_scale, replay.block_tokens());
     while let Some(replayed) = replay.next().transpose()? {
         if replayed.at >= end {
@@ -58,8 +60,8 @@ struct Extent {
     warmup_ns: Option<u64>,
 }
 
-fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
-    let mut slice = TraceSlice::open(trace, seed)?;
+fn extent(trace: &Trace, seed: u64, sessions: Option<&SessionOpeners>) -> Result<Extent, TraceError> {
+    let mut slice = TraceSlice::open(trace, seed, sessions)?;
     let from_ns = (trace.from_s * 1e9).round() as u64;
     // The trace of a run ends with the run; later requests only kept its load up.
     let window = slice.facts().window;
@@ -74,13 +76,14 @@ fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
         };
     }
     let (mut requests, mut last_ns, mut whole) = (0_u64, 0, true);
-    while let Some((distance, _)) = slice.next().transpose()? {
+    while let Some((distance, request)) = slice.next().transpose()? {
         if until.is_some_and(|until| distance >= until) {
             whole = false;
             break;
         }
         requests += 1;
-        last_ns = distance;
+        let lasts_ns = request.session.map_or(0, |(_, lasts)| u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX));
+        last_ns = last_ns.max(distance.saturating_add(lasts_ns));
     }
     if requests == 0 {
         // The rest of the file shows where the trace ends.

@@ -41,7 +41,7 @@ fn read(trace: &Trace) -> Result<Vec<TracedRequest>, TraceError> {
 }
 
 fn replayed(trace: &Trace, seed: u64, length_ns: u64) -> Vec<Replayed> {
-    Replay::open(trace, seed, length_ns).unwrap().collect::<Result<_, _>>().unwrap()
+    Replay::open(trace, seed, length_ns, None).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn copies_are_the_slice_turned_and_share_no_block() {
     let moments: Vec<u64> = (0..1_000).map(|place| place * 10).collect();
     let trace = Trace { rate_scale: 2.5, ..trace_of(&folder, &moments) };
     let length_ns = 10_000_000_000;
-    let replay = Replay::open(&trace, 3, length_ns).unwrap();
+    let replay = Replay::open(&trace, 3, length_ns, None).unwrap();
     let inside: Vec<_> = replay.map(Result::unwrap).take_while(|replayed| replayed.at.as_nanos() < length_ns).collect();
     assert!(inside.is_sorted_by_key(|replayed| replayed.at), "in order");
     let of = |copy: u32| inside.iter().filter(|replayed| replayed.copy == copy).collect::<Vec<_>>();

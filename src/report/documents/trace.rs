@@ -34,8 +34,13 @@ pub fn json(trace: &Trace, found: &TraceFindings, lengths: Option<&TraceLengths>
     indented(&json!({ "schema": 1, "trace": trace, "found": found, "lengths": lengths }))
 }
 
-/// A file of sessions as a document: what it is, and what it holds.
-pub fn of_sessions(dataset: &Dataset, lengths: Option<&SessionLengths>) -> Document {
+/// A file of sessions as a document: what it is, and what it holds. Where its sessions have moments, a slice of them is
+/// replayed.
+pub fn of_sessions(
+    dataset: &Dataset,
+    lengths: Option<&SessionLengths>,
+    replayed: Option<&(Trace, TraceFindings)>,
+) -> Document {
     let found = dataset.found.as_ref();
     let about = found.and_then(|found| Some((found, found.sessions.as_ref()?)));
     let facts = about.map(|(found, sessions)| session_facts(found, sessions));
@@ -45,7 +50,8 @@ pub fn of_sessions(dataset: &Dataset, lengths: Option<&SessionLengths>) -> Docum
         let rows = [("requests", requests), ("prompts", prompts), ("new tokens", new), ("answers", answers)];
         rows.map(|(name, spread)| (name, of(spread)))
     });
-    let mut section = Section::continued(Level::Summary);
+    let moments = replayed.map(|(trace, found)| [slice(trace, found), findings(found)].concat());
+    let mut section = Section::continued(Level::Summary).facts("moments", moments.into_iter().flatten());
     for (name, lines) in facts.into_iter().flatten() {
         section = section.facts(name, lines);
     }
@@ -59,9 +65,14 @@ pub fn of_sessions(dataset: &Dataset, lengths: Option<&SessionLengths>) -> Docum
 pub fn json_of_sessions(
     dataset: &Dataset,
     lengths: Option<&SessionLengths>,
+    replayed: Option<&(Trace, TraceFindings)>,
     sessions: &[Value],
 ) -> serde_json::Result<String> {
-    indented(&json!({ "schema": 1, "dataset": dataset, "lengths": lengths, "sessions": sessions }))
+    let (trace, found) = replayed.map(|(trace, found)| (trace, found)).unzip();
+    let about = json!({ "schema": 1, "dataset": dataset, "trace": trace, "found": found, "lengths": lengths });
+    let mut about = about.as_object().cloned().unwrap_or_default();
+    about.insert("sessions".to_owned(), json!(sessions));
+    indented(&Value::Object(about))
 }
 
 /// Facts about a file of sessions, in words.
@@ -97,9 +108,7 @@ fn session_facts(found: &DatasetFindings, sessions: &SessionFindings) -> Vec<(&'
     };
     let mut notes = Vec::new();
     if sessions.dated > 0 {
-        notes.push(
-            "the moments of sessions in the file are not used: --rate or --users says when they begin".to_owned(),
-        );
+        notes.push("with --rate, --users or --agents the moments of sessions in the file are not used".to_owned());
     }
     if sessions.clamped > 0 {
         notes.push(format!(
@@ -140,6 +149,7 @@ pub(super) fn what(trace: &Trace, found: &TraceFindings) -> String {
 fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
     let zero = match found.format.zero() {
         TraceZero::OwnClock => "on its own clock",
+        TraceZero::FirstRequest if found.format == TraceFormat::Sessions => "after its first session",
         TraceZero::FirstRequest => "after its first request",
     };
     let until = match (trace.for_s, found.warmup_s) {
@@ -168,19 +178,19 @@ pub(super) fn contents(found: &TraceFindings) -> String {
 
 /// Describes what is in the slice. It gives counts, lengths, and what its clock and its blocks are like.
 fn findings(found: &TraceFindings) -> Vec<String> {
-    let mut parts = vec![
-        format!(
-            "{} in {}, at most {} in a second",
-            counted(found.requests, "request"),
-            seconds(found.ends_s),
-            count(found.peak_per_s)
-        ),
-        format!(
+    let mut parts = vec![format!(
+        "{} in {}, at most {} in a second",
+        counted(found.requests, thing(found.format)),
+        seconds(found.ends_s),
+        count(found.peak_per_s)
+    )];
+    if found.format != TraceFormat::Sessions {
+        parts.push(format!(
             "{} prompt and {} answer tokens on average",
             three_digits(found.input_tokens),
             three_digits(found.output_tokens)
-        ),
-    ];
+        ));
+    }
     if found.same_moment > 0 {
         let share = found.same_moment as f64 / found.requests as f64;
         parts.push(format!("{} of them have the timestamp of the one before", percent(share)));
@@ -206,6 +216,11 @@ fn findings(found: &TraceFindings) -> Vec<String> {
     parts
 }
 
+/// Name of what arrives.
+fn thing(format: TraceFormat) -> &'static str {
+    if format == TraceFormat::Sessions { "session" } else { "request" }
+}
+
 fn changes(trace: &Trace, format: TraceFormat) -> String {
     let time = match trace.time_scale {
         1.0 => None,
@@ -215,7 +230,9 @@ fn changes(trace: &Trace, format: TraceFormat) -> String {
     let rate = match trace.rate_scale {
         1.0 => None,
         scale if format == TraceFormat::ServeGen => Some(format!("every client's rate times {}", three_digits(scale))),
-        scale if scale < 1.0 => Some(format!("thinned, each request kept with a chance of {}", percent(scale))),
+        scale if scale < 1.0 => {
+            Some(format!("thinned, each {} kept with a chance of {}", thing(format), percent(scale)))
+        }
         scale => Some(format!("overlaid {} times, each further copy shifted by its own offset", three_digits(scale))),
     };
     let changes: Vec<_> = time.into_iter().chain(rate).collect();

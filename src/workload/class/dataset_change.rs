@@ -6,10 +6,11 @@ use strum::VariantNames as _;
 use super::request_class::RequestClass;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
-use crate::workload::prompt::session_file::{HistorySource, SaltScope, SessionLayout};
+use crate::workload::prompt::session_file::{HistorySource, SaltScope};
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::{one_of, share, since};
 use crate::workload::spec::WorkloadSpec;
+use crate::workload::trace::layout::SessionLayout;
 
 /// Prompts from a file, in place of the workload's, or another use of its file.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -158,6 +159,12 @@ impl DatasetChange {
             ("--skip-bad", self.skip_bad && !replays),
         ];
         let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
+        if replays && (self.rows.is_some() || self.order.is_some_and(|order| order != RowOrder::File)) {
+            return Some(format!(
+                "`{flag}` is about a dataset, and the sessions of `{name}` come at the moments of its trace; \
+                 --trace-from and --trace-for take a part of them"
+            ));
+        }
         let has_dataset = classes.iter().any(|class| class.prompt.dataset().is_some());
         if has_dataset {
             return None;

@@ -9,6 +9,7 @@ pub(super) mod session;
 pub(super) mod slo;
 mod step_wait;
 pub(super) mod tags;
+mod traced;
 
 pub use dataset_change::{DatasetChange, SessionChange};
 pub use mixes::{ModelMix, Tenant};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::session::ClassSession;
 use super::slo::{Priority, Slo};
+use super::traced::{fit_trace, of_requests, usual_prompts, without};
 use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
@@ -13,8 +14,7 @@ use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::session_file::{SessionFindings, SessionRules};
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
 use crate::workload::reading::weights::{positive_total, read_weight};
-use crate::workload::reading::{Fields, Given, SpecValue, spec_table};
-use crate::workload::trace::findings::TraceFindings;
+use crate::workload::reading::{Fields, Given, spec_table};
 use crate::workload::trace::source::Trace;
 
 spec_table! {
@@ -28,11 +28,11 @@ spec_table! {
         /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class
         /// with a dataset, whose prompts have their own lengths, and in a workload with a trace.
         #[serde(skip_serializing_if = "Distribution::is_from_file")]
-        input_tokens: Distribution = lengths(trace.map(Trace::mean_input_tokens)),
+        input_tokens: Distribution = lengths(of_requests(trace).map(Trace::mean_input_tokens)),
         /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a
         /// trace has none.
         #[serde(skip_serializing_if = "Distribution::is_from_file")]
-        output_tokens: Distribution = lengths(trace.map(Trace::mean_output_tokens)),
+        output_tokens: Distribution = lengths(of_requests(trace).map(Trace::mean_output_tokens)),
         /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
         shared_prefix: Option<SharedPrefixes> =
             option(without(trace, "what prompts have in common", SharedPrefixes::read)),
@@ -40,8 +40,8 @@ spec_table! {
         conversation: Option<Conversation> = option(without(trace, "when every request leaves", Conversation::read)),
         /// How its requests continue as sessions of steps. It is absent where they are conversations or stand alone.
         session: Option<ClassSession> = option(without(trace, "when every request leaves", ClassSession::read)),
-        /// Source of the prompts. It is a few everyday questions by default.
-        prompt: PromptSource = optional(PromptSource::default(), PromptSource::read),
+        /// Source of the prompts. It is a few everyday questions by default, and the sessions of a trace that has some.
+        prompt: PromptSource = optional(usual_prompts(trace), PromptSource::read),
         /// Images sent with the prompts; none when absent.
         images: Option<Images> = option(Images::read),
         /// End of its answers. It is `forced` to the requested length, or `natural`, with that length as the limit.
@@ -60,7 +60,7 @@ spec_table! {
         if let (Some(prompt), Some(trace)) = (&prompt, trace) {
             fit_trace(fields, prompt, trace);
         }
-        let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
+        let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| of_requests(trace).is_none());
         if let (Some(_), Given::Right(_)) = (&dataset, &input_tokens) {
             let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
             fields.complain_of("input_tokens", sentence);
@@ -192,6 +192,10 @@ impl RequestClass {
             let [input, output] = [trace.mean_input_tokens(), trace.mean_output_tokens()];
             Self::alike(name, weight, Distribution::Trace { mean: input }, Distribution::Trace { mean: output })
         };
+        if trace.has_sessions() {
+            let (lengths, prompt) = (Distribution::Dataset { mean: None }, usual_prompts(Some(trace)));
+            return vec![Self { prompt, ..Self::alike("sessions", 1.0, lengths.clone(), lengths) }];
+        }
         let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
         if kinds.is_empty() {
             return vec![class("requests", 1.0)];
@@ -205,37 +209,6 @@ impl RequestClass {
         let images = self.images.as_ref().and_then(|images| images.found.as_ref());
         let (dataset, images) = (dataset.map(|found| found.sha256.as_str()), images.map(|found| found.sha256.as_str()));
         dataset.into_iter().chain(images)
-    }
-}
-
-/// Returns a reader of what a class may have only without a trace. The trace says `what` already.
-fn without<T>(
-    trace: Option<&Trace>,
-    what: &str,
-    read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-) -> impl FnOnce(SpecValue<'_>) -> Option<T> {
-    move |value| match trace {
-        Some(_) => value.reject(&format!("is given with a trace, which says {what}; leave it out")),
-        None => read(value),
-    }
-}
-
-/// Refuses prompts that contradict the trace.
-fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
-    match prompt {
-        PromptSource::Dataset(_) => fields.complain_of(
-            "prompt",
-            "is a dataset with a trace, and both say how long requests are; choose another `prompt`, or leave the \
-             trace out",
-        ),
-        PromptSource::RandomTokens { .. } if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) => {
-            fields.complain_of(
-                "prompt",
-                "is token ids with a trace that says which prompts begin alike, and token ids never do; choose another \
-                 `prompt`",
-            );
-        }
-        _ => {}
     }
 }
 

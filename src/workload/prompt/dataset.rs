@@ -12,6 +12,7 @@ use crate::workload::metadata::read_tag_columns;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::spec_table;
 use crate::workload::reading::value::{Allowed, SpecValue};
+use crate::workload::trace::source::{BadLines, Trace};
 
 /// Rows that a file may have. The most are more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
@@ -208,6 +209,20 @@ impl Dataset {
     /// Name on the hub, `ORG/NAME[@REVISION][#SPLIT]`, if it is there.
     pub fn on_hub(&self) -> Option<&str> {
         self.path.strip_prefix(HUB)
+    }
+
+    /// The sessions of a trace, if it is a file of them.
+    pub(crate) fn of_trace(trace: &Trace) -> Option<Self> {
+        let rules = SessionRules { layout: trace.layout, time_scale: trace.time_scale, ..SessionRules::default() };
+        let skip_bad = trace.bad_lines == BadLines::Skip;
+        let dataset = Self::new(trace.path.clone(), DatasetFormat::Sessions);
+        trace.has_sessions().then(|| Self { skip_bad, sessions: Some(rules), ..dataset })
+    }
+
+    /// The field by which it takes a part of its rows, or another order.
+    pub(in crate::workload) fn off_order(&self) -> Option<&'static str> {
+        let fields = [("rows", self.rows.is_some()), ("order", self.order != RowOrder::File)];
+        fields.into_iter().find_map(|(field, given)| given.then_some(field))
     }
 
     /// Returns the fields that do not go with its format. Each comes with a sentence that says so.

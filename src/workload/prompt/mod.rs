@@ -7,6 +7,6 @@ pub(super) mod source;
 
 pub use cache::CacheState;
 pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
-pub use session_file::{HistorySource, SaltScope, SessionFindings, SessionLayout, SessionRules};
+pub use session_file::{HistorySource, SaltScope, SessionFindings, SessionRules};
 pub(crate) use source::MOST_TURNS;
 pub use source::{Conversation, ImageFindings, Images, PromptSource, SharedPrefixes};

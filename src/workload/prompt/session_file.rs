@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr, VariantNames};
+use strum::{EnumString, VariantNames};
 
 use crate::workload::lengths::Distribution;
 use crate::workload::reading::spec_table;
 use crate::workload::reading::value::{Allowed, SpecValue, WAIT};
+use crate::workload::trace::layout::SessionLayout;
 
 /// Seconds of the run for one of the file.
 const SCALE: Allowed = Allowed::from(0.0, 100.0);
@@ -51,39 +52,6 @@ fn start_window(value: SpecValue<'_>) -> Option<[f64; 2]> {
     match *shares {
         [from, to] if from <= to => Some([from, to]),
         _ => value.refuse("two shares from 0 to 1, the lower one first, such as [0.25, 0.75]"),
-    }
-}
-
-/// Layouts of files of sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum SessionLayout {
-    /// Sessions of coding agents with the hashes of their blocks (Weka, `AgentX`), one an object.
-    Weka,
-    /// Conversations of `AIPerf` that fork and spawn others, one a line.
-    DagJsonl,
-    /// Conversations of `AIPerf` as lists of turns, and its other files with a `session_id`.
-    MultiTurn,
-    /// Messages of mlcommons' agentic benchmark, one a line.
-    Mlcommons,
-    /// Spans of `OpenTelemetry` in its conventions for generative AI.
-    Spans,
-    /// Rounds of coding agents in `TraceLab`'s form, one a line.
-    Tracelab,
-    /// Lists of OpenAI's `messages`, one a line, tool calls and their results included.
-    Messages,
-    /// Whole conversations of `ShareGPT`, a list of them.
-    Sharegpt,
-    /// Requests of Mooncake's form that have a `session_id`.
-    MooncakeSessions,
-}
-
-impl SessionLayout {
-    /// Name of the layout in specs and on the command line.
-    pub fn name(self) -> &'static str {
-        self.into()
     }
 }
 

@@ -155,6 +155,9 @@ pub enum TraceFormat {
     #[serde(rename = "servegen")]
     #[strum(serialize = "servegen")]
     ServeGen,
+    /// A file of sessions, whatever its layout. Its requests are those that begin a session; the file says what follows
+    /// from each.
+    Sessions,
 }
 
 /// Where a trace's clock begins.
@@ -177,7 +180,7 @@ impl TraceFormat {
     pub fn zero(self) -> TraceZero {
         match self {
             Self::Mooncake | Self::Bailian | Self::Skyline | Self::ServeGen => TraceZero::OwnClock,
-            Self::Azure | Self::BurstGpt => TraceZero::FirstRequest,
+            Self::Azure | Self::BurstGpt | Self::Sessions => TraceZero::FirstRequest,
         }
     }
 
@@ -186,7 +189,7 @@ impl TraceFormat {
         match self {
             Self::Mooncake => Some(512),
             Self::Bailian => Some(16),
-            Self::Azure | Self::BurstGpt | Self::Skyline | Self::ServeGen => None,
+            Self::Azure | Self::BurstGpt | Self::Skyline | Self::ServeGen | Self::Sessions => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
 use super::findings::{TraceFindings, TraceFormat};
+use super::layout::SessionLayout;
 use crate::workload::reading::spec_table;
 use crate::workload::reading::value::{Allowed, LONGEST_S};
 
@@ -24,6 +25,8 @@ spec_table! {
         path: String = required(|value| value.path()),
         /// Format of the file; recognised by its first line when the spec does not say.
         format: Option<TraceFormat> = option(|value| value.variant()),
+        /// Layout of a file of sessions; recognised by its fields when absent.
+        layout: Option<SessionLayout> = option(|value| value.variant()),
         /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
         /// later ones keep their distance from it. 0 by default.
         from_s: f64 = optional(0.0, |value| value.number(TRACE_SECONDS)),
@@ -66,6 +69,12 @@ impl Trace {
         Self { path: path.to_owned(), ..Self::default() }
     }
 
+    /// Whether it is known to be a file of sessions.
+    pub(crate) fn has_sessions(&self) -> bool {
+        let format = self.found.as_ref().map(|found| found.format).or(self.format);
+        self.layout.is_some() || format == Some(TraceFormat::Sessions)
+    }
+
     /// Checks that every number is within its range. Call it before reading the file: a `rate_scale` of a billion
     /// would open it a billion times.
     ///
@@ -100,7 +109,8 @@ impl Trace {
 
 /// Why the trace cannot fill the run: `horizon_s` lies beyond the slice. `None` if it can.
 pub(crate) fn beyond(trace: &Trace, horizon_s: f64) -> Option<String> {
-    let found = trace.found.as_ref()?;
+    // Requests of sessions come later than in the file where answers take longer.
+    let found = trace.found.as_ref().filter(|_| !trace.has_sessions())?;
     (horizon_s > found.ends_s).then(|| {
         let ends_s = found.ends_s;
         format!(

@@ -43,6 +43,12 @@ pub(super) fn desk() -> Desk {
     desk.file("access.jsonl", &lines.collect::<Vec<_>>().concat());
     traces(&desk);
     desk.file("agents.jsonl", &agents());
+    let session = |number: u64| {
+        let ms = 250 * number;
+        let lengths = format!(r#""timestamp": {ms}, "input_length": 40, "output_length": 4, "hash_ids": [{number}]"#);
+        format!("{{\"session_id\": \"{number}\", {lengths}}}\n")
+    };
+    desk.file("dated.jsonl", &(0..8).map(session).collect::<String>());
     for folder in ["frames", "reports", "plots"] {
         fs::create_dir(desk.path().join(folder)).unwrap();
     }

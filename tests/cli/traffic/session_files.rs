@@ -4,7 +4,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
 use skyline::generator::check_plan;
-use skyline::record::{PlanCheck, RequestRecord, RunLog};
+use skyline::record::{PlanCheck, Release, RequestRecord, RunLog};
 
 use crate::support::{Desk, mock, serve_and_keep};
 
@@ -15,6 +15,13 @@ const CHATS: &str = r#"{"messages":[{"role":"system","content":"Be brief."},{"ro
 
 /// A parent of three turns and a sub-agent that the third waits for, in blocks of 64 tokens.
 const AGENTS: &str = r#"{"id":"s1","models":["big"],"block_size":64,"hash_id_scope":"local","requests":[{"t":0.0,"type":"s","model":"big","in":256,"out":20,"hash_ids":[0,1,2,3],"api_time":0.4},{"t":0.5,"type":"subagent","agent_id":"a","subagent_type":"Explore","status":"completed","duration_ms":300,"models":["big"],"requests":[{"t":0.5,"type":"n","model":"big","in":128,"out":10,"hash_ids":[9,10],"api_time":0.1},{"t":0.7,"type":"n","model":"big","in":192,"out":10,"hash_ids":[9,10,11],"api_time":0.1}]},{"t":0.6,"type":"s","model":"big","in":384,"out":12,"hash_ids":[0,1,2,3,4,5],"api_time":0.1},{"t":0.9,"type":"s","model":"big","in":448,"out":12,"hash_ids":[0,1,2,3,4,5,6],"api_time":0.1}]}
+"#;
+
+/// Three sessions that begin 1.5 s after one another. Blocks have 512 tokens.
+const DATED: &str = r#"{"session_id":"a","timestamp":1000,"input_length":600,"output_length":4,"hash_ids":[0,1]}
+{"session_id":"b","timestamp":2500,"input_length":600,"output_length":4,"hash_ids":[0,2]}
+{"session_id":"a","timestamp":2600,"delay":200,"input_length":1100,"output_length":4,"hash_ids":[0,1,3]}
+{"session_id":"c","timestamp":4000,"input_length":500,"output_length":4,"hash_ids":[7]}
 "#;
 
 /// Holds every request of the run to the plan, which the file is read again for.
@@ -55,10 +62,9 @@ fn live_answers_are_refused_where_tool_results_fit_no_other_call() {
     desk.file("chats.jsonl", CHATS);
     let run =
         ["bench", "--trace", "chats.jsonl", "2", "--rate", "4", "--history", "live", "--url", "http://127.0.0.1:9"];
-    desk.skyline(&run)
-        .assert()
-        .code(2)
-        .stderr(contains("called tools in the recording").and(contains("--history recorded")));
+    desk.skyline(&run).assert().code(2).stderr(
+        contains("called tools in the recording").and(contains("--history recorded")).and(contains("skip").not()),
+    );
 }
 
 /// Lengths to the token, and hits by the server's own counters as planned, in an open load and with agents.
@@ -149,4 +155,108 @@ fn classes_beside_a_file_of_sessions_keep_to_their_plan() {
     let of_class = |class: u16| log.records.iter().filter(|record| record.class == class).count();
     assert!((0..3).all(|class| of_class(class) > 2), "{:?}", [0, 1, 2].map(of_class));
     audited(&desk);
+}
+
+/// At the moments of the file, twice as fast, and a slice of it.
+#[test]
+fn sessions_begin_at_the_moments_of_their_file() {
+    let moments = |options: &[&str]| {
+        let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+        let path = desk.file("dated.jsonl", DATED);
+        let path = path.to_str().unwrap();
+        let bench = ["bench", "--trace", path, "--engine", "mock", "--url", &server.url, "--no-calibration"];
+        desk.skyline(&bench).args(["--allow-invalid", "--warmup", "0"]).args(options).assert().code(0);
+        let log = RunLog::read(&desk.run()).unwrap();
+        audited(&desk);
+        let mut begun: Vec<u64> = (log.records.iter())
+            .filter(|record| record.is_opener())
+            .map(|record| record.scheduled.as_nanos() / 1_000_000)
+            .collect();
+        begun.sort_unstable();
+        let delays = log.records.iter().filter_map(|record| match record.release.as_deref()? {
+            Release::All(of) => Some(of[0].delay_ns / 1_000_000),
+            _ => None,
+        });
+        (begun, delays.collect::<Vec<_>>())
+    };
+    assert_eq!(moments(&["--trace-speed", "2"]), (vec![0, 750, 1_500], vec![100]));
+    assert_eq!(moments(&["--trace-from", "1s", "--trace-for", "1s"]), (vec![500], vec![]));
+}
+
+#[test]
+fn what_a_file_of_sessions_lacks_for_its_moments_is_said() {
+    let desk = Desk::new();
+    desk.file("dated.jsonl", DATED);
+    desk.file("agents.jsonl", AGENTS);
+    desk.file("half.jsonl", &DATED.replace("\"timestamp\":4000,", ""));
+    desk.skyline(&["trace", "show", "dated.jsonl", "--trace-from", "1s"]).assert().code(0).stdout(
+        contains("2 sessions in 2 s, at most 1 in a second")
+            .and(contains("from 1 s after its first session: as recorded")),
+    );
+    for (file, options, said) in [
+        ("agents.jsonl", ["--trace-from", "1s"], "none of them has a moment at which to begin (layout weka)"),
+        ("half.jsonl", ["--seed", "1"], "1 of them has no moment"),
+        ("dated.jsonl", ["--dataset-rows", "2"], "--trace-from and --trace-for take a part"),
+        ("dated.jsonl", ["--trace-from", "9s"], "has no request from 9 s on"),
+    ] {
+        desk.skyline(&["bench", "--trace", file, "--url", "http://127.0.0.1:9"])
+            .args(options)
+            .assert()
+            .code(2)
+            .stderr(contains(said));
+    }
+    desk.skyline(&["bench", "--trace", "dated.jsonl", "--rate", "1", "--trace-from", "1s"])
+        .assert()
+        .code(2)
+        .stderr(contains("not at the moments of the file").and(contains("leave out the load")));
+}
+
+/// Hits by the server's own counters are as planned. Plays of a session share texts, and sessions of a file.
+#[test]
+fn what_sessions_have_in_common_is_planned() {
+    for (text, load, scope) in [
+        (DATED, ["--rate", "3"], "run"),
+        (DATED, ["--agents", "2"], "run"),
+        (AGENTS, ["--rate", "1"], "trajectory"),
+        (CHATS, ["--rate", "3"], "run"),
+        (CHATS, ["--rate", "3"], "trajectory"),
+    ] {
+        let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+        let path = desk.file("sessions.jsonl", text);
+        let bench = ["bench", "--trace", path.to_str().unwrap(), "5", "--engine", "mock", "--url", &server.url];
+        desk.skyline(&bench)
+            .args(load)
+            .args(["--salt-by", scope, "--no-calibration", "--allow-invalid", "--warmup", "0"])
+            .assert()
+            .code(0);
+        let cache = desk.summary()["prefix_cache"].clone();
+        let [least, most] = ["expected_least", "expected_most"].map(|name| cache[name].as_f64().unwrap());
+        let measured = cache["measured"]["rate"].as_f64().unwrap();
+        assert!((least - 0.02..=most + 0.02).contains(&measured), "{load:?} {scope}: {cache}");
+        assert!(least > 0.2, "much of it comes again: {load:?} {scope}: {cache}");
+        audited(&desk);
+        let simulate =
+            ["simulate", "--trace", "sessions.jsonl", "60", "--hardware", "h200", "--salt-by", scope, "--json"];
+        let out = desk.skyline(&simulate).args(load).assert().code(0).get_output().stdout.clone();
+        let found: Value = serde_json::from_slice(&out).unwrap();
+        let cache = &found["summary"]["prefix_cache"];
+        let (least, measured) =
+            (cache["expected_least"].as_f64().unwrap(), cache["measured"]["rate"].as_f64().unwrap());
+        assert!((least - measured).abs() < 0.01, "{load:?} {scope}: {cache}");
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_sessions_there_are() {
+    let desk = Desk::new();
+    desk.file("agents.jsonl", AGENTS);
+    desk.file("dated.jsonl", DATED);
+    desk.skyline(&["bench", "--trace", "agents.jsonl", "60", "--agents", "3", "--dry-run"]).assert().code(0).stdout(
+        contains("sessions: 1 session of 5 requests, up to 2 agents in one, each request of 282")
+            .and(contains("as many sessions as 3 agents get answered")),
+    );
+    desk.skyline(&["bench", "--trace", "dated.jsonl", "--dry-run"]).assert().code(0).stdout(
+        contains("3 sessions of 4 requests, up to 1 agent in one")
+            .and(contains("3 sessions, 1 of them in the warm-up")),
+    );
 }

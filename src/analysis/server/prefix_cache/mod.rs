@@ -34,7 +34,9 @@ pub struct PrefixCacheFigures {
     /// Share of all prompt tokens that an endless cache finds, by the plan. Of each prefix it finds the whole blocks,
     /// from the second request on that has it, or from the first where it was sent before the run. Of a later turn of a
     /// conversation it finds the whole blocks of what was said before it, but for the last token, whose keys and values
-    /// are not computed yet. Of a trace it finds what its slice says again. Between 0 and 1.
+    /// are not computed yet. Where sessions of a file have texts of others, it finds what any request that was sent
+    /// before has in common with a whole prompt; else what one of its session surely has. Of a trace it finds what its
+    /// slice says again. Between 0 and 1.
     pub expected_least: f64,
     /// Share that an endless cache finds if tokens of the chat template are shared too. All that the template adds then
     /// stands before the prompt, or between the turns. Where it stands is not reported, so the truth lies between the

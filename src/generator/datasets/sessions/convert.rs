@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::blocks::runs;
+use serde_json::value::RawValue;
+
+use super::blocks::PromptBlocks;
 use super::order::{ends_before, in_order, one_beginning, shared_with};
+use super::pieces::TextPieces;
 use super::session::{FilePrompt, FileRequest, FileSession};
 use super::stored::{StoredPrompt, StoredSession};
 use crate::generator::datasets::error::BadRow;
@@ -27,6 +30,8 @@ pub(super) struct Conversion<'a> {
     pub(super) lengths_of_rows: bool,
     /// The names of models so far.
     pub(super) models: Vec<Box<str>>,
+    /// The texts so far, where sessions have some in common.
+    pub(super) texts: TextPieces,
 }
 
 /// A request beside those before it.
@@ -46,8 +51,7 @@ impl Conversion<'_> {
     ///
     /// What no session can be, with the request and the cure.
     pub(super) fn session(&mut self, file: FileSession) -> Result<StoredSession, BadRow> {
-        let ids: Vec<Vec<u64>> = (0..file.requests.len()).map(|place| file.blocks(place)).collect();
-        let FileSession { name, place: at, begins_ns, mut requests } = file;
+        let FileSession { name, place: at, begins_ns, mut requests, blocks } = file;
         let refused = |cause: String| Err(whole(at, format!("session `{name}`: {cause}")));
         if requests.is_empty() {
             return refused("it has no request".to_owned());
@@ -67,7 +71,7 @@ impl Conversion<'_> {
         }
         let is_recorded = match self.recorded(&requests) {
             Ok(is_recorded) => is_recorded,
-            Err(cause) => return refused(cause),
+            Err(cause) => return refused(cause).map_err(|row| BadRow { of_options: true, ..row }),
         };
         if self.rules.start.is_some() && !(is_recorded || requests.iter().all(FileRequest::is_whole)) {
             return refused(
@@ -83,7 +87,7 @@ impl Conversion<'_> {
                 undated.name
             ));
         }
-        let mut session = StoredSession { begins_ns, ..StoredSession::default() };
+        let mut session = StoredSession { begins_ns, blocks, ..StoredSession::default() };
         let mut nodes: Vec<GraphNode> = Vec::with_capacity(order.len());
         let mut lengths: Vec<Lengths> = Vec::with_capacity(order.len());
         let mut last_of_agent = HashMap::new();
@@ -106,8 +110,11 @@ impl Conversion<'_> {
             // A new agent may begin like one that has ended.
             let ended = last_of_agent.values().copied().filter(|_| agent_before.is_none());
             let near: Vec<u32> = near.chain(ended).filter(|on| *on != place && surely(on)).collect();
-            let shared_blocks = shared_with(&ids, &order, *from, &near);
-            let (says, length, (shared, like)) =
+            let shared_blocks = match &request.prompt {
+                FilePrompt::Blocks { blocks, .. } => shared_with(&session.blocks, *blocks, &session.says, &near),
+                FilePrompt::Messages { .. } | FilePrompt::Text { .. } => (0, None),
+            };
+            let (mut says, length, (shared, like)) =
                 match self.says(&request, carries, is_recorded, shared_blocks, &lengths) {
                     Ok(said) => said,
                     Err(cause) => return refused(format!("{}: {cause}", request.name)),
@@ -136,10 +143,11 @@ impl Conversion<'_> {
                 ..GraphNode::default()
             });
             lengths.push(length);
+            self.divide(&mut says, is_recorded, &session.says);
             session.says.push(says);
         }
         let outlives_failures = nodes.iter().all(|node| node.shared_tokens.is_some());
-        session.graph = SessionGraph { nodes, outlives_failures }.into();
+        session.graph = SessionGraph::new(nodes, outlives_failures).into();
         Ok(session)
     }
 
@@ -180,23 +188,22 @@ impl Conversion<'_> {
     }
 
     /// Returns what a request says and its lengths. With it are the tokens that its prompt shares with one before, and
-    /// the place of that. `blocks` are its ids, of which some are those of another.
+    /// the place of that. So many blocks are those of another.
     fn says(
         &self,
         request: &FileRequest,
         carries: Option<u32>,
         is_recorded: bool,
-        (ids, kept, base): (&[u64], u32, Option<u32>),
+        (kept, base): (u32, Option<u32>),
         lengths: &[Lengths],
     ) -> Result<(StoredPrompt, Lengths, (u32, Option<u32>)), String> {
         let before = carries.and_then(|on| lengths.get(on as usize)).copied();
         let said = before.map_or(0, |before| before.input + before.said);
         let (says, input, shared, counted) = match &request.prompt {
-            FilePrompt::Blocks { tokens, block_tokens, is_local, .. } => {
-                let own = runs(ids.get(kept as usize..).unwrap_or_default());
+            FilePrompt::Blocks { tokens, block_tokens, is_local, blocks } => {
                 let theirs = base.and_then(|on| lengths.get(on as usize)).map_or(0, |before| before.input);
                 let shared = kept.saturating_mul(*block_tokens).min(*tokens).min(theirs);
-                let says = StoredPrompt::Blocks { base, kept, own, tokens: *block_tokens, is_local: *is_local };
+                let says = StoredPrompt::Blocks { blocks: *blocks, tokens: *block_tokens, is_local: *is_local };
                 (says, *tokens, (shared, base), None)
             }
             FilePrompt::Messages { new, answer, tools, .. } => {
@@ -204,8 +211,8 @@ impl Conversion<'_> {
                 let texts = messages::texts(&list).map_err(|error| format!("its messages: {error}"))?;
                 let first = if before.is_some() { 0 } else { self.beginning(tools.as_deref()) };
                 let tokens: u32 = texts.iter().map(|text| self.counter.count(text)).sum();
-                let says =
-                    StoredPrompt::Messages { carries, new: new.clone(), answer: answer.clone(), tools: tools.clone() };
+                let (new, tools) = (new.clone(), tools.clone());
+                let says = StoredPrompt::Messages { carries, new, answer: answer.clone(), tools, pieces: None };
                 let counted = answer.as_deref().map(|answer| messages::texts(&format!("[{answer}]")));
                 let counted = counted.transpose().map_err(|error| format!("its answer: {error}"))?;
                 let counted = counted.map(|texts| texts.iter().map(|text| self.counter.count(text)).sum::<u32>());
@@ -236,6 +243,29 @@ impl Conversion<'_> {
                 Ok((says, Lengths { input, said, answer }, shared))
             }
         }
+    }
+
+    /// Divides a whole prompt into pieces, where other sessions may have them too. `before` are those of its session.
+    fn divide(&mut self, says: &mut StoredPrompt, is_recorded: bool, before: &[StoredPrompt]) {
+        let StoredPrompt::Messages { carries, new, tools, pieces, .. } = says else { return };
+        if self.rules.salt == SaltScope::Session || carries.is_some() && !is_recorded {
+            return;
+        }
+        let (first, answer) = match carries.and_then(|on| before.get(on as usize)) {
+            Some(StoredPrompt::Messages { pieces: Some(pieces), answer, .. }) => (*pieces, answer.as_deref()),
+            Some(_) => return,
+            None => (PromptBlocks::default(), None),
+        };
+        let tools = tools.as_deref();
+        let leads = carries.is_none().then(|| (tools.unwrap_or_default(), self.beginning(tools)));
+        let list = format!("[{new}]");
+        let new: Vec<&RawValue> = serde_json::from_str(&list).unwrap_or_default();
+        let each = answer.into_iter().chain(new.iter().map(|message| message.get()));
+        let counted = each.map(|message| {
+            let texts = messages::texts(&format!("[{message}]")).unwrap_or_default();
+            (message, texts.iter().map(|text| self.counter.count(text)).sum())
+        });
+        *pieces = Some(self.texts.add(first, leads.into_iter().chain(counted)));
     }
 
     /// Tokens before the first message. They are words of the session, and definitions of tools.
@@ -270,13 +300,15 @@ fn names_of(requests: &[FileRequest], at: usize) -> String {
 mod tests {
     use super::*;
     use crate::generator::datasets::json_list::ItemPosition;
-    use crate::generator::datasets::sessions::blocks::KnownPrompts;
+    use crate::generator::datasets::sessions::blocks::{BlockTree, KnownPrompts};
 
-    fn converted(requests: Vec<FileRequest>) -> SessionGraph {
+    fn converted(requests: Vec<FileRequest>, blocks: BlockTree) -> SessionGraph {
         let rules = SessionRules { salt: SaltScope::Run, ..SessionRules::default() };
         let counter = TokenCounter::Estimate;
-        let mut conversion = Conversion { rules: &rules, counter: &counter, lengths_of_rows: true, models: Vec::new() };
-        let file = FileSession { name: "s".to_owned(), place: ItemPosition::FIRST, begins_ns: None, requests };
+        let (models, texts) = (Vec::new(), TextPieces::default());
+        let mut conversion = Conversion { rules: &rules, counter: &counter, lengths_of_rows: true, models, texts };
+        let (name, blocks) = ("s".to_owned(), blocks.into());
+        let file = FileSession { name, place: ItemPosition::FIRST, begins_ns: None, requests, blocks };
         SessionGraph::clone(&conversion.session(file).unwrap().graph)
     }
 
@@ -299,7 +331,7 @@ mod tests {
             output_tokens: Some(500),
             ..FileRequest::default()
         };
-        let graph = converted(vec![turn(None), turn(Some(0))]);
+        let graph = converted(vec![turn(None), turn(Some(0))], BlockTree::default());
         assert_eq!(graph.inputs(), [4, 10]);
         assert_eq!(graph.nodes[1].shared_tokens, Some(4));
         assert_eq!(graph.nodes[1].output_tokens, 500);
@@ -311,17 +343,18 @@ mod tests {
         let lists: [&[u64]; 4] = [&[0, 1], &[7, 8, 9], &[0, 1, 2], &[7, 8, 5]];
         let waits = [vec![], vec![0], vec![1], vec![2]];
         let mut known = KnownPrompts::default();
-        let requests = lists.iter().zip(waits).zip([0, 1, 0, 2]).enumerate().map(|(place, ((ids, waits), agent))| {
+        let requests = lists.iter().zip(waits).zip([0, 1, 0, 2]).map(|((ids, waits), agent)| {
             let prompt = FilePrompt::Blocks {
                 tokens: 64 * ids.len() as u32,
                 block_tokens: 64,
-                blocks: known.add(ids, place),
+                blocks: known.add(ids),
                 is_local: true,
             };
             let waits = waits.into_iter().map(|on| (on, Duration::ZERO)).collect();
             FileRequest { waits, agent, prompt, output_tokens: Some(4), ..FileRequest::default() }
         });
-        let graph = converted(requests.collect());
+        let requests = requests.collect();
+        let graph = converted(requests, known.tree());
         let shared: Vec<_> = graph.nodes.iter().map(|node| node.shared_tokens).collect();
         assert_eq!(shared, [Some(0), Some(0), Some(128), Some(128)]);
     }

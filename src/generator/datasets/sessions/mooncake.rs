@@ -1,10 +1,11 @@
 //! Mooncake's traces with sessions: a line a request, whose blocks count in the whole file.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::blocks::{KnownPrompts, filling};
+use super::blocks::{BlockTree, KnownPrompts, PromptBlocks, filling};
 use super::rows::{NamedRows, RowsBySession, read_item};
 use super::session::{FilePrompt, FileRequest, FileSession, FoundSessions, SessionReader};
 use crate::generator::datasets::error::BadRow;
@@ -14,7 +15,10 @@ use crate::generator::rows::{excerpt, nanoseconds, tokens};
 
 /// Reader of Mooncake's traces with sessions.
 #[derive(Debug, Default)]
-pub(super) struct MooncakeReader(RowsBySession<MooncakeRow>);
+pub(super) struct MooncakeReader {
+    rows: RowsBySession<MooncakeRow>,
+    known: KnownPrompts,
+}
 
 #[derive(Deserialize)]
 struct MooncakeLine {
@@ -34,7 +38,7 @@ struct MooncakeRow {
     name: String,
     tokens: u32,
     output_tokens: u32,
-    ids: Vec<u64>,
+    blocks: PromptBlocks,
     at_ns: Option<i64>,
     delay: Duration,
 }
@@ -58,15 +62,17 @@ impl SessionReader for MooncakeReader {
             }
             ns => Ok(ns.flatten()),
         };
+        let tokens = length("input_length", line.input_length)?;
         let row = MooncakeRow {
             name: format!("line {}", place.line),
-            tokens: length("input_length", line.input_length)?,
+            tokens,
             output_tokens: length("output_length", line.output_length.max(1))?,
-            ids: line.hash_ids,
+            blocks: self.known.add(filling(&line.hash_ids, tokens, BLOCK_TOKENS)),
             at_ns: time("timestamp", line.timestamp)?,
             delay: Duration::from_nanos(time("delay", line.delay)?.unwrap_or(0) as u64),
         };
-        let before = self.0.last(&line.session_id).filter(|before| row.at_ns.is_some_and(|at| Some(at) < before.at_ns));
+        let before =
+            self.rows.last(&line.session_id).filter(|before| row.at_ns.is_some_and(|at| Some(at) < before.at_ns));
         if let Some(before) = before {
             let (session, before) = (excerpt(&line.session_id), &before.name);
             return Err(whole(
@@ -74,18 +80,18 @@ impl SessionReader for MooncakeReader {
                 format!("its `timestamp` is before that of {before} of session `{session}`; put its lines in order"),
             ));
         }
-        self.0.add(line.session_id, place, row);
+        self.rows.add(line.session_id, place, row);
         Ok(())
     }
 
     fn finish(&mut self, found: &mut FoundSessions) -> Result<(), BadRow> {
-        found.sessions.extend(self.0.drain().iter().map(session));
+        let blocks = Arc::new(std::mem::take(&mut self.known).tree());
+        found.sessions.extend(self.rows.drain().iter().map(|rows| session(rows, &blocks)));
         Ok(())
     }
 }
 
-fn session(NamedRows { name, place, rows }: &NamedRows<MooncakeRow>) -> FileSession {
-    let mut known = KnownPrompts::default();
+fn session(NamedRows { name, place, rows }: &NamedRows<MooncakeRow>, blocks: &Arc<BlockTree>) -> FileSession {
     let begins_ns = rows.first().and_then(|row| row.at_ns);
     let after_first = |at_ns: i64| Some(Duration::from_nanos(at_ns.abs_diff(begins_ns?)));
     let requests = rows.iter().zip(0_usize..).map(|(row, at)| FileRequest {
@@ -96,13 +102,14 @@ fn session(NamedRows { name, place, rows }: &NamedRows<MooncakeRow>) -> FileSess
         prompt: FilePrompt::Blocks {
             tokens: row.tokens,
             block_tokens: BLOCK_TOKENS,
-            blocks: known.add(filling(&row.ids, row.tokens, BLOCK_TOKENS), at),
+            blocks: row.blocks,
             is_local: false,
         },
         output_tokens: Some(row.output_tokens),
         model: None,
     });
-    FileSession { name: name.clone(), place: *place, begins_ns, requests: requests.collect() }
+    let (name, requests) = (name.clone(), requests.collect());
+    FileSession { name, place: *place, begins_ns, requests, blocks: Arc::clone(blocks) }
 }
 
 #[cfg(test)]
@@ -125,7 +132,7 @@ mod tests {
         assert_eq!((a.name.as_str(), a.begins_ns, b.begins_ns), ("a", Some(1_000_000_000), Some(1_270_000_000)));
         assert_eq!(a.requests[1].waits, [(0, Duration::from_micros(250_500))]);
         assert_eq!((a.requests[1].name.as_str(), b.requests[0].output_tokens), ("line 3", Some(1)));
-        assert_eq!(a.blocks(1), [0, 1, 7], "1,100 tokens fill two blocks and a part of the third");
+        assert_eq!(a.ids(1), [0, 1, 7], "1,100 tokens fill two blocks and a part of the third");
         let FilePrompt::Blocks { is_local: false, block_tokens: 512, .. } = b.requests[0].prompt else {
             panic!("{b:?}")
         };

@@ -3,21 +3,24 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::blocks::alike;
+use super::blocks::{BlockTree, PromptBlocks};
 use super::session::FileRequest;
+use super::stored::StoredPrompt;
 use crate::generator::graph::session::GraphNode;
 
-/// The ids of the request listed at `from`. With them are how many one `near` it begins with too, and its place.
-pub(super) fn shared_with<'i>(
-    ids: &'i [Vec<u64>],
-    order: &[usize],
-    from: usize,
+/// The number of blocks that `own` and one `near` it begin with. With it is the place of that one in `says`.
+pub(super) fn shared_with(
+    tree: &BlockTree,
+    own: PromptBlocks,
+    says: &[StoredPrompt],
     near: &[u32],
-) -> (&'i [u64], u32, Option<u32>) {
-    let own = ids.get(from).map_or(&[][..], Vec::as_slice);
-    let theirs = |place: &u32| Some((alike(ids.get(*order.get(*place as usize)?)?, own) as u32, *place));
+) -> (u32, Option<u32>) {
+    let theirs = |place: &u32| match says.get(*place as usize)? {
+        StoredPrompt::Blocks { blocks, .. } => Some((tree.alike(*blocks, own), *place)),
+        StoredPrompt::Messages { .. } | StoredPrompt::Words => None,
+    };
     let (kept, base) = near.iter().filter_map(theirs).max().filter(|(kept, _)| *kept > 0).unzip();
-    (own, kept.unwrap_or(0), base)
+    (kept.unwrap_or(0), base)
 }
 
 /// Whether the request at this place has surely ended once all `waits` have.

@@ -2,10 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::convert::Conversion;
 use super::layouts::{Layout, head_of};
+use super::pieces::TextPieces;
 use super::session::{FoundSessions, SessionReader};
+
 use super::stored::{SessionStore, StoredSession};
 use crate::generator::datasets::error::{BadRow, DatasetError};
 use crate::generator::datasets::json_list::ItemPosition;
@@ -25,11 +28,12 @@ pub(in crate::generator::datasets) fn survey(
 ) -> Result<Survey, DatasetError> {
     let rules = dataset.sessions.clone().unwrap_or_default();
     let lengths_of_rows = class.output_tokens.is_of_rows();
-    let conversion = Conversion { rules: &rules, counter, lengths_of_rows, models: Vec::new() };
+    let conversion =
+        Conversion { rules: &rules, counter, lengths_of_rows, models: Vec::new(), texts: TextPieces::default() };
     let mut pass = SessionPass::new(dataset, conversion);
     let mut digest = objects(dataset, &mut |item, place| pass.take(item, place))?;
     pass.finish()?;
-    let SessionPass { sessions, found, layout, bad, first, .. } = pass;
+    let SessionPass { mut sessions, found, layout, bad, first, conversion, .. } = pass;
     let Some(layout) = layout.filter(|_| !sessions.is_empty()) else {
         let path = PathBuf::from(&dataset.path);
         return Err(DatasetError::Empty { path, format: dataset.format.name(), filtered: 0, bad, first });
@@ -50,9 +54,13 @@ pub(in crate::generator::datasets) fn survey(
         tags: Vec::new(),
         sessions: Some(facts),
     };
+    let pieces = conversion.texts.tree();
     let has_messages = sessions.iter().any(StoredSession::has_messages);
+    for session in sessions.iter_mut().filter(|session| session.has_messages()) {
+        session.blocks = Arc::clone(&pieces.tree);
+    }
     let entries = sessions.iter().map(opener).collect();
-    let rows = RowStore::Sessions(SessionStore { rules, sessions });
+    let rows = RowStore::Sessions(SessionStore { rules, sessions, pieces });
     Ok(Survey { index: Index { path: dataset.path.clone(), entries, rows }, findings, has_messages })
 }
 

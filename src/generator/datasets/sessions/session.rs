@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::blocks::{PromptBlocks, first_ids};
+use super::blocks::{BlockTree, PromptBlocks};
 use crate::generator::datasets::error::BadRow;
 use crate::generator::datasets::json_list::ItemPosition;
 
@@ -19,22 +19,8 @@ pub(super) struct FileSession {
     pub(super) begins_ns: Option<i64>,
     /// Requests in any order. Exactly one waits for none: it begins the session.
     pub(super) requests: Vec<FileRequest>,
-}
-
-impl FileSession {
-    /// The ids of the blocks of the prompt at `place`, if it has any.
-    pub(super) fn blocks(&self, place: usize) -> Vec<u64> {
-        let (mut parts, mut at, mut most) = (Vec::new(), place, usize::MAX);
-        while let Some(FileRequest { prompt: FilePrompt::Blocks { blocks, .. }, .. }) = self.requests.get(at) {
-            let (before, shared) = blocks.like.unwrap_or_default();
-            parts.push((&blocks.own, most.saturating_sub(shared)));
-            if blocks.like.is_none() {
-                break;
-            }
-            (at, most) = (before, most.min(shared));
-        }
-        parts.into_iter().rev().flat_map(|(own, most)| first_ids(own, most)).collect()
-    }
+    /// The blocks of their prompts, if they have some.
+    pub(super) blocks: Arc<BlockTree>,
 }
 
 /// A request of a session of a file.
@@ -73,8 +59,7 @@ pub(super) enum FilePrompt {
         tokens: u32,
         /// Tokens of a block.
         block_tokens: u32,
-        /// Its blocks, in order. They may be fewer than fill it; the last may end with it.
-        /// [`FileSession::blocks`] writes them out.
+        /// Its blocks in the tree of the session, in order. They may be fewer than fill it; the last may end with it.
         blocks: PromptBlocks,
         /// Whether other sessions have other texts for these ids.
         is_local: bool,
@@ -165,27 +150,12 @@ pub(super) fn read_items(mut reader: impl SessionReader, items: &[&str]) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::generator::datasets::sessions::blocks::KnownPrompts;
-
-    proptest! {
-        #[test]
-        fn blocks_are_written_out_as_they_were_given(lists in vec(vec(0_u64..3, 0..8), 0..12)) {
-            let mut known = KnownPrompts::default();
-            let prompt = |blocks| FilePrompt::Blocks { tokens: 1, block_tokens: 1, blocks, is_local: true };
-            let requests = (0..).zip(&lists).map(|(place, ids)| FileRequest {
-                prompt: prompt(known.add(ids, place)),
-                ..FileRequest::default()
-            });
-            let requests = requests.collect();
-            let session =
-                FileSession { name: String::new(), place: ItemPosition::FIRST, begins_ns: None, requests };
-            let written: Vec<_> = (0..lists.len()).map(|place| session.blocks(place)).collect();
-            prop_assert_eq!(written, lists);
+impl FileSession {
+    /// The ids of the blocks of the prompt at `place`, if it has any.
+    pub(super) fn ids(&self, place: usize) -> Vec<u64> {
+        match &self.requests[place].prompt {
+            FilePrompt::Blocks { blocks, .. } => self.blocks.ids(*blocks),
+            FilePrompt::Messages { .. } | FilePrompt::Text { .. } => Vec::new(),
         }
     }
 }

@@ -3,10 +3,14 @@
 use serde_json::{Value, json};
 
 use super::read::survey;
+use super::stored::{SessionStart, SessionStore};
 use crate::generator::datasets::error::DatasetError;
+use crate::generator::datasets::survey::Survey;
 use crate::generator::graph::session::{GraphNode, SessionGraph};
 use crate::generator::tokens::tokenizer::TokenCounter;
-use crate::workload::{Dataset, Distribution, LengthCounts, RequestClass, SessionLengths};
+use crate::workload::{
+    Dataset, DatasetFormat, Distribution, LengthCounts, RequestClass, SessionLayout, SessionLengths, SessionRules,
+};
 
 /// A file of sessions: what was found in it, and its sessions.
 #[derive(Debug)]
@@ -19,6 +23,33 @@ pub struct ShownSessions {
     pub sessions: Vec<Value>,
 }
 
+/// Reads the sessions of `dataset`, whose lengths are estimated.
+fn read(dataset: &Dataset) -> Result<Survey, DatasetError> {
+    // A request that does not say how long its answer is has none here.
+    let of_prompts = Distribution::Dataset { mean: None };
+    let class = RequestClass::alike("sessions", 1.0, of_prompts, Distribution::default());
+    survey(dataset, &class, &TokenCounter::Estimate)
+}
+
+/// The layout of a file of sessions, and their beginnings. Last comes how many have no moment.
+pub(in crate::generator) fn session_starts(
+    dataset: &Dataset,
+) -> Result<(SessionLayout, Vec<SessionStart>, u64), DatasetError> {
+    let Survey { index, findings, .. } = read(dataset)?;
+    let starts = index.sessions().map(SessionStore::starts).unwrap_or_default();
+    let layout = findings.sessions.map_or(SessionLayout::Weka, |found| found.layout);
+    let undated = findings.rows - starts.len() as u64;
+    Ok((layout, starts, undated))
+}
+
+/// Whether the first session of the file at `path` says when it began.
+pub fn has_moments(path: &str, layout: Option<SessionLayout>) -> bool {
+    let sessions = Some(SessionRules { layout, ..SessionRules::default() });
+    let dataset = Dataset::new(path.to_owned(), DatasetFormat::Sessions);
+    let first = Dataset { sessions, rows: Some(1), skip_bad: true, ..dataset };
+    session_starts(&first).is_ok_and(|(_, starts, _)| !starts.is_empty())
+}
+
 impl ShownSessions {
     /// Reads the sessions of `dataset`, whose lengths are estimated.
     ///
@@ -26,10 +57,7 @@ impl ShownSessions {
     ///
     /// What is wrong with the file, with its position and the cure.
     pub fn read(dataset: Dataset) -> Result<Self, DatasetError> {
-        // A request that does not say how long its answer is has none here.
-        let of_prompts = Distribution::Dataset { mean: None };
-        let class = RequestClass::alike("sessions", 1.0, of_prompts, Distribution::default());
-        let read = survey(&dataset, &class, &TokenCounter::Estimate)?;
+        let read = read(&dataset)?;
         let rows = (0..read.findings.rows).filter_map(|row| read.index.sessions()?.graph(row));
         let [mut requests, mut prompts, mut new, mut answers] = [const { LengthCounts::new() }; 4];
         let mut sessions = Vec::new();

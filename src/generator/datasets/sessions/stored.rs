@@ -1,9 +1,10 @@
 //! The sessions of a file as a run needs them: their graphs, and what each request says.
 
-use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::blocks::first_ids;
+use super::blocks::{BlockTree, PromptBlocks};
+use super::pieces::PieceTree;
 use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::Dialogue;
 use crate::random::RandomStream;
@@ -14,6 +15,8 @@ use crate::workload::{SaltScope, SessionRules};
 pub(crate) struct SessionStore {
     pub(super) rules: SessionRules,
     pub(super) sessions: Vec<StoredSession>,
+    /// The texts of its sessions, where some have those of others.
+    pub(super) pieces: PieceTree,
 }
 
 /// A session: its graph, and what its requests say, by their places.
@@ -21,17 +24,39 @@ pub(crate) struct SessionStore {
 pub(super) struct StoredSession {
     pub(super) graph: Arc<SessionGraph>,
     pub(super) says: Vec<StoredPrompt>,
+    /// The blocks, or the pieces, of all prompts that have some.
+    pub(super) blocks: Arc<BlockTree>,
     /// Moment of its first request on the file's clock, nanoseconds.
     pub(super) begins_ns: Option<i64>,
+}
+
+/// The beginning of a session of a file, on the clock of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionStart {
+    pub(crate) at_ns: i64,
+    /// The number of the session in the file.
+    pub(crate) row: u64,
+    /// Time to its last request if answers take none.
+    pub(crate) lasts: Duration,
+    /// Tokens of its first prompt, and of the answer to it.
+    pub(crate) input_tokens: u32,
+    pub(crate) output_tokens: u32,
 }
 
 /// Content of a request of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum StoredPrompt {
-    /// Blocks: the first `kept` ones of another request, and its own.
-    Blocks { base: Option<u32>, kept: u32, own: Box<[Range<u64>]>, tokens: u32, is_local: bool },
+    /// Blocks, each of so many tokens.
+    Blocks { blocks: PromptBlocks, tokens: u32, is_local: bool },
     /// Messages after those of the request that it carries on, and the recorded answer.
-    Messages { carries: Option<u32>, new: Box<str>, answer: Option<Box<str>>, tools: Option<Arc<str>> },
+    Messages {
+        carries: Option<u32>,
+        new: Box<str>,
+        answer: Option<Box<str>>,
+        tools: Option<Arc<str>>,
+        /// The whole prompt in pieces, where other sessions may have them too.
+        pieces: Option<PromptBlocks>,
+    },
     /// Words of the run.
     Words,
 }
@@ -48,8 +73,23 @@ pub(crate) enum FilePromptText {
 }
 
 impl SessionStore {
-    fn session(&self, row: u64) -> Option<&StoredSession> {
+    pub(super) fn session(&self, row: u64) -> Option<&StoredSession> {
         self.sessions.get(usize::try_from(row).ok()?)
+    }
+
+    /// The beginnings of those sessions of which the file says when they began.
+    pub(crate) fn starts(&self) -> Vec<SessionStart> {
+        let start = |(row, session): (u64, &StoredSession)| {
+            let first = session.graph.nodes.first()?;
+            Some(SessionStart {
+                at_ns: session.begins_ns?,
+                row,
+                lasts: session.graph.lasts(),
+                input_tokens: first.new_tokens,
+                output_tokens: first.output_tokens,
+            })
+        };
+        (0..).zip(&self.sessions).filter_map(start).collect()
     }
 
     /// The graph of session number `row`.
@@ -78,12 +118,12 @@ impl SessionStore {
         let node = session.graph.nodes.get(place as usize)?;
         Some(match session.says.get(place as usize)? {
             StoredPrompt::Words => FilePromptText::Words,
-            StoredPrompt::Blocks { tokens, is_local, .. } => {
+            StoredPrompt::Blocks { blocks, tokens, is_local } => {
                 let apart = match (is_local, self.rules.salt) {
                     (false, SaltScope::Run) => 0,
                     _ => RandomStream::named(salt, "texts of a session").bits(),
                 };
-                let mut ids = session.blocks(place);
+                let mut ids = session.blocks.ids(*blocks);
                 for id in &mut ids {
                     *id = id.wrapping_add(apart);
                 }
@@ -102,18 +142,6 @@ impl StoredSession {
     /// Whether some request is messages of a chat.
     pub(super) fn has_messages(&self) -> bool {
         self.says.iter().any(|says| matches!(says, StoredPrompt::Messages { .. }))
-    }
-
-    /// The ids of the blocks of the request at `place`.
-    pub(super) fn blocks(&self, place: u32) -> Vec<u64> {
-        let mut parts = Vec::new();
-        let (mut at, mut most) = (Some(place), usize::MAX);
-        while let Some(StoredPrompt::Blocks { base, kept, own, .. }) = at.and_then(|at| self.says.get(at as usize)) {
-            let kept = if base.is_some() { *kept as usize } else { 0 };
-            parts.push((own, most.saturating_sub(kept)));
-            (at, most) = (*base, most.min(kept));
-        }
-        parts.into_iter().rev().flat_map(|(own, most)| first_ids(own, most)).collect()
     }
 
     /// Messages of the prompt of the request at `place`. The recorded answers stand between them.

@@ -3,11 +3,12 @@
 //! A round says how much of its prompt was in the provider's cache: that many blocks are taken over from the round
 //! before it. Sub-agents are sessions of their own, for no field says who began them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::blocks::PromptBlocks;
+use super::blocks::{BlockTree, PromptBlocks};
 use super::rows::{NamedRows, RowsBySession};
 use super::session::{FilePrompt, FileRequest, FileSession, FoundSessions, SessionReader};
 use crate::generator::datasets::error::BadRow;
@@ -115,14 +116,15 @@ impl TraceLabLine {
 fn session(NamedRows { name, place, mut rows }: NamedRows<Round>, clamped: &mut u64) -> FileSession {
     rows.sort_by_key(|round| (round.begin_ns, round.index));
     let mut requests = Vec::with_capacity(rows.len());
-    let (mut held, mut minted, mut before) = (0, 0, None);
+    let (mut tree, mut held) = (BlockTree::default(), PromptBlocks::default());
+    let (mut minted, mut before) = (0, None);
     let begins_ns = rows.first().map(|round| round.begin_ns);
     for (round, at) in rows.into_iter().zip(0_usize..) {
-        let blocks = u64::from(round.tokens / BLOCK_TOKENS);
-        let kept = (round.cached / u64::from(BLOCK_TOKENS)).min(blocks).min(held);
-        let new = minted..minted + (blocks - kept);
-        (held, minted) = (blocks, new.end);
-        let like = (kept > 0).then(|| (at.saturating_sub(1), kept as usize));
+        let blocks = round.tokens / BLOCK_TOKENS;
+        let kept = (round.cached / u64::from(BLOCK_TOKENS)).min(blocks.min(held.len).into()) as u32;
+        let new = minted..minted + u64::from(blocks - kept);
+        minted = new.end;
+        held = tree.extend(held, kept, new);
         let pause = |end_ns: i64| Duration::from_nanos(round.begin_ns.saturating_sub(end_ns).max(0) as u64);
         requests.push(FileRequest {
             name: format!("round {}", round.index),
@@ -132,7 +134,7 @@ fn session(NamedRows { name, place, mut rows }: NamedRows<Round>, clamped: &mut 
             prompt: FilePrompt::Blocks {
                 tokens: round.tokens,
                 block_tokens: BLOCK_TOKENS,
-                blocks: PromptBlocks { like, own: Some(new).filter(|new| !new.is_empty()).into_iter().collect() },
+                blocks: held,
                 is_local: true,
             },
             output_tokens: Some(round.output_tokens),
@@ -141,7 +143,7 @@ fn session(NamedRows { name, place, mut rows }: NamedRows<Round>, clamped: &mut 
         *clamped += u64::from(before.is_some_and(|end_ns| end_ns > round.begin_ns));
         before = Some(round.end_ns);
     }
-    FileSession { name, place, begins_ns, requests }
+    FileSession { name, place, begins_ns, requests, blocks: Arc::new(tree) }
 }
 
 #[cfg(test)]
@@ -188,9 +190,9 @@ mod tests {
         let after = |place, ms| vec![(place, Duration::from_millis(ms))];
         assert_eq!(waits, [vec![], after(0, 2_000), after(1, 51_500)]);
         // Of 900 tokens 14 blocks are whole, all of which the next round takes over; the last round keeps two.
-        assert_eq!(session.blocks(0), (0..14).collect::<Vec<u64>>());
-        assert_eq!(session.blocks(1), (0..23).collect::<Vec<u64>>());
-        assert_eq!(session.blocks(2), [0, 1].into_iter().chain(23..31).collect::<Vec<u64>>());
+        assert_eq!(session.ids(0), (0..14).collect::<Vec<u64>>());
+        assert_eq!(session.ids(1), (0..23).collect::<Vec<u64>>());
+        assert_eq!(session.ids(2), [0, 1].into_iter().chain(23..31).collect::<Vec<u64>>());
         assert_eq!(found.sessions[1].requests[0].output_tokens, Some(40));
     }
 

@@ -90,6 +90,7 @@ pub(crate) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
         tenant,
         model,
         blocks,
+        session: None,
     })
 }
 

@@ -102,7 +102,7 @@ impl TraceReader {
                 return Ok(LineLayout::Public { unit_ns: epoch_ns.unwrap_or(own_ns) });
             }
             // A pool is a folder; its files do not list requests.
-            TraceFormat::ServeGen => return Err(self.unknown(&begins)),
+            TraceFormat::ServeGen | TraceFormat::Sessions => return Err(self.unknown(&begins)),
             TraceFormat::Skyline => {
                 let heading: Heading = json_lines::json(begins.as_bytes()).map_err(|bad| {
                     self.heading(format!("not the first line of a trace of Skyline's: {}", bad.cause))

@@ -3,7 +3,7 @@
 use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
 use crate::report::document::cell;
 use crate::units::{counted, joined, listed, percent, seconds, three_digits};
-use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike};
+use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike, TraceFormat};
 
 /// Says what a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
 pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
@@ -29,7 +29,8 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
         }
         ArrivalPattern::Trace(trace) => match &trace.found {
             Some(found) if found.ends_s < 1.0 => {
-                format!("as in a trace, {} within {}", counted(found.requests, "request"), seconds(found.ends_s))
+                let thing = if found.format == TraceFormat::Sessions { "session" } else { "request" };
+                format!("as in a trace, {} within {}", counted(found.requests, thing), seconds(found.ends_s))
             }
             _ => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
         },

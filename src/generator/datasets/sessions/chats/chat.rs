@@ -219,7 +219,13 @@ impl Chat {
             found.leave_out(reason, number);
         }
         if !self.requests.is_empty() {
-            found.sessions.push(FileSession { name, place, begins_ns: None, requests: self.requests });
+            found.sessions.push(FileSession {
+                name,
+                place,
+                begins_ns: None,
+                requests: self.requests,
+                blocks: Arc::default(),
+            });
         }
     }
 }

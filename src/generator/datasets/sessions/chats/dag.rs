@@ -182,7 +182,7 @@ impl DagReader {
             number = number.saturating_add(1);
         }
         prompts.fill(&mut requests);
-        Ok(FileSession { name: id.clone(), place: *place, begins_ns: None, requests })
+        Ok(FileSession { name: id.clone(), place: *place, begins_ns: None, requests, blocks: Arc::default() })
     }
 }
 

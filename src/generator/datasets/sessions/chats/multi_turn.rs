@@ -1,6 +1,7 @@
 //! `AIPerf`'s conversations without branches: `multi_turn`, `mooncake_trace` with texts, `raw_payload`, `inputs_json`.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -235,7 +236,7 @@ fn add_session(NamedRows { name, place, rows }: NamedRows<ReadTurn>, found: &mut
         return found.leave_out(NOBODY_ASKS, 1);
     }
     prompts.fill(&mut requests);
-    found.sessions.push(FileSession { name, place, begins_ns, requests });
+    found.sessions.push(FileSession { name, place, begins_ns, requests, blocks: Arc::default() });
 }
 
 /// The message of a turn that is texts.

@@ -233,7 +233,7 @@ fn session(trace: NamedRows<Call>, found: &mut FoundSessions) -> FileSession {
         request.prompt = FilePrompt::Text { carries: None, tokens: call.input_tokens.unwrap_or(1) };
     }
     let begins_ns = calls.first().map(|call| call.began_ns);
-    FileSession { name, place, begins_ns, requests }
+    FileSession { name, place, begins_ns, requests, blocks: Arc::default() }
 }
 
 /// The first of two fields that is there. The second is OTLP's name.

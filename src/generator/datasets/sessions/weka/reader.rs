@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -178,8 +179,8 @@ impl WekaTrace {
         let (mut known, block_tokens) = (KnownPrompts::default(), self.block_size.get());
         let first_ns = graph.requests.iter().map(|recorded| recorded.begin_ns).min().unwrap_or(0);
         let after_first = |begin_ns: i64| Duration::from_nanos(begin_ns.abs_diff(first_ns));
-        let requests = graph.requests.iter().zip(waits).zip(agents).zip(0..);
-        let requests = requests.map(|(((recorded, waits), agent), place)| FileRequest {
+        let requests = graph.requests.iter().zip(waits).zip(agents);
+        let requests = requests.map(|((recorded, waits), agent)| FileRequest {
             name: recorded.name.clone(),
             waits,
             begins: Some(after_first(recorded.begin_ns)),
@@ -187,13 +188,14 @@ impl WekaTrace {
             prompt: FilePrompt::Blocks {
                 tokens: recorded.tokens,
                 block_tokens,
-                blocks: known.add(filling(recorded.blocks, recorded.tokens, block_tokens), place),
+                blocks: known.add(filling(recorded.blocks, recorded.tokens, block_tokens)),
                 is_local: true,
             },
             output_tokens: Some(recorded.output_tokens),
             model: Some(recorded.model.into()),
         });
-        FileSession { name: self.id.clone(), place, begins_ns: None, requests: requests.collect() }
+        let (name, requests) = (self.id.clone(), requests.collect());
+        FileSession { name, place, begins_ns: None, requests, blocks: Arc::new(known.tree()) }
     }
 }
 

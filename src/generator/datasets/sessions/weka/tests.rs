@@ -57,12 +57,13 @@ fn a_sub_agent_follows_from_a_request_and_the_next_one_after_its_end_waits_for_i
     let (answers, models): (Vec<_>, Vec<_>) =
         session.requests.iter().map(|request| (request.output_tokens, request.model.as_deref())).unzip();
     assert_eq!((answers, models[2]), (vec![Some(40), Some(12), Some(1)], Some("small")));
-    assert_eq!(session.blocks(1), [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(session.ids(1), [0, 1, 2, 3, 4, 5, 6]);
     let FilePrompt::Blocks { tokens: 450, block_tokens: 64, is_local: true, blocks } = &session.requests[1].prompt
     else {
         panic!("{session:?}")
     };
-    assert_eq!(blocks.like, Some((0, 4)));
+    let FilePrompt::Blocks { blocks: first, .. } = &session.requests[0].prompt else { panic!("{session:?}") };
+    assert_eq!(session.blocks.alike(*first, *blocks), 4);
     assert_eq!((found.ignored.len(), found.left_out.len()), (0, 0));
 }
 
