@@ -82,7 +82,7 @@ impl Part {
             outcomes.push(record.outcome.clone());
             prompts.push(record.prompt_tokens() as f64);
             cached.extend(record.usage.and_then(|usage| Some(usage.cached()? as f64)));
-            planned.extend(in_conversation(observed, &record).map(|turn| history(&turn, block) as f64));
+            planned.extend(in_conversation(observed, &record).map(|turn| history(&record, &turn, block) as f64));
         }
         let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
         let all = requests.len() as u64;

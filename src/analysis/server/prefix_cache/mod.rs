@@ -207,14 +207,22 @@ fn was_looked_up(record: &RequestRecord) -> bool {
 }
 
 /// Returns the tokens said before a later turn whose keys and values are there. They are all but the last of an
-/// answer, as the turn was asked for and with all that a template may have put between. `None` for other requests.
+/// answer, as the turn was asked for and with all that a template may have put between. They are no more than the
+/// server counted of the prompt. `None` for other requests.
 fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
     let turn = record.turn().filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
     let before = turn.carried().and_then(|index| reported.get(&index));
     let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
     let last = without_keys(&turn);
-    Some((asked - last, reported.max(asked) - last))
+    Some((as_counted(record, asked - last), (reported.max(asked) - last).min(prompt_tokens(record, template))))
+}
+
+/// Tokens of a prompt in those of the server. It counts fewer than were asked for where texts were estimated.
+fn as_counted(record: &RequestRecord, tokens: u64) -> u64 {
+    let asked = u64::from(record.input_tokens_asked);
+    let fewer = record.counted_prompt().filter(|counted| *counted < asked);
+    fewer.map_or(tokens, |counted| tokens * counted / asked)
 }
 
 /// Tokens of a history that have no keys and values. The last of an answer has none, and all of a prompt have some.
@@ -223,8 +231,8 @@ fn without_keys(turn: &Turn) -> u64 {
 }
 
 /// Tokens said before a turn whose keys and values are there, in whole blocks.
-pub(in crate::analysis) fn history(turn: &Turn, block: u64) -> u64 {
-    whole(u64::from(turn.history_tokens).saturating_sub(without_keys(turn)), block)
+pub(in crate::analysis) fn history(record: &RequestRecord, turn: &Turn, block: u64) -> u64 {
+    whole(as_counted(record, u64::from(turn.history_tokens).saturating_sub(without_keys(turn))), block)
 }
 
 /// Tokens in whole blocks.

@@ -55,12 +55,8 @@ fn the_second_request_of_a_prefix_hits_whole_blocks() {
     assert!(cache_of(&run(1_000, vec![record(0).sent_at(0, 0, 0).build()])).is_none());
 }
 
-#[test]
-fn a_later_turn_hits_what_was_said_before() {
-    // 100 tokens and 30 of the template, 2 of an answer; then 102 of history and 50 more, with 40 of the template.
-    let mut log = log(&[(0, None), (0, None)], 30);
-    log.header.workload.classes[0].shared_prefix = None;
-    assert_eq!(cache_of(&log), None);
+/// Makes one conversation of the requests of `log`. The history of each has so many tokens more.
+fn converse(log: &mut RunLog, history_tokens: u32) {
     log.header.workload.classes[0].conversation = Some(crate::workload::Conversation {
         turns: Distribution::Constant { value: 2 },
         think_time_s: crate::workload::ThinkTime::default(),
@@ -69,15 +65,38 @@ fn a_later_turn_hits_what_was_said_before() {
     });
     for (number, record) in (0..).zip(&mut log.records) {
         record.index = Turn::index_of(5, number);
-        record.turn =
-            Some(Turn { session: 5, number, of: Some(2), history_tokens: 102 * number, ..Turn::default() }.into());
+        record.turn = Some(
+            Turn { session: 5, number, of: Some(2), history_tokens: history_tokens * number, ..Turn::default() }.into(),
+        );
     }
+}
+
+#[test]
+fn a_later_turn_hits_what_was_said_before() {
+    // 100 tokens and 30 of the template, 2 of an answer; then 102 of history and 50 more, with 40 of the template.
+    let mut log = log(&[(0, None), (0, None)], 30);
+    log.header.workload.classes[0].shared_prefix = None;
+    assert_eq!(cache_of(&log), None);
+    converse(&mut log, 102);
     log.records[1].usage = Some(Usage { prompt_tokens: 192, ..log.records[1].usage.unwrap() });
     let cache = cache_of(&log).unwrap();
     // Of 322 tokens, 101 are 6 whole blocks, and with the template's the server counted 131: 8 of them.
     close(cache.expected_least, 96.0 / 322.0);
     close(cache.expected_most, 128.0 / 322.0);
     assert_eq!((cache.prefixes, cache.prefix_tokens), (Some(0), Some(0)));
+}
+
+/// Of 100 tokens that were estimated the server counted 50.
+#[test]
+fn no_more_is_shared_than_the_server_counted() {
+    let mut log = log(&[(0, None), (0, None)], 0);
+    log.header.workload.classes[0].shared_prefix = None;
+    converse(&mut log, 80);
+    log.records[1].usage = Some(Usage { prompt_tokens: 50, ..log.records[1].usage.unwrap() });
+    let cache = cache_of(&log).unwrap();
+    // Half of 79 tokens are 2 whole blocks. The one before had more than 50 tokens, of which 3 blocks are whole.
+    close(cache.expected_least, 32.0 / 150.0);
+    close(cache.expected_most, 48.0 / 150.0);
 }
 
 #[test]
