@@ -82,8 +82,8 @@ fn extent(trace: &Trace, seed: u64, sessions: Option<&SessionOpeners>) -> Result
             break;
         }
         requests += 1;
-        let lasts_ns = request.session.map_or(0, |(_, lasts)| u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX));
-        last_ns = last_ns.max(distance.saturating_add(lasts_ns));
+        let played_ns = request.session.map_or(0, |(_, lasts)| u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX));
+        last_ns = last_ns.max(distance.saturating_add(played_ns));
     }
     if requests == 0 {
         // The rest of the file shows where the trace ends.

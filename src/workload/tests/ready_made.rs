@@ -167,13 +167,13 @@ fn files_are_found_by_path() {
     let error = WorkloadSpec::load("short_caht").unwrap_err();
     insta::assert_snapshot!(error, @r"
     no workload is called `short_caht`; did you mean `short_chat`?
-      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, agents, coding_agent, batch_offline, prefill_heavy, decode_heavy, smoke
+      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, agents, coding_agent, batch_offline, prefill_heavy, decode_heavy, smoke, agentx
       or give the path of a .toml or .json file
     ");
     let error = WorkloadSpec::load("zzz").unwrap_err();
     insta::assert_snapshot!(error, @r"
     no workload is called `zzz`
-      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, agents, coding_agent, batch_offline, prefill_heavy, decode_heavy, smoke
+      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, agents, coding_agent, batch_offline, prefill_heavy, decode_heavy, smoke, agentx
       or give the path of a .toml or .json file
     ");
 }

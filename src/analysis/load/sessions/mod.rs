@@ -313,7 +313,7 @@ mod tests {
             |number: u32, cached| {
                 let mut record = answered(turn(1, number, 20), u64::from(number) * 500, u64::from(number) * 500 + 100);
                 record.usage = record.usage.or(Some(crate::record::Usage::default())).map(|usage| {
-                    crate::record::Usage { prompt_tokens: 120 + u64::from(number), cached_tokens: cached, ..usage }
+                    crate::record::Usage { prompt_tokens: 2_120 + u64::from(number), cached_tokens: cached, ..usage }
                 });
                 record
             };
@@ -329,7 +329,7 @@ mod tests {
         let found: Vec<_> =
             by_turn.iter().map(|turn| (turn.name.as_str(), turn.requests, turn.mean_cached_tokens)).collect();
         assert_eq!(found, [("4", 1, None), ("5–9", 2, Some(48.0)), ("10–19", 1, None), ("20–49", 1, Some(16.0))]);
-        assert_eq!(by_turn[1].mean_prompt_tokens, Some(126.0));
+        assert_eq!(by_turn[1].mean_prompt_tokens, Some(2_126.0));
         // 400 and 800 tokens were said before, the last of which is computed anew; in blocks of 16.
         assert_eq!(by_turn[1].planned_cached_tokens, Some(f64::midpoint(384.0, 784.0)));
         let mut unknown = log.clone();
