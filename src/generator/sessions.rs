@@ -240,7 +240,7 @@ impl SessionPlanner {
         });
         let opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
         let turn = Some(draws.first_turn(user, number, row));
-        Some(self.from_its_middle(PlannedRequest { index, turn, ..opener }))
+        Some(self.resumed(PlannedRequest { index, turn, ..opener }))
     }
 
     /// The next turn of a conversation; `None` where it would exceed the context.

@@ -10,7 +10,7 @@ use crate::analysis::server::settings::forces_length;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RunEnding, RunLog};
 use crate::units::{count, percent, seconds};
-use crate::workload::{AnswerEnding, CacheState, HistorySource, SaltScope, Scenario, SessionRules};
+use crate::workload::{AnswerEnding, CacheState, HistorySource, RequestClass, SaltScope, Scenario, SessionRules};
 
 /// Rules of `AgentX`. They have the same words in audits of other tools' runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
@@ -114,7 +114,7 @@ impl ScenarioRule {
         let found = |is_broken: bool, found: &str| is_broken.then(|| found.to_owned());
         match self {
             Self::Recorded if workload.arrival.users().is_none() => found(true, "they arrive by themselves"),
-            Self::Recorded if !classes().all(|class| class.has_session_file()) => found(true, "they are not recorded"),
+            Self::Recorded if !classes().all(RequestClass::has_session_file) => found(true, "they are not recorded"),
             Self::Recorded => found(rules.history == Some(HistorySource::Live), "answers of the server are repeated"),
             Self::Streaming => found(!log.header.engine().streamed, "answers came whole"),
             Self::Lengths => {
@@ -176,7 +176,7 @@ impl ScenarioFigures {
     pub(super) fn from_log(log: &RunLog, priming: Option<PrimingFigures>) -> Option<Self> {
         let workload = &log.header.workload;
         let scenario = workload.scenario?;
-        let rules = workload.classes.iter().find_map(|class| class.session_rules()).unwrap_or_default();
+        let rules = workload.classes.iter().find_map(RequestClass::session_rules).unwrap_or_default();
         let (mut kept, mut broken) = (Vec::new(), Vec::new());
         for rule in ScenarioRule::VARIANTS {
             match rule.broken(log, &rules, priming) {

@@ -64,8 +64,8 @@ impl ObjectiveArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(group = ArgGroup::new("judged").args(["objectives", "tiers"]).multiple(true))]
 pub(in crate::cli) struct TierArgs {
-    /// Tier of a sweep: objectives that have a highest load of their own. An example is fast='p95 ttft <
-    /// 1s,tokens_per_s_per_user > 40'; one search finds that of each tier, and what --objective says is part of all;
+    /// Tier of a sweep: objectives that have a highest load of their own. An example is `fast='p95 ttft <
+    /// 1s,tokens_per_s_per_user > 40'`; one search finds that of each tier, and what --objective says is part of all;
     /// may be repeated [default: all objectives have one highest load together]
     #[arg(long = "tier", value_name = "NAME=OBJECTIVE[,OBJECTIVE]")]
     tiers: Vec<Tier>,

@@ -25,7 +25,7 @@ pub enum DatasetError {
         path.display(),
         first.as_ref().map(|row| format!("; the first bad one: {row}")).unwrap_or_default()
     )]
-    Empty { path: PathBuf, format: &'static str, filtered: u64, bad: u64, first: Option<BadRow> },
+    Empty { path: PathBuf, format: &'static str, filtered: u64, bad: u64, first: Option<Box<BadRow>> },
     #[error(
         "the prompts of class `{class}` are random token ids, and nothing says how many ids the model has\n\
          hint: add `vocabulary` to its prompt in the workload file, or give --tokenizer"

@@ -67,7 +67,7 @@ impl Survey {
                 Ok(None) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
                     bad += 1;
-                    first.get_or_insert(row);
+                    first.get_or_insert(Box::new(row));
                 }
                 Err(row) => return Err(DatasetError::BadRow { path: path.clone(), row }),
             }

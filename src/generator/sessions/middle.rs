@@ -9,7 +9,7 @@ use crate::generator::request::PlannedRequest;
 
 impl SessionPlanner {
     /// The request that begins the session of `opener`, which may begin in its middle.
-    pub(super) fn from_its_middle(&self, opener: PlannedRequest) -> PlannedRequest {
+    pub(super) fn resumed(&self, opener: PlannedRequest) -> PlannedRequest {
         self.begins_in_the_middle(&opener).and_then(|graph| graph.opened(&opener)).unwrap_or(opener)
     }
 

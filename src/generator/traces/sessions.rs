@@ -65,7 +65,7 @@ impl SessionOpeners {
     }
 
     /// Returns the same sessions from the first on.
-    pub(super) fn from_the_first(&self) -> Self {
+    pub(super) fn begun_anew(&self) -> Self {
         Self { next: 0, ..self.clone() }
     }
 }

@@ -36,7 +36,7 @@ impl TraceSlice {
     /// Opens the slice; `seed` decides what is drawn. A file of sessions has these.
     pub(super) fn open(trace: &Trace, seed: u64, sessions: Option<&SessionOpeners>) -> Result<Self, TraceError> {
         let (source, zero_ns, ends_ns) = if let Some(sessions) = sessions {
-            (SliceSource::Sessions(sessions.from_the_first()), None, None)
+            (SliceSource::Sessions(sessions.begun_anew()), None, None)
         } else if ClientPool::is(trace) {
             let pool = ClientPool::open(trace, seed)?;
             let ends_ns = pool.ends_ns();

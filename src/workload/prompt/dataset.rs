@@ -216,7 +216,7 @@ impl Dataset {
         let rules = SessionRules { layout: trace.layout, time_scale: trace.time_scale, ..SessionRules::default() };
         let skip_bad = trace.bad_lines == BadLines::Skip;
         let dataset = Self::new(trace.path.clone(), DatasetFormat::Sessions);
-        trace.has_sessions().then(|| Self { skip_bad, sessions: Some(rules), ..dataset })
+        trace.has_sessions().then_some(Self { skip_bad, sessions: Some(rules), ..dataset })
     }
 
     /// The field by which it takes a part of its rows, or another order.

@@ -86,7 +86,7 @@ fn a_later_turn_hits_what_was_said_before() {
     assert_eq!((cache.prefixes, cache.prefix_tokens), (Some(0), Some(0)));
 }
 
-/// Of 100 tokens that were estimated the server counted 50.
+/// The server counted 50 of 100 tokens that were estimated.
 #[test]
 fn no_more_is_shared_than_the_server_counted() {
     let mut log = log(&[(0, None), (0, None)], 0);

@@ -87,7 +87,7 @@ impl Conversion<'_> {
                 undated.name
             ));
         }
-        let mut session = StoredSession { begins_ns, blocks, ..StoredSession::default() };
+        let mut session = StoredSession { blocks, begins_ns, ..StoredSession::default() };
         let mut nodes: Vec<GraphNode> = Vec::with_capacity(order.len());
         let mut lengths: Vec<Lengths> = Vec::with_capacity(order.len());
         let mut last_of_agent = HashMap::new();

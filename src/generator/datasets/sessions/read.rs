@@ -75,7 +75,7 @@ struct SessionPass<'a> {
     sessions: Vec<StoredSession>,
     /// Items and sessions that were skipped, and the first of them.
     bad: u64,
-    first: Option<BadRow>,
+    first: Option<Box<BadRow>>,
 }
 
 impl<'a> SessionPass<'a> {
@@ -130,7 +130,7 @@ impl<'a> SessionPass<'a> {
             Ok(()) => Ok(()),
             Err(row) if self.dataset.skip_bad => {
                 self.bad += 1;
-                self.first.get_or_insert(row);
+                self.first.get_or_insert(Box::new(row));
                 Ok(())
             }
             Err(row) => Err(DatasetError::BadRow { path: PathBuf::from(&self.dataset.path), row }),
