@@ -23,7 +23,7 @@ mod workload;
 pub(super) use self::ab::{DesignArgs, SideArgs, SimulatedSideArgs};
 pub(super) use self::access_log::AccessLogArgs;
 pub(super) use self::clients::{ClientLimitArgs, note_idle};
-pub(super) use self::experiment::{CampaignArgs, ObjectiveArgs, RunOutputArgs, TierArgs, UndecidedArgs, ValidityArgs};
+pub(super) use self::experiment::{CampaignArgs, ObjectiveArgs, RunOutputArgs, UndecidedArgs, ValidityArgs};
 pub(super) use self::header::variables;
 pub(super) use self::model::{FitArgs, ModelArgs, fit_in_words, predictor, refuse_poor_fit, simulated_tuning};
 pub(super) use self::prices::PriceArgs;

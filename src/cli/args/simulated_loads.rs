@@ -111,7 +111,7 @@ impl SimulatedLoads {
     pub(in crate::cli) fn plan(
         &self,
         Simulation { spec, objectives, .. }: &Simulation,
-        typed: &ObjectiveArgs,
+        judged: &ObjectiveArgs,
         workload: &WorkloadArgs,
     ) -> Result<SweepPlan, Stop> {
         let typed = self.rates.as_ref().or(self.closed_loops()).cloned();
@@ -120,7 +120,7 @@ impl SimulatedLoads {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
             objectives: objectives.clone(),
-            tiers: self.tiers.tiers(&typed.objectives())?,
+            tiers: self.tiers.tiers(&judged.objectives())?,
             repeats: workload.repeats,
             samples: self.samples,
             shortest_s: workload.what.named().1,
