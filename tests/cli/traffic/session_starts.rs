@@ -112,7 +112,7 @@ fn agents_begin_at_a_drawn_moment_and_primed_caches_hold_what_was_before_it() {
                 (primed.phase, primed.output_tokens_asked, primed.usage.unwrap().completion_tokens),
                 (Phase::Warmup, 1, 1)
             );
-            let due = window.after(*begins - at).max(primed.ended);
+            let due = window.after(begins.saturating_sub(at)).max(primed.ended);
             assert_eq!(sent(*tokens).unwrap().scheduled, due, "lane {lane}, {begins:?} of {at:?}");
             assert_eq!(sent(*tokens).unwrap().output_tokens_asked, 4);
             let before = &requests[..first - 1];
