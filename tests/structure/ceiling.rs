@@ -50,7 +50,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// `RecordedRequest`, `RecordedAgent`, `AgentGraph`, `RowsBySession`, `NamedRows`; readers with texts `DagReader`,
 /// `TurnsReader`, `MlcommonsReader`, `SpanReader`, `ChatReader`, and what they share. Sessions that begin in their middle
 /// brought three public ones, `CacheState`, `PrimingFigures` and `Scenario`, and the restricted `Middle` and `SessionStarts`. Loops that the model
-/// ends brought `StepCondition`. Tiers, rules of AgentX and what confounds a comparison brought four public ones (`Tier`,
+/// ends brought `StepCondition`. Tiers, rules of `AgentX` and what confounds a comparison brought four public ones (`Tier`,
 /// `TierAnswer`, `ScenarioFigures`, `Confounders`) and the restricted `ScenarioRule`, `TierArgs`, `SearchTier` and
 /// `Refinement`.
 /// Moments and shared texts of sessions brought `BlockTree`, `TextPieces`, `PieceTree`, `SentPrompts`, `SessionStart`
