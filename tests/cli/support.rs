@@ -292,15 +292,15 @@ pub(crate) fn serve_and_keep() -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {
 pub(crate) fn serve_and_keep_answers(
     other: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {
-    let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let kept = Arc::clone(&bodies);
+    let kept: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let bodies = kept.clone();
     let address = serve(move |request| {
         control(request).unwrap_or_else(|| {
             let body: Value = serde_json::from_str(&request.body).unwrap();
             let tokens = body["max_tokens"].as_u64().unwrap_or(1) as usize;
-            let text = other(&body).map_or_else(|| stream(tokens), |text| answer("200 OK", "text/event-stream", &text));
+            let other = other(&body).map(|text| answer("200 OK", "text/event-stream", &text));
             kept.lock().unwrap().push(body);
-            text
+            other.unwrap_or_else(|| stream(tokens))
         })
     });
     (address, bodies)

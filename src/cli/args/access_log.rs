@@ -1,4 +1,4 @@
-//! Which fields of an access log a trace is made from.
+//! Fields of an access log from which a trace is made.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ pub(in crate::cli) struct AccessLogArgs {
     #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Log")]
     time: Option<String>,
 
-    /// What a number in that field is in: s, ms, us or ns [default: s]
+    /// Unit of a number in that field: s, ms, us or ns [default: s]
     #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log", value_parser = unit)]
     time_unit: Option<f64>,
 

@@ -9,7 +9,7 @@ use crate::workload::{ArrivalPattern, CacheState, RequestClass, SessionRules, Wo
 
 /// Moments in the middle of sessions at which lanes begin.
 ///
-/// They come from the stream `starts/CLASS`, each from the branch of its opener's index.
+/// Draws come from the stream `starts/CLASS`, each from the branch of its opener's index.
 #[derive(Debug)]
 pub(super) struct SessionStarts {
     rules: SessionRules,

@@ -27,7 +27,7 @@ impl SessionOpeners {
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, or that its sessions have no moments.
+    /// The file cannot be read, or its sessions have no moments.
     pub(super) fn in_trace(trace: &Trace) -> Result<Option<Self>, TraceError> {
         if !Self::is(trace) {
             return Ok(None);

@@ -52,7 +52,7 @@ impl Release {
         }
     }
 
-    /// Its planned moment, which no end can bring forward.
+    /// The planned moment, which no end can bring forward.
     pub(crate) const fn planned(&mut self) -> Option<&mut Timestamp> {
         match self {
             Self::At(moment) | Self::From(moment, _) => Some(moment),

@@ -43,7 +43,7 @@ pub struct GraphPlace {
     /// Place of the request whose prompt and answer its prompt begins with. It is absent where its history is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carries: Option<u32>,
-    /// Its place in the recorded session, where the run began that in its middle.
+    /// Place in the recorded session, where the run began that in its middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<u32>,
     /// Requests of the session that are left out because its answer calls no tool.

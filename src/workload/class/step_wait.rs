@@ -1,4 +1,4 @@
-//! What a step of a session waits for, and on what it depends.
+//! Ends that a step of a session waits for, and conditions of its requests.
 
 use serde::Serialize;
 use strum::{EnumString, VariantNames};

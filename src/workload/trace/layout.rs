@@ -1,4 +1,4 @@
-//! How files of sessions are written.
+//! Layouts of files of sessions.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};

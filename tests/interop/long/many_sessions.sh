@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# A thousand agents at once, each with prompts of 20,000 tokens and more, from two cores: the run is VALID. Shows its memory and CPU.
+# A thousand agents at once, each with prompts of 20,000 tokens and more, from two cores: the run is VALID.
+# Shows its memory and CPU.
 #
 #   tests/interop/long/many_sessions.sh [AGENTS] [SECONDS] [PROGRAM]     [default: 1000 120 skyline]
 #
-# The client runs on the first two cores, `skyline mock` on the others where there are more. Leave the machine alone meanwhile: a
-# client that waits for a core is INVALID, as it should be. Exits 1 unless the run is VALID, and every agent was at work.
+# The client runs on the first two cores, `skyline mock` on the others where there are more. Leave the machine alone
+# meanwhile: a client that waits for a core is INVALID, as it should be. Exits 1 unless the run is VALID, and every
+# agent was at work.
 set -u
 agents=${1:-1000} seconds=${2:-120} skyline=${3:-skyline} warmup=40
 folder=$(mktemp -d)

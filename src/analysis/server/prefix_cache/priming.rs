@@ -1,4 +1,4 @@
-//! What primes the prefix cache before the window.
+//! Requests that prime the prefix cache before the window.
 
 use serde::Serialize;
 
