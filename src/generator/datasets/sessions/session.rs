@@ -59,7 +59,7 @@ pub(super) enum FilePrompt {
         tokens: u32,
         /// Tokens of a block.
         block_tokens: u32,
-        /// Blocks of the prompt in the tree of the session, in order. They may be fewer than fill it; the last may end with it.
+        /// Blocks of the prompt in the tree of the session. They may be fewer than fill it; the last may end with it.
         blocks: PromptBlocks,
         /// Whether other sessions have other texts for these ids.
         is_local: bool,
