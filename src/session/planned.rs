@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::{ArrivalFigures, Status};
+use crate::analysis::{ArrivalFigures, LoadForm, Status};
 use crate::experiment::{repeats_of, seed_of_run};
 use crate::generator::{self, Datasets, PlannedRequest, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
@@ -11,7 +11,13 @@ use crate::session::console::Stop;
 use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 
 /// Advice on how to give a run by itself more to measure, by its options.
-const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
+const fn more(form: LoadForm) -> &'static str {
+    match form {
+        LoadForm::Open | LoadForm::PartlyOpen => "give it more seconds or a higher --rate (a trace: --rate-scale)",
+        LoadForm::Closed => "give it more seconds or more --users",
+        LoadForm::Lanes => "give it more seconds or more --agents",
+    }
+}
 
 /// Most arrivals of a plan that are tested. More would say nothing new, and a run should begin at once.
 const MOST_TESTED: usize = 100_000;
@@ -40,7 +46,7 @@ impl PlannedRun {
                 seed if seed == spec.seed => workload,
                 seed => with_seed(workload, seed)?,
             };
-            Self::drawn(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?.in_full()
+            Self::drawn(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, None)?.in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
@@ -56,7 +62,7 @@ impl PlannedRun {
         let seed = seed_of_run(run.workload.seed, number);
         let workload = with_seed(WorkloadSpec { seed, ..run.workload.clone() }, seed)?;
         let repeat = run.repeat.map(|repeat| Repeat { number, ..repeat });
-        let spare = Self::drawn(repeat, run.schedule.of(&workload), workload, MORE)?.in_full()?;
+        let spare = Self::drawn(repeat, run.schedule.of(&workload), workload, None)?.in_full()?;
         spare.check()?;
         Ok(spare)
     }
@@ -73,12 +79,12 @@ impl PlannedRun {
     /// Plans a run by itself of `workload`, whose datasets are these. Where it has nothing to measure, `cure` is what
     /// to change.
     pub(crate) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
-        Self::drawn(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
+        Self::drawn(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, Some(cure))
     }
 
     /// A run by itself of `workload`, drawn from the datasets of `schedule`.
     pub(crate) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
-        Self::drawn(None, schedule.of(&workload), workload, MORE)
+        Self::drawn(None, schedule.of(&workload), workload, None)
     }
 
     /// Returns how long the load lasts, as far as it is planned. It is zero where the server decides it.
@@ -93,17 +99,27 @@ impl PlannedRun {
     pub(crate) fn share(self, shard: Shard) -> Result<Self, Stop> {
         let Self { repeat, workload, schedule, .. } = self;
         let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
-        Self::drawn(repeat, schedule, workload, MORE)
+        Self::drawn(repeat, schedule, workload, None)
     }
 
-    fn drawn(repeat: Option<Repeat>, schedule: Schedule, workload: WorkloadSpec, cure: &str) -> Result<Self, Stop> {
+    /// The run of a schedule. Where it has nothing to measure, `cure` is what to change, else the options of a run by
+    /// itself.
+    fn drawn(
+        repeat: Option<Repeat>,
+        schedule: Schedule,
+        workload: WorkloadSpec,
+        cure: Option<&str>,
+    ) -> Result<Self, Stop> {
+        workload.check_run().map_err(Stop::usage)?;
         let plan = schedule.facts();
         // Users who began in the warm-up go on in the window.
         let goes_on = workload.arrival.users().is_some() && plan.warmup_requests > 0;
         if plan.measured_requests == 0 && !goes_on {
             return Err(Stop::usage(format!(
-                "the plan of `{}` with seed {} has no request to measure\nhint: {cure}",
-                workload.name, workload.seed
+                "the plan of `{}` with seed {} has no request to measure\nhint: {}",
+                workload.name,
+                workload.seed,
+                cure.unwrap_or_else(|| more(LoadForm::from_workload(&workload)))
             )));
         }
         Ok(Self { repeat, workload, schedule, plan, part: None })
@@ -196,7 +212,7 @@ output_tokens = {{ kind = "constant", value = 1 }}
 "#
         );
         let spec = WorkloadSpec::from_toml(&text, "a test").unwrap();
-        PlannedRun::alone(spec, &Arc::default(), MORE).unwrap()
+        PlannedRun::alone(spec, &Arc::default(), "").unwrap()
     }
 
     #[test]

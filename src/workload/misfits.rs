@@ -1,12 +1,14 @@
-//! Mistakes of a workload once it has been changed: out of range, or not fitting together.
+//! Mistakes of a workload once it has been changed: out of range, or not fitting together in a run.
 
 use super::arrival::pattern::ArrivalPattern;
+use super::arrival::scenario::Scenario;
 use super::arrival::stages::RATE_OR_NONE;
 use super::class::request_class::RequestClass;
 use super::clients::behaviour::ClientBehaviour;
 use super::prompt::cache::CacheState;
 use super::prompt::dataset::Dataset;
-use super::reading::Fields;
+use super::prompt::source::PromptSource;
+use super::reading::mistakes::{Mistakes, SpecError};
 use super::reading::value::{Allowed, RATE, SECONDS};
 use super::spec::WorkloadSpec;
 
@@ -27,8 +29,7 @@ impl WorkloadSpec {
         });
         let waits = self.clients.as_ref().and_then(ClientBehaviour::misfit);
         let waits = waits.map(|(field, sentence)| format!("`clients.{field}` {sentence}"));
-        let cache = self.cache_misfit().map(|(field, sentence)| format!("`{field}` {sentence}"));
-        horizon.into_iter().chain(rates).chain(classes).chain(waits).chain(cache)
+        horizon.into_iter().chain(rates).chain(classes).chain(waits)
     }
 
     /// Plans the state of the prefix cache, a typed one or its own. Where agents prime it that were typed, they begin
@@ -45,12 +46,41 @@ impl WorkloadSpec {
         }
     }
 
-    /// Complains of what does not go together, once all fields are read.
-    pub(super) fn holds_together(fields: &Fields<'_>, spec: &Self) -> Option<()> {
-        match spec.cache_misfit() {
-            Some((field, sentence)) => fields.reject_of(field, &sentence),
-            None => Some(()),
+    /// The workload with all sessions from their beginning, whatever a cache holds.
+    pub(crate) fn from_beginnings(&self) -> Self {
+        let mut spec = Self { cache: None, ..self.clone() };
+        let prompts = spec.classes.iter_mut().map(|class| &mut class.prompt);
+        for prompt in prompts {
+            if let PromptSource::Dataset(Dataset { sessions: Some(rules), .. }) = prompt {
+                rules.start = None;
+            }
         }
+        spec
+    }
+
+    /// Checks that the scenario, the agents and the cache of a run go together. Options and a search may change any of
+    /// them after the file was read.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, with the cure.
+    pub fn check_run(&self) -> Result<(), SpecError> {
+        let mistakes = Mistakes::default();
+        let found = self.scenario_misfit().into_iter().chain(self.cache_misfit());
+        found.for_each(|(field, sentence)| mistakes.add(None, format!("`{field}` {sentence}")));
+        if mistakes.is_empty() { Ok(()) } else { Err(mistakes.into_error(&format!("`{}`", self.name))) }
+    }
+
+    /// Why the workload cannot be one of its scenario.
+    fn scenario_misfit(&self) -> Option<(&'static str, String)> {
+        let Scenario::Agentx = self.scenario?;
+        let other = self.classes.iter().find(|class| !class.has_session_file())?;
+        let sentence = format!(
+            "is agentx, which plays recorded sessions, and class `{}` has none; give a recording (--trace FILE), or \
+             leave it out",
+            other.name
+        );
+        Some(("scenario", sentence))
     }
 
     /// Why the cache cannot be in its state, or sessions not begin in their middle.

@@ -94,7 +94,6 @@ spec_table! {
         let (requests, arrival) = (Some(requests?), Some(arrival?));
         let (horizon_s, warmup_s) = run_bounds(fields, horizon_s?, requests?, warmup_s?, arrival.as_ref()?).unzip();
     }
-    then(WorkloadSpec::holds_together)
 }
 
 /// The purpose of a run: what its verdict judges.

@@ -55,6 +55,15 @@ impl LoadForm {
         }
     }
 
+    /// Words for how more load is sent.
+    pub(crate) const fn more_load(self) -> &'static str {
+        match self {
+            Self::Closed => "with more users (--users)",
+            Self::Lanes => "with more agents (--agents)",
+            Self::Open | Self::PartlyOpen => "at a higher rate",
+        }
+    }
+
     /// Returns the moment from which the latencies of a request count: its scheduled moment.
     ///
     /// A closed loop has no schedule. Nobody outside of it waits for a request that this program sends late, so its

@@ -22,8 +22,8 @@ pub(super) const RAN_AT_ALL: &[ValidityRow] = &[row(Rule::MeasuredRequests, "no 
         sent => format!("{} of the window were run", counted(sent, "request")),
     };
     let cure = match of.run.window.ending {
-        Some(RunEnding::Interrupted) => "let the run finish",
-        _ => "run longer, at a higher rate, or with a shorter warm-up",
+        Some(RunEnding::Interrupted) => "let the run finish".to_owned(),
+        _ => format!("run longer, {}, or with a shorter warm-up", of.run.run.load.more_load()),
     };
     at_most(yes(counts.executed() == 0), 0.0, facts![sentence, cure])
 })];

@@ -14,6 +14,12 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, plan: &SweepPlan, option: &str) ->
         )),
         (_, LoadAxis::Agents { .. }) => check_agents(spec),
         (None, _) | (Some(_), LoadAxis::Users { .. }) => Ok(()),
+        (Some(agents), _) if has_agents(spec) => Err(Stop::usage(format!(
+            "`{}` has {agents} agents, so its rate depends on the server\n\
+             hint: search for how many of them it carries, with {} and an --objective",
+            spec.name,
+            option.replace("users", "agents")
+        ))),
         (Some(users), _) => Err(Stop::usage(format!(
             "`{}` is a closed loop of {users} users, so its rate depends on the server\n\
              hint: sweep the users, such as {option} 1:{users}:x2",
@@ -22,9 +28,14 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, plan: &SweepPlan, option: &str) ->
     }
 }
 
+/// Whether users of a workload are agents: they have sessions or conversations.
+fn has_agents(spec: &WorkloadSpec) -> bool {
+    spec.classes.iter().any(RequestClass::continues)
+}
+
 /// Refuses agents of a workload without sessions.
 pub(crate) fn check_agents(spec: &WorkloadSpec) -> Result<(), Stop> {
-    if spec.classes.iter().any(RequestClass::continues) {
+    if has_agents(spec) {
         return Ok(());
     }
     Err(Stop::usage(format!(

@@ -21,8 +21,8 @@ use crate::units::{counted, cut, from_json_value, percent, seconds, spoken};
 use crate::workload::{ArrivalPattern, ThinkTime, Trace, WorkloadSpec};
 
 /// Advice on how to give a run of a sweep more to measure.
-pub(crate) const MORE: &str =
-    "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
+pub(crate) const MORE: &str = "give its runs more time (--max-seconds), or begin at a higher load (--rates, \
+    --start-rate, --users, --agents)";
 
 /// Requests of each user of a burst at most, and of all.
 const OF_EACH: u64 = 10;
@@ -108,14 +108,14 @@ pub(crate) fn measure_capacity(
 }
 
 /// Plans so many requests, one of each of as many users. `None` where the workload is a trace, whose own are to be
-/// taken.
+/// taken. Sessions begin at their beginning, for what primes a cache is no measure of answers.
 fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Option<PlannedRun>, Stop> {
     if spec.arrival.trace().is_some() {
         return Ok(None);
     }
     // A schedule has the first request of each user alone: more users have as many as are needed.
     let arrival = ArrivalPattern::Users { users: requests, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
-    PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.clone() }).map(Some)
+    PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.from_beginnings() }).map(Some)
 }
 
 /// Measures the requests per second of so many users. It takes a few answers to each, so that the first run is as long

@@ -20,8 +20,8 @@ use crate::units::{count, spoken};
 use crate::workload::WorkloadSpec;
 
 /// Source of the length and the load of its runs.
-const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than \
-    --max-seconds";
+const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate, --users or --agents, and no run is \
+    longer than --max-seconds";
 /// Bounds of the time of a search, as multiples of what is expected. The search has no end in time.
 const LEAST_OF_FORECAST: f64 = 0.5;
 const MOST_OF_FORECAST: f64 = 2.0;

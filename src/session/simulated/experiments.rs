@@ -26,7 +26,8 @@ use crate::units::{seconds, three_digits};
 use crate::workload::Overrides;
 
 /// Advice on how to give a run of a simulated sweep more to measure.
-const MORE: &str = "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users)";
+const MORE: &str = "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users, \
+    --sweep-agents)";
 
 /// Length of the first look at how fast users are answered, seconds. Each further look is [`LONGER`] times as long.
 const FIRST_LOOK_S: f64 = 10.0;

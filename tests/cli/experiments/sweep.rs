@@ -191,7 +191,7 @@ fn mistakes_are_told_before_anything_is_sent() {
         (&["--tier", "a=p50 ttft < 1s", "--tier", "a=p50 ttft < 2s"], "two tiers are called `a`"),
         (&["--tier", "a=goodput > 5/s"], "throughput rises with the load"),
         (&["--agents", "--users", "3", "--objective", "p50 ttft < 9s"], "cannot be used with"),
-        (&["--rates", "0.0001"], "--start-rate or --users, and no run is longer than --max-seconds"),
+        (&["--rates", "0.0001"], "--users or --agents, and no run is longer than --max-seconds"),
     ] {
         let out = desk.skyline(&[&["sweep", "quick.toml"], typed].concat()).assert().code(2);
         let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();

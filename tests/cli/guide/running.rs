@@ -184,6 +184,7 @@ fn shorter(verb: &str, option: &str) -> Option<&'static str> {
         ("sweep" | "matrix", "--repeats") | (_, "--rate-scale") => "1",
         (_, "--repeats") => "2",
         ("sweep", "--rates") => "10,20",
+        ("sweep", "--warmup") => "1s",
         ("bench", "--rate") | (_, "--requests") => "20",
         (_, "--sustain" | "--max-seconds" | "--seconds" | "--trace-for") => "1s",
         (_, "--samples") => "5",

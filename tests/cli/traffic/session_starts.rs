@@ -143,6 +143,14 @@ fn the_planned_hit_rate_is_that_of_the_server_with_priming_and_without() {
         let (desk, log) = run(&["--cache", cache]);
         let [planned, measured] = hit_rates(&desk);
         assert!((planned - measured).abs() < 0.001, "{cache}: {planned} planned, {measured} measured");
+        // By the records, without those of requests that prime the cache.
+        let counted = log.records.iter().filter(|record| cache != "primed" || record.phase != Phase::Warmup);
+        let of_records = counted.fold((0, 0), |(said, all), record| {
+            let blocks = record.turn().unwrap().history_tokens / 16;
+            (said + 16 * u64::from(blocks), all + record.usage.unwrap().prompt_tokens)
+        });
+        let by_records = of_records.0 as f64 / of_records.1 as f64;
+        assert!((by_records - planned).abs() < 1e-9, "{cache}: {by_records} by the records, {planned} planned");
         assert_eq!(log.header.cache.is_some_and(|cache| cache.emptied), lets_know, "{cache}");
         // The same run in virtual time.
         let path = desk.path().join("trace.jsonl");
@@ -154,7 +162,7 @@ fn the_planned_hit_rate_is_that_of_the_server_with_priming_and_without() {
         let simulated = &found["summary"]["prefix_cache"];
         let [least, rate] =
             [&simulated["expected_least"], &simulated["measured"]["rate"]].map(|rate| rate.as_f64().unwrap());
-        assert!((least - rate).abs() < 0.001 && (least - planned).abs() < 0.03, "{planned} here, and {simulated}");
+        assert!((least - rate).abs() < 0.001 && (least - planned).abs() < 0.1, "{planned} here, and {simulated}");
         assert_eq!(found["summary"]["run"]["plan_hash"].as_str(), Some(log.header.plan.hash.as_str()));
     }
 }
@@ -205,4 +213,61 @@ fn what_cannot_be_kept_is_refused_before_anything_is_sent() {
         let options = [&["bench", "2", "--url", "http://127.0.0.1:9"], &*options.concat()].concat();
         desk.skyline(&options).assert().code(2).stderr(contains(said));
     }
+}
+
+#[test]
+fn cures_help_where_a_workload_file_has_the_mistake() {
+    let desk = Desk::new();
+    desk.file("trace.jsonl", &trace());
+    let sessions = "prompt = { kind = \"dataset\", path = \"trace.jsonl\", format = \"sessions\", \
+        sessions = { start = [0.25, 0.75] } }";
+    let written = "input_tokens = 64\noutput_tokens = 4";
+    let agents = "arrival = { kind = \"users\", users = 2, ramp_s = 3 }";
+    let rate = "arrival = { kind = \"poisson\", rate_per_s = 2 }";
+    for (top, class, said, cure) in [
+        (rate, sessions, "give agents (--agents N)", &["--agents", "2"][..]),
+        (&format!("{agents}\ncache = \"primed\""), sessions, "lengthen it (--warmup 300s)", &["--warmup", "2s"]),
+        (&format!("{rate}\ncache = \"primed\""), written, "(--start-window 0.25..0.75)", &["--cache", "cold"]),
+        (&format!("{rate}\ncache = \"warm\""), written, "(--shared-prefix)", &["--shared-prefix", "64"]),
+        (
+            &format!("{agents}\nscenario = \"agentx\""),
+            written,
+            "plays recorded sessions, and class `own` has none; give a recording (--trace FILE)",
+            &["--trace", "trace.jsonl"],
+        ),
+    ] {
+        let run = "name = \"own\"\nhorizon_s = 9\nwarmup_s = 0";
+        desk.file("own.toml", &format!("{run}\n{top}\n[[classes]]\nname = \"own\"\n{class}\n"));
+        let bench = ["bench", "own.toml", "--dry-run", "--url", "http://127.0.0.1:9"];
+        desk.skyline(&bench).assert().code(2).stderr(contains(said));
+        desk.skyline(&bench).args(cure).assert().code(0);
+    }
+}
+
+#[test]
+fn a_search_begins_agents_in_the_middle_of_their_sessions() {
+    let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+    let path = desk.file("trace.jsonl", &trace());
+    let searched = ["agentx", "--trace", path.to_str().unwrap(), "--max-runs", "2", "--warmup", "1s", "--objective"];
+    let sweep = ["p50 ttft < 20s", "--agents=2", "--repeats", "1", "--max-seconds", "2s", "--drain", "5s", "--pause"];
+    let more = ["0s", "--warmup-requests", "2", "--engine", "mock", "--url", &server.url, "--force", "--allow-invalid"];
+    let out = desk.skyline(&["sweep"]).args(searched).args(sweep).args(more).assert();
+    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(words.contains("run 1: 2 agents for"), "{words}");
+    let log = RunLog::read(&desk.run().join("run-001")).unwrap();
+    assert!(matches!(check_plan(&log), PlanCheck::Held { unchecked, .. } if unchecked.is_empty()));
+    for lane in 0..2 {
+        let (at, records) = (begins(&log, lane), first_session(&log, lane));
+        assert!(records[0].phase == Phase::Warmup && records[0].output_tokens_asked == 1, "lane {lane} primes");
+        let main = agents(lane)[0].clone();
+        let (_, next) = main.into_iter().find(|(begins, _)| *begins >= at).unwrap();
+        assert!(records.iter().any(|record| u64::from(record.input_tokens_asked) == next), "{at:?}");
+    }
+    let simulated = ["p50 ttft < 20s", "--sweep", "--sweep-agents=2", "--samples", "30", "--hardware", "h200"];
+    let out = desk.skyline(&["simulate", "--json"]).args(searched).args(simulated).assert();
+    let found: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!(found["points"][0]["load"], json!({ "kind": "agents", "value": 2 }), "{found}");
+    let of_rates = ["p50 ttft < 20s", "--sweep", "--hardware", "h200"];
+    let refused = desk.skyline(&["simulate"]).args(searched).args(of_rates).assert().code(2);
+    refused.stderr(contains("search for how many of them it carries, with --sweep-agents"));
 }
