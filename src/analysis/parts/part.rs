@@ -10,7 +10,7 @@ use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::sessions::in_conversation;
 use crate::analysis::load::stretches::LoadTimeline;
 use crate::analysis::requests::{LoadForm, Measured, Observed};
-use crate::analysis::server::prefix_cache::{block_tokens, history};
+use crate::analysis::server::prefix_cache::tokens::{block_tokens, history};
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::targets::{SloTarget, targets_of};
 use crate::analysis::statistics::mean;

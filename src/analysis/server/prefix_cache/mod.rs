@@ -1,21 +1,25 @@
 //! The hit rate of the prefix cache: what the plan lets expect, and what was measured.
 
+mod measured;
 pub(in crate::analysis) mod priming;
+pub(in crate::analysis) mod tokens;
+
+pub use self::measured::{HitSource, MeasuredHits};
 
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use self::priming::PrimingFigures;
-use super::reported::ServerSide;
-use crate::record::{Counter, Failure, FailureKind, Outcome, RecordRef, RequestRecord, RunFooter, RunLog, Turn, Usage};
+use self::priming::{PrimingFigures, primes};
+use self::tokens::{
+    USUAL_BLOCKS, as_counted, block_tokens, prompt_tokens, template_tokens, was_looked_up, whole, without_keys,
+};
+use crate::record::{RecordRef, RequestRecord, RunFooter, RunLog, Usage};
 use crate::workload::{RequestClass, SharedPrefixes};
 
-/// Tokens of the blocks that servers find again where nobody tells. They run from one token to the longest in use.
-const USUAL_BLOCKS: (u64, u64) = (1, 64);
-
 /// Prompt tokens that requests of a run share, and how many a cache gave back. The whole run counts, warm-up and
-/// cool-down included.
+/// cool-down included. Requests that only prime the cache are left out, as AgentX does: of what was planned, and of
+/// what was measured.
 ///
 /// A request that the server refused was never looked up. If answers report what was cached, and no counter does,
 /// only requests with such an answer are counted: for one that was cut off it is unknown what a cache gave it.
@@ -47,40 +51,6 @@ pub struct PrefixCacheFigures {
     /// Requests that primed the cache. Absent where none should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priming: Option<PrimingFigures>,
-}
-
-/// A hit rate as the server reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MeasuredHits {
-    /// Tokens found ÷ tokens looked up, between 0 and 1.
-    pub rate: f64,
-    /// Where the figure comes from.
-    pub source: HitSource,
-}
-
-/// Where a measured hit rate comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum HitSource {
-    /// The rise of the server's counters over the run.
-    Counters,
-    /// `cached_tokens` in the `usage` of answers.
-    Usage,
-    /// The rise of the counters on pages of metrics. It is over the stretch that they are about.
-    Pages,
-}
-
-impl HitSource {
-    /// Returns the name of the source in a sentence.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Counters => "the server's counters",
-            Self::Usage => "usage",
-            Self::Pages => "its metrics page",
-        }
-    }
 }
 
 impl PrefixCacheFigures {
@@ -138,7 +108,7 @@ impl PrefixCacheFigures {
                     reported.remove(&before);
                 }
             }
-            if by_usage && record.counted_prompt().is_none() {
+            if by_usage && record.counted_prompt().is_none() || primes(log, &record) {
                 continue;
             }
             looked_up += prompt_tokens(&record, template);
@@ -200,12 +170,6 @@ fn is_whole_slice(log: &RunLog) -> bool {
         && log.footer.as_ref().is_some_and(sent_all)
 }
 
-/// Whether the server took its prompt in.
-fn was_looked_up(record: &RequestRecord) -> bool {
-    let refused = |failure: &Failure| matches!(failure.reason, FailureKind::HttpStatus(_));
-    record.sent.is_some() && !matches!(&record.outcome, Outcome::Failed(failure) if refused(failure))
-}
-
 /// Returns the tokens said before a later turn whose keys and values are there. They are all but the last of an
 /// answer, as the turn was asked for and with all that a template may have put between. They are no more than the
 /// server counted of the prompt. `None` for other requests.
@@ -216,85 +180,6 @@ fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Us
     let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
     let last = without_keys(&turn);
     Some((as_counted(record, asked - last), (reported.max(asked) - last).min(prompt_tokens(record, template))))
-}
-
-/// Tokens of a prompt in those of the server. It counts fewer than were asked for where texts were estimated.
-fn as_counted(record: &RequestRecord, tokens: u64) -> u64 {
-    let asked = u64::from(record.input_tokens_asked);
-    let fewer = record.counted_prompt().filter(|counted| *counted < asked);
-    fewer.map_or(tokens, |counted| tokens * counted / asked)
-}
-
-/// Tokens of a history that have no keys and values. The last of an answer has none, and all of a prompt have some.
-fn without_keys(turn: &Turn) -> u64 {
-    u64::from(turn.carried().is_some())
-}
-
-/// Tokens said before a turn whose keys and values are there, in whole blocks.
-pub(in crate::analysis) fn history(record: &RequestRecord, turn: &Turn, block: u64) -> u64 {
-    whole(as_counted(record, u64::from(turn.history_tokens).saturating_sub(without_keys(turn))), block)
-}
-
-/// Tokens in whole blocks.
-fn whole(tokens: u64, block: u64) -> u64 {
-    tokens - tokens % block
-}
-
-/// Tokens that the server counted of this prompt, or else is likely to.
-fn prompt_tokens(record: &RequestRecord, template: u64) -> u64 {
-    let asked = u64::from(record.input_tokens_asked) + template;
-    record.counted_prompt().unwrap_or(asked)
-}
-
-/// Tokens that a server adds to a prompt: the least that any answer reported.
-fn template_tokens<'r>(records: impl Iterator<Item = RecordRef<'r>>) -> u64 {
-    let added = |record: RecordRef<'_>| {
-        let counted = record.counted_prompt()?;
-        Some(counted.saturating_sub(u64::from(record.input_tokens_asked)))
-    };
-    records.filter_map(added).min().unwrap_or(0)
-}
-
-/// Returns the tokens of a block of the prefix caches. Of several servers it is the smallest.
-pub(in crate::analysis) fn block_tokens(log: &RunLog) -> Option<u32> {
-    log.header.engines.iter().filter_map(|engine| engine.cache_block_tokens).filter(|&tokens| tokens > 0).min()
-}
-
-impl MeasuredHits {
-    /// Reads the hits from the server's counters over the run. Else they are by those on its pages, else by the usage
-    /// of answers; `None` where nothing reports hits.
-    pub(crate) fn new(log: &RunLog, pages: Option<&ServerSide>) -> Option<Self> {
-        let of = |hits: f64, all: f64, source| (all >= hits.max(1.0)).then(|| Self { rate: hits / all, source });
-        let counters = log.footer.as_ref().and_then(|footer| footer.server);
-        if let Some((hits, queries)) =
-            counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
-        {
-            let (golden_hits, golden_queries) = golden(log, block_tokens(log).map_or(USUAL_BLOCKS.0, u64::from));
-            let (hits, queries) = (hits.saturating_sub(golden_hits), queries.saturating_sub(golden_queries));
-            return of(hits as f64, queries as f64, HitSource::Counters);
-        }
-        let rise = |counter| pages?.rise(counter);
-        if let Some((hits, queries)) = rise(Counter::CacheHits).zip(rise(Counter::CacheQueries)) {
-            return of(hits, queries, HitSource::Pages);
-        }
-        let usages = || log.records.iter().filter_map(|record| record.usage);
-        // Servers leave the field out where nothing was found; one that never has it does not tell.
-        usages().find(|usage| usage.cached().is_some())?;
-        let counted = |usage: Usage| Some((usage.cached_tokens.map_or(Some(0), |_| usage.cached())?, usage.prompt()?));
-        let found = usages().filter_map(counted);
-        let (hits, all) = found.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
-        of(hits as f64, all as f64, HitSource::Usage)
-    }
-}
-
-/// Tokens that golden prompts under load found, and looked up. They were all sent before the run, so that a cache finds
-/// their whole blocks, the last token of a prompt left out, which is always computed.
-fn golden(log: &RunLog, block: u64) -> (u64, u64) {
-    let usages = log.checks.iter().filter(|check| check.released.is_some()).filter_map(|check| check.usage);
-    usages.fold((0, 0), |(hits, queries), usage| {
-        let cached = usage.cached().unwrap_or_else(|| whole(usage.prompt_tokens.saturating_sub(1), block));
-        (hits + cached, queries + usage.prompt_tokens)
-    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;
-use crate::record::{CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Usage};
-use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
+use crate::record::{
+    CachePreparation, CheckRecord, CheckResult, Failure, FailureKind, Outcome, Phase, ServerCounters, Shard,
+    SharedPrefix, Turn, Usage,
+};
+use crate::workload::{ArrivalPattern, CacheState, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
 
 /// The cache of a log without pages of metrics.
 fn cache_of(log: &RunLog) -> Option<PrefixCacheFigures> {
@@ -25,6 +28,32 @@ fn what_golden_prompts_found_is_not_counted() {
     let moment = Timestamp::from_nanos(1);
     log.checks = vec![asked(None), asked(Some(moment)), asked(Some(moment))];
     assert_eq!(rate(&log), 32.0 / 200.0);
+}
+
+#[test]
+fn what_primes_a_cache_is_left_out_of_the_plan_and_of_what_was_measured() {
+    let mut log = log(&[(0, Some(1)), (0, Some(1)), (0, Some(1))], 0);
+    log.records[0].phase = Phase::Warmup;
+    close(cache_of(&log).unwrap().expected_least, 64.0 / 300.0);
+    log.header.workload.cache = Some(CacheState::Primed);
+    // It still puts its prefix into the cache, where the others find it.
+    close(cache_of(&log).unwrap().expected_least, 64.0 / 200.0);
+    let measured = |log: &RunLog, source| {
+        let hits = cache_of(log).unwrap().measured.unwrap();
+        assert_eq!(hits.source, source);
+        hits.rate
+    };
+    let mut counted = log.clone();
+    counted.footer.as_mut().unwrap().server =
+        Some(ServerCounters { cache_queries: Some(300), cache_hits: Some(80), ..ServerCounters::default() });
+    close(measured(&counted, HitSource::Counters), 80.0 / 200.0);
+    // Of what was found, it had a block, as its answer says.
+    counted.records[0].usage = Some(Usage { cached_tokens: Some(16), ..counted.records[0].usage.unwrap() });
+    close(measured(&counted, HitSource::Counters), 64.0 / 200.0);
+    for record in &mut log.records {
+        record.usage = Some(Usage { cached_tokens: Some(32), ..record.usage.unwrap() });
+    }
+    close(measured(&log, HitSource::Usage), 64.0 / 200.0);
 }
 
 /// Requests at 0, 1, 2 … ms with these models and prefixes. They have 100 tokens, and as many in the template as given.

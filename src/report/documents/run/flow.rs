@@ -141,9 +141,11 @@ fn prefix_cache(summary: &Summary) -> Option<Section> {
     let room = format!("less where the cache has no room for {room}");
     let by = |MeasuredHits { rate, source }| format!("{} by {}", percent(rate), source.name());
     let measured = cache.measured.map_or_else(|| "not reported by the server".to_owned(), by);
+    let primed = cache.priming.map(|priming| counted(priming.requests, "request") + " that primed the cache");
     let section = Section::detail("Prefix cache, over the whole run")
         .fact("expected", format!("{range} of prompt tokens by the {source}, in blocks of {blocks}; {room}"))
-        .fact("measured", measured);
+        .fact("measured", measured)
+        .facts("left out", primed);
     Some(section)
 }
 
