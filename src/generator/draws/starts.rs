@@ -35,9 +35,10 @@ impl SessionStarts {
     }
 
     /// The graph of the session that request `opener` begins, from where that begins. It is `None` of a session that
-    /// begins at its beginning.
+    /// begins at its beginning, as does one of which nothing has room.
     pub(super) fn resumed(&self, opener: u64, graph: &SessionGraph) -> Option<SessionGraph> {
-        Self::is_first(opener).then(|| graph.resumed(self.middle(opener, graph), |at| self.rules.delay(at)))
+        let from = || graph.resumed(self.middle(opener, graph), |at| self.rules.delay(at));
+        Self::is_first(opener).then(from).filter(|graph| graph.len() > 0)
     }
 
     /// Whether request `opener` begins the first session of its lane.
@@ -51,6 +52,8 @@ impl SessionStarts {
         let begins = |(lanes, ramp_s, middle): (u64, f64, Timestamp)| {
             middle.since(Timestamp::from_secs_f64(ramp_s * opener as f64 / lanes as f64))
         };
-        Middle { at: graph.recorded_length().mul_f64(share), priming: self.primed.map(begins) }
+        let most_tokens = self.rules.max_context_tokens.map_or(u64::MAX, u64::from);
+        let at = graph.recorded_length(most_tokens).mul_f64(share);
+        Middle { at, most_tokens, priming: self.primed.map(begins) }
     }
 }

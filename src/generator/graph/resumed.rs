@@ -11,6 +11,8 @@ use crate::record::GraphPlace;
 pub(in crate::generator) struct Middle {
     /// Time from the begin of the session to the moment, in the recording.
     pub(in crate::generator) at: Duration,
+    /// Most tokens of a prompt and its answer together. What has no room in them is not sent, nor what waits for it.
+    pub(in crate::generator) most_tokens: u64,
     /// Time in which the cache is primed before the moment. Absent where it is not.
     pub(in crate::generator) priming: Option<Duration>,
 }
@@ -19,6 +21,8 @@ pub(in crate::generator) struct Middle {
 struct Halves<'g> {
     graph: &'g SessionGraph,
     middle: Middle,
+    /// Whether each request has room, by places.
+    room: Vec<bool>,
     /// The first request of each agent that is sent.
     firsts: BTreeMap<u16, u32>,
     /// The last request before it of each agent, where that primes the cache.
@@ -26,17 +30,30 @@ struct Halves<'g> {
 }
 
 impl SessionGraph {
-    /// Time from the first begin to the last, in the recording.
-    pub(in crate::generator) fn recorded_length(&self) -> Duration {
-        self.nodes.iter().filter_map(|node| node.begins).max().unwrap_or_default()
+    /// Time from the first begin to the last, in the recording. Requests count that have room in so many tokens.
+    pub(in crate::generator) fn recorded_length(&self, most_tokens: u64) -> Duration {
+        let nodes = self.nodes.iter().zip(self.room(most_tokens)).filter(|(_, has_room)| *has_room);
+        nodes.filter_map(|(node, _)| node.begins).max().unwrap_or_default()
+    }
+
+    /// Whether each request has room in so many tokens, and all that it waits for.
+    fn room(&self, most_tokens: u64) -> Vec<bool> {
+        let mut room: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let own = u64::from(node.new_tokens) + u64::from(node.output_tokens) <= most_tokens;
+            let is_open = |(on, _): &(u32, Duration)| room.get(*on as usize).is_some_and(|has_room| *has_room);
+            room.push(own && node.waits.iter().all(is_open));
+        }
+        room
     }
 
     /// The graph from `middle` on.
     ///
-    /// Each agent goes on with its first request that began at that moment or later, as long after it as in the
-    /// recording, and not before those that it waits for have ended. `delay` turns times of the recording into those of
-    /// the run. To prime the cache, the last request before the moment of each agent that goes on is sent first of all,
-    /// for one token.
+    /// Each agent goes on with its first request that began at that moment or later. That is due as long after it as in
+    /// the recording, and not before those that it waits for have ended. Where an agent begins after the moment, and so
+    /// does the request that began it, only its delay after that one counts. `delay` turns times of the recording into
+    /// those of the run. To prime the cache, the last request before the moment of each agent that goes on is sent
+    /// first of all, for one token.
     pub(in crate::generator) fn resumed(&self, middle: Middle, delay: impl Fn(Duration) -> Duration) -> Self {
         let halves = Halves::new(self, middle);
         let order = halves.order();
@@ -55,11 +72,12 @@ impl SessionGraph {
             let before: BTreeSet<u32> =
                 waits.iter().filter_map(|(on, _)| ended.get(*on as usize)).flatten().copied().collect();
             let shared = halves.surely_shared(node, &before, &places);
-            let is_first = halves.firsts.get(&node.place.agent) == Some(&place);
+            // The first wait has the delay: it is for the request before it of its agent, or for the one that began it.
+            let follows = node.waits.first().is_some_and(|(on, _)| halves.is_sent(*on));
             let lead = middle.priming.unwrap_or_default();
             let offset = || lead + delay(node.begins.unwrap_or_default().saturating_sub(middle.at));
             nodes.push(GraphNode {
-                not_before: (is_first || waits.is_empty()).then(offset),
+                not_before: (!follows).then(offset),
                 waits,
                 place: GraphPlace { recorded: Some(place), ..node.place },
                 shared_tokens: node.shared_tokens.map(|_| shared.map_or(0, |(tokens, _)| tokens)),
@@ -103,9 +121,10 @@ fn priming(node: &GraphNode, place: u32) -> GraphNode {
 
 impl<'g> Halves<'g> {
     fn new(graph: &'g SessionGraph, middle: Middle) -> Self {
+        let room = graph.room(middle.most_tokens);
         let mut firsts: BTreeMap<u16, (Duration, u32)> = BTreeMap::new();
         let mut lasts: BTreeMap<u16, (Duration, u32)> = BTreeMap::new();
-        for (place, node) in (0_u32..).zip(&graph.nodes) {
+        for (place, node) in (0_u32..).zip(&graph.nodes).filter(|(place, _)| room[*place as usize]) {
             let this = (node.begins.unwrap_or_default(), place);
             if this.0 >= middle.at {
                 let first = firsts.entry(node.place.agent).or_insert(this);
@@ -117,7 +136,8 @@ impl<'g> Halves<'g> {
         }
         lasts.retain(|agent, _| middle.priming.is_some() && firsts.contains_key(agent));
         let places = |of: BTreeMap<u16, (Duration, u32)>| of.into_iter().map(|(agent, (_, at))| (agent, at)).collect();
-        Self { graph, middle, firsts: places(firsts), primed: places(lasts) }
+        let (firsts, primed) = (places(firsts), places(lasts));
+        Self { graph, middle, room, firsts, primed }
     }
 
     fn is_primed(&self, place: u32) -> bool {
@@ -126,8 +146,8 @@ impl<'g> Halves<'g> {
 
     /// Whether the request at `place` is sent in full.
     fn is_sent(&self, place: u32) -> bool {
-        let node = self.graph.nodes.get(place as usize);
-        node.is_some_and(|node| node.begins.unwrap_or_default() >= self.middle.at)
+        let node = self.graph.nodes.get(place as usize).zip(self.room.get(place as usize));
+        node.is_some_and(|(node, has_room)| *has_room && node.begins.unwrap_or_default() >= self.middle.at)
     }
 
     /// The places of what is sent in order. What primes the cache is first, else the earliest that waits for none.
@@ -217,7 +237,8 @@ mod tests {
     }
 
     fn resumed(at: u64, priming: Option<u64>) -> SessionGraph {
-        graph().resumed(Middle { at: seconds(at), priming: priming.map(seconds) }, |delay| delay * 2)
+        let middle = Middle { at: seconds(at), most_tokens: u64::MAX, priming: priming.map(seconds) };
+        graph().resumed(middle, |delay| delay * 2)
     }
 
     /// Places in the recording, what is waited for, and the earliest moments.
@@ -233,7 +254,7 @@ mod tests {
 
     #[test]
     fn agents_go_on_as_long_after_the_moment_as_in_the_recording() {
-        assert_eq!(graph().recorded_length(), seconds(30));
+        assert_eq!(graph().recorded_length(u64::MAX), seconds(30));
         let resumed = resumed(15, None);
         // That of the first counts from the begin of the session, and the others from the first.
         let third = (5, vec![(0, 1), (1, 1)], None);
@@ -272,12 +293,36 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_begins_after_the_moment_follows_from_the_one_that_began_it() {
+        assert_eq!(shape(&resumed(5, Some(50)))[1..3], [(1, vec![(0, 0)], Some(60)), (2, vec![(1, 1)], None)]);
+        // At 11 s what began the other agent is over.
+        let held = [(2, vec![(0, 0)], Some(52)), (3, vec![(0, 0)], Some(68))];
+        assert_eq!(shape(&resumed(11, Some(50)))[1..3], held);
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_sent_nor_what_waits_for_it() {
+        let mut graph = graph();
+        // Of the other agent the second request has no room, for whose end the main one waits at last.
+        graph.nodes[4].new_tokens = 94;
+        let at = |at, most_tokens| {
+            let middle = Middle { at: seconds(at), most_tokens, priming: Some(seconds(50)) };
+            let sent = shape(&graph.resumed(middle, |delay| delay));
+            (graph.recorded_length(most_tokens).as_secs(), sent.iter().map(|(place, ..)| *place).collect::<Vec<_>>())
+        };
+        assert_eq!(at(15, 101), (30, vec![1, 2, 3, 4, 5]));
+        assert_eq!(at(15, 100), (20, vec![1, 3]));
+        assert_eq!(at(0, 6), (0, vec![]), "there is no room for the answers");
+    }
+
+    #[test]
     fn what_is_shared_with_one_that_is_not_sent_is_shared_with_what_begins_like_it() {
         let mut graph = graph();
         graph.nodes.push(node(2, 32, &[5], Some((0, 40))));
-        let resumed = graph.resumed(Middle { at: seconds(15), priming: Some(seconds(50)) }, |delay| delay);
+        let middle = Middle { at: seconds(15), most_tokens: u64::MAX, priming: Some(seconds(50)) };
+        let resumed = graph.resumed(middle, |delay| delay);
         assert_eq!(shared(&resumed).last(), Some(&(Some(1), 40)));
-        let cold = graph.resumed(Middle { at: seconds(15), priming: None }, |delay| delay);
+        let cold = graph.resumed(Middle { priming: None, ..middle }, |delay| delay);
         assert_eq!(shared(&cold).last(), Some(&(None, 0)));
     }
 }
