@@ -5,6 +5,7 @@ use super::uneven;
 use crate::analysis::figures::{Figure, Metric, Quantile};
 use crate::analysis::judgements::{FindingKind as Kind, Rule};
 use crate::analysis::load::aftermath::SpikeAftermath;
+use crate::analysis::requests::LoadForm;
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
 use crate::analysis::rules::{RuleFact, Suppressor, facts, filled};
 use crate::analysis::summary::run::Summary;
@@ -146,6 +147,13 @@ pub(super) const RULES: &[FindingRow] = &[
         )
         .cure("run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not"),
     when(Kind::UnevenArrivals, "workloads", &[Smoke], uneven::uneven_arrivals),
+    when(Kind::IdleAgents, "agents", &[OnScreen(Rule::WholeWindow), Smoke], |run| {
+        let idle = run.sessions.as_ref()?.idle_agents?;
+        let who = if run.run.load == LoadForm::Lanes { "agents" } else { "users" };
+        Some(facts![idle, run.run.arrival.users()?, who])
+    })
+    .says("{#} of the {#} {} had no request in the window: the load was that of fewer")
+    .cure("run longer: their next request was due after the window, or the last one before it took all of it"),
     // What all at once asks for, and others may not want.
     when(Kind::EndWithoutLoad, "validity", &[Smoke], |run| {
         let window = &run.window;

@@ -50,6 +50,8 @@ pub enum FindingKind {
     UnevenArrivals,
     /// No load followed the last request, and the end of the run shows it.
     EndWithoutLoad,
+    /// Agents had no request in the window.
+    IdleAgents,
     /// Requests that were to keep the load up after the horizon failed.
     CooldownFailures,
     /// Rules of its scenario are broken.

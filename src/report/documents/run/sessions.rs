@@ -47,8 +47,13 @@ fn sessions(sessions: &Sessions) -> Section {
         let shown = [Quantile::P50, Quantile::P90, Quantile::P99].map(|quantile| lasted(duration, quantile));
         format!("{}, from the first turn's scheduled moment to the last token", joined(shown, ", "))
     });
+    let rests = sessions.from_middle.map(|rests| {
+        let rests = counted(rests, "session");
+        format!("{rests} from their middle on, whose requests count, and which no figure here is about")
+    });
     Section::detail("Sessions, of those that began in the window")
         .fact("begun", format!("{all}: {ended}, {censored} cut off by the end of the run"))
+        .facts("left out", rests)
         .facts("turns", (begun > 0).then_some(line))
         .facts("duration", duration)
         .facts("an hour", rate(sessions))
