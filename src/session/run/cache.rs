@@ -22,12 +22,14 @@ pub(super) fn advise(settings: &RunSettings, printer: Printer) {
     }
 }
 
-/// Empties the cache if that is wished. Sends the prefixes that the workload wants warm.
+/// Empties the cache if that is wished. Sends the prefixes that the workload wants warm. A cold run whose texts are new
+/// does without the first, and says why.
 pub(super) fn prepare(
     settings: &RunSettings,
     spec: &WorkloadSpec,
     server: &ServerConnection,
     prompts: &PromptBuilder,
+    printer: Printer,
 ) -> Result<Option<CachePreparation>, Stop> {
     let is_wished = settings.requests.reset_cache;
     let mut emptied = is_wished || spec.cache == Some(CacheState::Cold);
@@ -36,15 +38,18 @@ pub(super) fn prepare(
             match server.runtime.block_on(engine.reset_cache()) {
                 Ok(()) => {}
                 Err(error) if is_wished => return Err(Stop::impossible(error)),
-                Err(error) if settings.requests.salt.is_some() => {
-                    return Err(Stop::impossible(format!(
-                        "--cache cold cannot be kept: --salt may repeat texts of earlier runs, and {}\n\
-                         hint: leave --salt out, which makes all texts new",
-                        error.to_string().lines().next().unwrap_or_default()
-                    )));
+                Err(error) => {
+                    let said = error.to_string();
+                    let said = said.lines().next().unwrap_or_default();
+                    if settings.requests.salt.is_some() {
+                        return Err(Stop::impossible(format!(
+                            "--cache cold cannot be kept: --salt may repeat texts of earlier runs, and {said}\n\
+                             hint: leave --salt out, which makes all texts new"
+                        )));
+                    }
+                    printer.words(&format!("note: {said}; the texts of this run are new, so no cache has them"));
+                    emptied = false;
                 }
-                // Texts that are new are in no cache.
-                Err(_) => emptied = false,
             }
         }
     }

@@ -205,7 +205,7 @@ impl RunContext {
         let feed = RequestFeed::start(Arc::clone(&engine), openers, write, later).map_err(Stop::impossible)?;
         drop(line);
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
-        let cache = cache::prepare(settings, &workload, server, &prompts)?;
+        let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
         let golden =
             Golden::new(server, &engine, &workload, shard, options.timeouts.total, settings.requests.save_text);
         let before_load =

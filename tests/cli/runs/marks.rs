@@ -152,6 +152,9 @@ fn what_cannot_be_asked_is_refused_with_its_cure() {
     let arguments = ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "sglang", "--url", &url];
     desk.skyline(&arguments).assert().code(3).stderr(contains("/flush_cache answers 404"));
     assert!(desk.runs().is_empty(), "nothing was flown");
+    let arguments = ["bench", "quick.toml", "--no-calibration", "--cache", "cold", "--engine", "sglang", "--url", &url];
+    let noted = desk.skyline(&arguments).arg("--allow-invalid").assert().code(0);
+    noted.stderr(contains("not emptied: /flush_cache answers 404").and(contains("the texts of this run are new")));
 }
 
 /// A mock that serves the adapter `sql`, first come, first served.
