@@ -4,6 +4,7 @@ mod datasets;
 mod draws;
 mod graph;
 mod hub;
+mod packed;
 mod plan;
 mod plan_check;
 mod prompts;

@@ -12,7 +12,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("engine", 10_993),
     ("experiment", 13_647),
     ("foreign", 1_825),
-    ("generator", 10_848),
+    ("generator", 10_914),
     ("guide", 104),
     ("live", 1_804),
     ("main", 4),
@@ -25,7 +25,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("simulator", 2_425),
     ("telemetry", 943),
     ("units", 153),
-    ("workload", 5_440),
+    ("workload", 5_444),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
@@ -55,8 +55,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// `Refinement`.
 /// Moments and shared texts of sessions brought `BlockTree`, `TextPieces`, `PieceTree`, `SentPrompts`, `SessionStart`
 /// and `SessionOpeners`.
+/// Compressed files brought `Unpacked`.
 pub(crate) const PUBLIC_TYPES: usize = 704;
-pub(crate) const RESTRICTED_TYPES: usize = 655;
+pub(crate) const RESTRICTED_TYPES: usize = 656;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

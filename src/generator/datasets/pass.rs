@@ -14,6 +14,7 @@ use super::json_list::{ItemPosition, LONGEST_ROW};
 use super::json_rows::{BUFFER, FoundRow, Visit, items, lines, malformed};
 use super::parse::{CsvColumns, LENGTH_NAMES, RowParser, whole};
 use super::table::table;
+use crate::generator::packed::Unpacked;
 use crate::workload::{Dataset, DatasetFormat, nearest};
 
 /// Passes every row to `visit` until it breaks off. The file is still read to its end, for its hash.
@@ -23,6 +24,12 @@ pub(super) fn over(dataset: &Dataset, visit: Visit<'_>) -> Result<FileDigest, Da
     }
     let path = Path::new(&dataset.path);
     let unreadable = |cause| DatasetError::Unreadable { path: path.to_owned(), cause };
+    if let Some(packing) = Unpacked::open(path).map_err(unreadable)?.packing {
+        let (format, what) = (dataset.format.name(), dataset.path.clone());
+        let cause = format!("it is compressed with {packing}, and the format {format} is read uncompressed");
+        let cure = "unpack it, or take the format table, which JSON fits".to_owned();
+        return Err(DatasetError::NoTable { what, cause, cure });
+    }
     let mut file = Hashed { file: File::open(path).map_err(unreadable)?, hash: Sha256::new(), bytes: 0 };
     let tags = dataset.metadata.values().cloned().collect();
     let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default(), tags };

@@ -18,8 +18,6 @@ pub enum TraceError {
     /// No line of the file is a request.
     #[error("{path} holds no request{}; name the file with the trace", left_out(*skipped))]
     NoRequest { path: String, skipped: u64 },
-    #[error("{path} is compressed; unpack it first (gunzip -k {path})")]
-    Compressed { path: String },
     /// A file of sessions cannot be read.
     #[error(transparent)]
     Sessions(#[from] DatasetError),

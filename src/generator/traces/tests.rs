@@ -3,6 +3,7 @@
 mod slices;
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use super::error::TraceError;
 use super::replay::{Replay, Replayed};
@@ -186,10 +187,6 @@ fn a_file_that_is_no_trace_is_refused() {
         let error = read(&written(&folder, text)).unwrap_err().to_string();
         assert!(error.contains(message), "{text:?}: {error}");
     }
-    let packed = folder.path().join("packed.gz");
-    std::fs::write(&packed, [0x1f, 0x8b, 8, 0]).unwrap();
-    let error = read(&Trace::whole(packed.to_str().unwrap())).unwrap_err().to_string();
-    assert!(error.contains("gunzip -k"), "{error}");
     let named = Trace { format: Some(TraceFormat::Azure), ..written(&folder, "a,b\n") };
     assert!(read(&named).unwrap_err().to_string().contains("does not name the columns TIMESTAMP"));
     let long = Trace { format: Some(TraceFormat::Azure), ..written(&folder, &"a,b".repeat(1_000)) };
@@ -200,6 +197,25 @@ fn a_file_that_is_no_trace_is_refused() {
     assert!(error.contains("line 1, column 1: invalid type: sequence, expected an object"), "{error}");
     let error = read(&Trace::whole("no/such/file")).unwrap_err().to_string();
     assert!(error.contains("no/such/file cannot be read"), "{error}");
+}
+
+#[test]
+fn a_compressed_trace_is_read_like_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = std::fs::read(&sample("azure_2023.csv").path).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    let expected = read(&sample("azure_2023.csv")).unwrap();
+    let packed = [("a.csv.gz", gzip.finish().unwrap()), ("a.csv.zst", zstd::encode_all(&plain[..], 1).unwrap())];
+    for (name, packed) in packed {
+        let path = folder.path().join(name);
+        let trace = Trace::whole(path.to_str().unwrap());
+        std::fs::write(&path, &packed).unwrap();
+        assert_eq!(read(&trace).unwrap(), expected, "{name}");
+        std::fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+        let error = read(&trace).unwrap_err().to_string();
+        assert!(error.contains("cannot be unpacked with") && error.contains(name), "{error}");
+    }
 }
 
 #[test]

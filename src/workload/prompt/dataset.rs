@@ -169,10 +169,16 @@ impl DatasetFindings {
 }
 
 impl DatasetFormat {
-    /// The format that a name implies, of a file or on the hub.
+    /// Endings of the names of files that are compressed as a whole.
+    pub const PACKED: [&'static str; 2] = [".gz", ".zst"];
+
+    /// The format that a name implies, of a file or on the hub. Compressed ones are read as tables.
     pub fn of_name(path: &str) -> Option<Self> {
         if path.starts_with(HUB) {
             return Some(Self::Table);
+        }
+        if let Some(plain) = Self::PACKED.iter().find_map(|packed| path.strip_suffix(packed)) {
+            return Self::of_name(plain).filter(|format| *format != Self::Csv).map(|_| Self::Table);
         }
         let ending = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {

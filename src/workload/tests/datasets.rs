@@ -48,6 +48,9 @@ fn a_dataset_says_the_lengths_unless_the_class_does() {
         ("x.ndjson", Some(DatasetFormat::Jsonl)),
         ("x.parquet", Some(DatasetFormat::Table)),
         ("hf:a/b", Some(DatasetFormat::Table)),
+        ("x.jsonl.gz", Some(DatasetFormat::Table)),
+        ("x.json.zst", Some(DatasetFormat::Table)),
+        ("x.csv.gz", None),
         ("json", None),
     ] {
         assert_eq!(DatasetFormat::of_name(name), format);

@@ -1,6 +1,5 @@
 //! The layouts of files of sessions: how each is recognised, and who reads it.
 
-use std::fs::File;
 use std::io::Read as _;
 
 use super::chats::dag::{self, DagReader};
@@ -13,6 +12,7 @@ use super::session::SessionReader;
 use super::tracelab::TraceLabReader;
 use super::{mooncake, tracelab, weka};
 use crate::generator::datasets::table::local;
+use crate::generator::packed::Unpacked;
 use crate::units::cut;
 use crate::workload::SessionLayout;
 
@@ -48,7 +48,7 @@ pub fn session_layout(path: &str) -> Option<SessionLayout> {
 pub(super) fn head_of(path: &str) -> Option<Vec<u8>> {
     let names = local(path).ok()?;
     let mut head = Vec::new();
-    File::open(names.first()?).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    Unpacked::open(names.first()?.as_ref()).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
     Some(head)
 }
 

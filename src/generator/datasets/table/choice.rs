@@ -1,6 +1,8 @@
 //! The files of a repository that are a dataset's rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+
+use crate::workload::DatasetFormat;
 
 /// Endings of files with rows, the preferred ones first.
 const ENDINGS: [&str; 4] = ["parquet", "jsonl", "ndjson", "json"];
@@ -11,10 +13,22 @@ const USUAL: &str = "train";
 /// Sets of files that are named at most.
 const MOST_NAMED: usize = 20;
 
-/// Whether a file of this name has rows.
-pub(super) fn has_rows(name: &str) -> bool {
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    ENDINGS.contains(&&*ending.to_ascii_lowercase()) && !name.ends_with(NO_ROWS)
+/// The files with rows among these. One that is also there unpacked counts once.
+pub(super) fn with_rows(names: &[String]) -> Vec<&String> {
+    let all: HashSet<_> = names.iter().map(String::as_str).collect();
+    let is_twin = |name: &str| plain(name) != name && all.contains(plain(name));
+    names.iter().filter(|name| stem_and_rank(name).is_some() && !is_twin(name)).collect()
+}
+
+/// The name of a file without the ending of what it is compressed with.
+fn plain(name: &str) -> &str {
+    DatasetFormat::PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name)
+}
+
+/// The stem of a file with rows, and the rank of its ending.
+fn stem_and_rank(name: &str) -> Option<(&str, usize)> {
+    let (stem, ending) = plain(name).rsplit_once('.').filter(|_| !plain(name).ends_with(NO_ROWS))?;
+    Some((stem, ENDINGS.iter().position(|known| *known == ending.to_ascii_lowercase())?))
 }
 
 /// Chooses files by the name of their split, all of one set. `Err` is a question: what is wrong, and names to choose.
@@ -23,9 +37,8 @@ pub(super) fn choose(files: &[String], split: Option<&str>) -> Result<Vec<String
         return Ok(vec![file.clone()]);
     }
     let mut sets: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
-    for file in files.iter().filter(|file| !file.ends_with(NO_ROWS)) {
-        let (stem, ending) = file.rsplit_once('.').unwrap_or((file, ""));
-        let Some(rank) = ENDINGS.iter().position(|known| *known == ending.to_ascii_lowercase()) else { continue };
+    for file in with_rows(files) {
+        let Some((stem, rank)) = stem_and_rank(file) else { continue };
         sets.entry((rank, set_of(stem).to_owned())).or_default().push(file.clone());
     }
     let names = |sets: &BTreeMap<(usize, String), _>| {
@@ -117,6 +130,8 @@ mod tests {
             (&ultra, None, Err("several sets of files may be meant: data/train_gen, data/train_sft")),
             (&["all.json", "dataset_infos.json"], None, Ok(&["all.json"])),
             (&["train.json", "train.jsonl", "train.csv"], None, Ok(&["train.jsonl"])),
+            (&["train.json", "train.jsonl.gz", "b.jsonl.zst"], None, Ok(&["train.jsonl.gz"])),
+            (&["train.jsonl", "train.jsonl.gz"], None, Ok(&["train.jsonl"])),
             (&["default/train/0000.parquet", "default/train/0001.parquet"], None, {
                 Ok(&["default/train/0000.parquet", "default/train/0001.parquet"])
             }),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::choice::{choose, has_rows};
+use super::choice::{choose, with_rows};
 use crate::generator::datasets::error::DatasetError;
 use crate::generator::hub::{Hub, Repository};
 use crate::workload::Dataset;
@@ -94,14 +94,15 @@ pub(in crate::generator::datasets) fn local(path: &str) -> Result<Vec<String>, D
         return Ok(vec![path.to_owned()]);
     }
     let unreadable = |cause| DatasetError::Unreadable { path: path.into(), cause };
-    let mut names = Vec::new();
+    let mut all = Vec::new();
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let file = entry.map_err(unreadable)?.path();
-        names.extend(file.to_str().filter(|name| has_rows(name)).map(str::to_owned));
+        all.extend(file.to_str().map(str::to_owned));
     }
+    let mut names: Vec<_> = with_rows(&all).into_iter().cloned().collect();
     names.sort_unstable();
     if names.is_empty() {
-        let cause = "the folder has no file that ends with .parquet, .jsonl or .json".to_owned();
+        let cause = "the folder has no .parquet, .jsonl or .json file, and none of these with .gz or .zst".to_owned();
         return Err(DatasetError::NoTable { what: path.to_owned(), cause, cure: "name the file".to_owned() });
     }
     Ok(names)

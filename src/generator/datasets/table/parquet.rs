@@ -46,7 +46,7 @@ pub(super) fn rows<'c>(
     for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let is_read = column.column_path().parts().first().is_some_and(|name| is_wanted(name));
         match column.compression() {
-            Compression::UNCOMPRESSED | Compression::SNAPPY => {}
+            Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::GZIP(_) | Compression::ZSTD(_) => {}
             other if is_read => return Err(ParquetFault::Codec(other.to_string())),
             _ => {}
         }

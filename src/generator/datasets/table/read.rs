@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use crate::generator::datasets::hashed::{FileDigest, Hashed};
 use crate::generator::datasets::json_list::{ItemPosition, LONGEST_ROW};
 use crate::generator::datasets::json_rows::{FoundRow, TakeItem, Visit, items, lines};
 use crate::generator::datasets::parse::{DatasetRow, at, whole};
+use crate::generator::packed::Unpacked;
 use crate::generator::rows::Object;
 use crate::units::{cut, hexadecimal};
 use crate::workload::Dataset;
@@ -90,15 +91,23 @@ impl TableFile<'_> {
         DatasetError::NoTable { what: self.name.clone(), cause, cure }
     }
 
+    fn unreadable(&self, cause: io::Error) -> DatasetError {
+        DatasetError::Unreadable { path: self.path.to_owned(), cause }
+    }
+
     fn open(&self) -> Result<File, DatasetError> {
-        File::open(self.path).map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })
+        File::open(self.path).map_err(|cause| self.unreadable(cause))
+    }
+
+    fn unpacked(&self) -> Result<Unpacked, DatasetError> {
+        Unpacked::open(self.path).map_err(|cause| self.unreadable(cause))
     }
 
     /// Size and SHA-256 of the file. The hub names the content of a large file by it.
     fn hashed(&self) -> Result<(u64, [u8; 32]), DatasetError> {
         let mut file = Hashed { file: self.open()?, hash: Sha256::new(), bytes: 0 };
         let read = io::copy(&mut file, &mut io::sink());
-        read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
+        read.map_err(|cause| self.unreadable(cause))?;
         let sha256: [u8; 32] = file.hash.finalize().into();
         let content = fs::canonicalize(self.path).ok();
         let content = content.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -116,19 +125,18 @@ impl TableFile<'_> {
             Some(Err(question)) => Err(self.fault(question.clone(), COLUMNS_CURE.to_owned())),
             _ => visit(found),
         };
-        let (file, begins) = self.begin()?;
+        let begins = self.begin()?;
         if begins == Begins::Parquet {
             let find = |names: &[String]| self.columns_among(names).as_ref().map(Some).map_err(Clone::clone);
-            return self.parquet(file, find, |fields, place| {
-                visit(FoundRow { place, length: 0, row: self.row(&fields, place) })
-            });
+            return self
+                .parquet(find, |fields, place| visit(FoundRow { place, length: 0, row: self.row(&fields, place) }));
         }
         let parse = |bytes: &[u8], place: ItemPosition| {
             let Object(fields): Object<Map<String, Value>> =
                 serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
             self.row(&fields, place)
         };
-        self.json(file, begins, &mut |bytes, place| {
+        self.json(begins, &mut |bytes, place| {
             visit(FoundRow { place, length: bytes.len() as u32, row: parse(bytes, place) })
         })
     }
@@ -136,55 +144,59 @@ impl TableFile<'_> {
     /// Passes its items to `take`, each as the JSON of an object.
     fn objects(&self, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
         match self.begin()? {
-            (file, Begins::Parquet) => self.parquet(
-                file,
-                |_| Ok(None),
-                |fields, place| take(Value::Object(fields).to_string().as_bytes(), place),
-            ),
-            (file, begins) => self.json(file, begins, take),
+            Begins::Parquet => {
+                self.parquet(|_| Ok(None), |fields, place| take(Value::Object(fields).to_string().as_bytes(), place))
+            }
+            begins => self.json(begins, take),
         }
     }
 
-    /// The file, and what it is.
-    fn begin(&self) -> Result<(File, Begins), DatasetError> {
-        let mut file = self.open()?;
+    /// Tells what the file is.
+    fn begin(&self) -> Result<Begins, DatasetError> {
         let mut head = Vec::new();
-        let read = file.by_ref().take(HEAD).read_to_end(&mut head).and_then(|_| file.rewind());
-        read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
+        let content = self.unpacked()?;
+        let packing = content.packing;
+        content.take(HEAD).read_to_end(&mut head).map_err(|cause| self.unreadable(cause))?;
         let text = String::from_utf8_lossy(&head);
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        let begins = match text.as_bytes() {
-            [b'P', b'A', b'R', b'1', ..] => Begins::Parquet,
-            [b'[', ..] => Begins::List,
+        match text.as_bytes() {
+            [b'P', b'A', b'R', b'1', ..] => match packing {
+                None => Ok(Begins::Parquet),
+                Some(packing) => {
+                    Err(self.fault(format!("it is Parquet inside {packing}"), "unpack the file first".to_owned()))
+                }
+            },
+            [b'[', ..] => Ok(Begins::List),
             // One object over many lines.
             [b'{', ..] => match text.split_once('\n') {
-                Some((line, _)) if serde_json::from_str::<IgnoredAny>(line).is_err() => Begins::Object,
-                _ => Begins::Lines,
+                Some((line, _)) if serde_json::from_str::<IgnoredAny>(line).is_err() => Ok(Begins::Object),
+                _ => Ok(Begins::Lines),
             },
             _ => {
                 let begins = cut(text.lines().next().unwrap_or_default().to_owned(), 40);
                 let cause = format!("it is neither Parquet nor JSON: it begins with {begins:?}");
-                return Err(self.fault(cause, "give a file as it was published, not compressed".to_owned()));
+                let cure = "give a file as it was published, or compressed with gzip or zstd";
+                Err(self.fault(cause, cure.to_owned()))
             }
-        };
-        Ok((file, begins))
+        }
     }
 
-    fn json(&self, mut file: File, begins: Begins, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
+    fn json(&self, begins: Begins, take: TakeItem<'_>) -> Result<ControlFlow<()>, DatasetError> {
         let path = Path::new(&self.name);
+        let content = self.unpacked()?;
         let passed = match begins {
-            Begins::List => items(path, file, take),
+            Begins::List => items(path, content, take),
             Begins::Object => {
                 let mut bytes = Vec::new();
-                let read = file.by_ref().take(LONGEST_ROW as u64 + 1).read_to_end(&mut bytes);
-                read.map_err(|cause| DatasetError::Unreadable { path: self.path.to_owned(), cause })?;
+                let read = content.take(LONGEST_ROW as u64 + 1).read_to_end(&mut bytes);
+                read.map_err(|cause| self.unreadable(cause))?;
                 if bytes.len() > LONGEST_ROW {
                     let cause = "it is one object of more than 64 MiB".to_owned();
                     return Err(self.fault(cause, "write an object a line".to_owned()));
                 }
                 take(bytes.trim_ascii_end(), ItemPosition::FIRST)
             }
-            Begins::Lines | Begins::Parquet => lines(path, file, take),
+            Begins::Lines | Begins::Parquet => lines(path, content, take),
         };
         passed.map_err(|error| match error {
             DatasetError::BadRow { row, .. } => DatasetError::BadRow { path: path.to_owned(), row },
@@ -197,12 +209,11 @@ impl TableFile<'_> {
 
     fn parquet<'c>(
         &self,
-        file: File,
         find: impl FnOnce(&[String]) -> Result<Option<&'c TableColumns>, String>,
         mut visit: impl FnMut(Map<String, Value>, ItemPosition) -> Result<ControlFlow<()>, DatasetError>,
     ) -> Result<ControlFlow<()>, DatasetError> {
         let path = Path::new(&self.name);
-        let passed = parquet::rows(file, find, |row, fields| {
+        let passed = parquet::rows(self.open()?, find, |row, fields| {
             visit(fields, ItemPosition { line: 0, row, ..ItemPosition::FIRST })
         });
         passed.map_err(|fault| match fault {
@@ -210,7 +221,7 @@ impl TableFile<'_> {
             ParquetFault::Row(error) => error,
             ParquetFault::Columns(question) => self.fault(question, COLUMNS_CURE.to_owned()),
             ParquetFault::Codec(codec) => self.fault(
-                format!("its columns are compressed with {codec}, and only SNAPPY and no compression are read"),
+                format!("its columns are compressed with {codec}; SNAPPY, GZIP, ZSTD and no compression are read"),
                 "write it again with one of them, or take JSONL".to_owned(),
             ),
             ParquetFault::Broken(error) => {

@@ -1,6 +1,13 @@
 //! Tables in files, as other programs wrote them: what is read, what is asked, what is refused.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 use crate::generator::datasets::sources::{Datasets, PromptNeed};
 use crate::generator::prompts::builder::PromptBuilder;
@@ -150,6 +157,45 @@ fn files_that_are_no_tables_say_so() {
         let error = opened(&written(&folder, "a.parquet", content), "").unwrap_err();
         assert!(error.contains(said) && error.contains("\nhint: "), "{error}");
     }
-    let error = opened(&sample("zstd.parquet"), "").unwrap_err();
-    assert!(error.starts_with("zstd.parquet: its columns are compressed with ZSTD"), "{error}");
+}
+
+#[test]
+fn compressed_files_are_read_like_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = br#"{"prompt": "a", "output_tokens": 1}"#;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(line).unwrap();
+    let packed = [("a.jsonl.gz", gzip.finish().unwrap()), ("a.jsonl.zst", zstd::encode_all(&line[..], 1).unwrap())];
+    for (name, content) in packed {
+        let (found, rows, _) = read(&written(&folder, name, &content), "");
+        assert_eq!((rows, found.bytes), (vec![(text("a"), 1)], content.len() as u64), "{name}");
+        let cut = &content[..content.len() - 9];
+        let error = opened(&written(&folder, name, cut), "").unwrap_err();
+        assert!(error.contains(name) && error.contains("cannot be unpacked with"), "{error}");
+        let error = opened(&written(&folder, name, &content), ", format = \"jsonl\"").unwrap_err();
+        assert!(error.contains("it is compressed with") && error.contains("the format table"), "{error}");
+    }
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(b"PAR1").unwrap();
+    let error = opened(&written(&folder, "a.parquet.gz", &gzip.finish().unwrap()), "").unwrap_err();
+    assert!(error.starts_with("a.parquet.gz: it is Parquet inside gzip\nhint: unpack"), "{error}");
+    let [plain, zstd] = ["questions.parquet", "zstd.parquet"].map(|name| read(&sample(name), ", rows = 2").1);
+    assert_eq!(plain, zstd, "as pyarrow writes it");
+    for codec in [Compression::GZIP(GzipLevel::default()), Compression::ZSTD(ZstdLevel::default())] {
+        let schema = parse_message_type("message m { required binary prompt (UTF8); required int32 output_tokens; }");
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        let mut bytes = Vec::new();
+        let mut file = SerializedFileWriter::new(&mut bytes, schema.unwrap().into(), properties.into()).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&[ByteArray::from("a")], None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int32Type>().write_batch(&[1], None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        file.close().unwrap();
+        let (_, rows, _) = read(&written(&folder, "a.parquet", &bytes), "");
+        assert_eq!(rows, [(text("a"), 1)], "{codec}");
+    }
 }

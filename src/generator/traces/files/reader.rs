@@ -1,11 +1,12 @@
 //! Reads a trace file or an access log line by line.
 
-use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 
 use super::columns::CsvTraceColumns;
 use super::json_lines::{self, Heading, SCHEMA};
 use super::logs::AccessLogFields;
+use crate::generator::packed::Unpacked;
 use crate::generator::rows::{FileLines, LineError, excerpt};
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest};
@@ -22,7 +23,7 @@ const BURST_GPT: &str = "Timestamp, Request tokens and Response tokens";
 #[derive(Debug)]
 pub(crate) struct TraceReader {
     pub(super) path: String,
-    pub(super) lines: FileLines<BufReader<File>>,
+    pub(super) lines: FileLines<BufReader<Unpacked>>,
     /// Whether the line was only read to recognise the format. It is then still to be used.
     unread: bool,
     layout: LineLayout,
@@ -75,7 +76,7 @@ impl TraceReader {
 
     fn new(path: &str, layout: LineLayout, bad_lines: BadLines) -> Result<Self, TraceError> {
         let path = path.to_owned();
-        let file = match File::open(&path) {
+        let file = match Unpacked::open(Path::new(&path)) {
             Ok(file) => BufReader::with_capacity(1 << 17, file),
             Err(cause) => return Err(TraceError::Io { path, cause }),
         };
@@ -87,9 +88,6 @@ impl TraceReader {
     fn recognise(&mut self, named: Option<TraceFormat>) -> Result<LineLayout, TraceError> {
         if !self.advance()? {
             return Err(TraceError::NoLine { path: self.path.clone() });
-        }
-        if self.lines.line.starts_with(&[0x1f, 0x8b]) {
-            return Err(TraceError::Compressed { path: self.path.clone() });
         }
         let begins = String::from_utf8_lossy(&self.lines.line).into_owned();
         let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown(&begins))?;
