@@ -1,9 +1,9 @@
 //! Spans of `OpenTelemetry` about generative AI: in OTLP's JSON, one a line, or a trace a line.
 //!
-//! The calls of models in a trace are a session. What a call waited for is known from time alone: from the calls that
-//! had ended when it began.
+//! The calls of models in a trace are a session, or those of all traces of one conversation. What a call waited for is
+//! known from time alone: from the calls that had ended when it began.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +30,10 @@ pub(in crate::generator::datasets::sessions) struct SpanReader {
     calls: RowsBySession<Call>,
     /// Traces and spans of calls.
     seen: HashSet<(String, String)>,
-    /// Traces that are left out, because one of their spans is wrong.
+    /// Traces and conversations that are left out, because one of their spans is wrong.
     broken: HashSet<String>,
+    /// The conversations of each trace.
+    conversations: HashMap<String, BTreeSet<String>>,
 }
 
 /// A call of a model.
@@ -66,8 +68,13 @@ impl SessionReader for SpanReader {
     }
 
     fn finish(&mut self, found: &mut FoundSessions) -> Result<(), BadRow> {
-        for trace in self.calls.drain().into_iter().filter(|trace| !self.broken.contains(&trace.name)) {
-            let session = session(trace, found);
+        let mut sessions: RowsBySession<Call> = RowsBySession::default();
+        for NamedRows { name, place, rows } in self.calls.drain() {
+            rows.into_iter().for_each(|call| sessions.add(self.session_of(&name).to_owned(), place, call));
+        }
+        let broken: HashSet<&str> = self.broken.iter().map(|name| self.session_of(name)).collect();
+        for calls in sessions.drain().into_iter().filter(|session| !broken.contains(session.name.as_str())) {
+            let session = to_session(calls, found);
             found.sessions.push(session);
         }
         Ok(())
@@ -75,6 +82,12 @@ impl SessionReader for SpanReader {
 }
 
 impl SpanReader {
+    /// The only conversation of the trace with this name, else the name itself.
+    fn session_of<'n>(&'n self, name: &'n str) -> &'n str {
+        let only = self.conversations.get(name).filter(|of| of.len() == 1).and_then(BTreeSet::first);
+        only.map_or(name, String::as_str)
+    }
+
     /// Takes the spans of an object: itself, or those in its lists.
     fn spans_in(
         &mut self,
@@ -125,10 +138,15 @@ impl SpanReader {
         } else {
             Err(format!("it occurs twice in the trace `{}`", cut(trace.clone(), 40)))
         };
-        if read.is_err() {
-            self.broken.insert(trace.clone());
+        let conversation = attributes.get("gen_ai.conversation.id").filter(|id| !id.is_empty());
+        if let Some(conversation) = conversation {
+            self.conversations.entry(trace.clone()).or_default().insert(conversation.clone());
         }
-        self.calls.add(trace, place, read?);
+        let session = conversation.cloned().unwrap_or(trace);
+        if read.is_err() {
+            self.broken.insert(session.clone());
+        }
+        self.calls.add(session, place, read?);
         Ok(())
     }
 }
@@ -188,10 +206,10 @@ impl Call {
     }
 }
 
-/// The session of the trace's calls. Each waits for the calls that had ended when it began, except for those that
+/// The session of these calls. Each waits for the calls that had ended when it began, except for those that
 /// one of them had waited for.
-fn session(trace: NamedRows<Call>, found: &mut FoundSessions) -> FileSession {
-    let NamedRows { name, place, rows: mut calls } = trace;
+fn to_session(calls: NamedRows<Call>, found: &mut FoundSessions) -> FileSession {
+    let NamedRows { name, place, rows: mut calls } = calls;
     calls.sort_by_key(|call| (call.began_ns, call.ended_ns));
     let mut ends: Vec<usize> = (0..calls.len()).collect();
     ends.sort_by_key(|at| (calls[*at].ended_ns, *at));
@@ -250,4 +268,60 @@ fn moment(fields: &mut JsonFields<'_>, names: [&str; 2]) -> Result<i64, String> 
         other => other.as_i64(),
     };
     read.ok_or_else(|| format!("`{}` is {value}, neither a date nor nanoseconds since 1970", names[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::datasets::sessions::session::read_items;
+
+    fn span(trace: &str, span: &str, second: u32, conversation: Option<&str>) -> String {
+        let mut attributes = json!({ "gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 9 });
+        if let Some(id) = conversation {
+            attributes["gen_ai.conversation.id"] = id.into();
+        }
+        let [start, end] = [second, second + 1].map(|second| format!("2026-01-01T00:00:{second:02}Z"));
+        json!({ "trace_id": trace, "span_id": span, "start_time": start, "end_time": end, "attributes": attributes })
+            .to_string()
+    }
+
+    #[test]
+    fn a_conversation_goes_over_several_traces() {
+        let lines = [
+            span("t1", "a", 0, None),
+            span("t1", "b", 2, Some("c")),
+            span("t2", "d", 8, Some("c")),
+            span("t3", "e", 9, None),
+            // Of a trace of two conversations each span is of its own.
+            span("t4", "f", 10, Some("c")),
+            span("t4", "g", 12, Some("d")),
+            span("t4", "h", 14, None),
+        ];
+        let found = read_items(SpanReader::default(), &lines.each_ref().map(String::as_str)).unwrap();
+        let sessions = found.sessions.iter().map(|session| {
+            (session.name.as_str(), session.requests.iter().map(|request| request.name.as_str()).collect::<Vec<_>>())
+        });
+        let expected = [
+            ("c", vec!["span a", "span b", "span d", "span f"]),
+            ("t3", vec!["span e"]),
+            ("d", vec!["span g"]),
+            ("t4", vec!["span h"]),
+        ];
+        assert_eq!(sessions.collect::<Vec<_>>(), expected);
+        assert_eq!(found.sessions[0].requests[2].waits, [(1, Duration::from_secs(5))]);
+    }
+
+    #[test]
+    fn a_conversation_with_a_wrong_span_is_left_out_whole() {
+        let mut reader = SpanReader::default();
+        let mut found = FoundSessions::default();
+        let wrong = span("t1", "a", 0, None).replace("\"end_time\":\"2026", "\"end_time\":\"2020");
+        for (line, row) in [wrong, span("t1", "b", 2, Some("c")), span("t2", "d", 8, None)].iter().zip(1..) {
+            let read = reader.take(line.as_bytes(), ItemPosition { row, ..ItemPosition::FIRST }, &mut found);
+            assert_eq!(read.is_err(), row == 1, "{read:?}");
+        }
+        reader.finish(&mut found).unwrap();
+        let names: Vec<_> = found.sessions.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(names, ["t2"]);
+    }
 }
