@@ -260,3 +260,21 @@ fn a_dry_run_says_what_sessions_there_are() {
             .and(contains("3 sessions, 1 of them in the warm-up")),
     );
 }
+
+#[test]
+fn rounds_of_tracelab_in_csv_are_shown() {
+    let desk = Desk::new();
+    let rounds = "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n\
+                  a,128,4,0,0,50,0\na,64,4,0,1,0,128\n";
+    desk.file("rounds.csv", &format!("\u{feff}{rounds}"));
+    desk.skyline(&["trace", "show", "rounds.csv"])
+        .assert()
+        .code(0)
+        .stdout(contains("1 session of 2 requests in the layout tracelab").and(contains("40 % of the prompt tokens")));
+    let said = "4 fields, and the first line names 7 columns";
+    for (bad, said) in [("b,1,2,3\n", said), ("b,1,2,3,first,0,0\n", "row 3, line 4: `round_idx` is \"first\"")] {
+        desk.file("bad.csv", &[rounds, bad].concat());
+        let show = ["trace", "show", "bad.csv"];
+        desk.skyline(&show).assert().code(2).stderr(contains("line 4").and(contains(said)));
+    }
+}

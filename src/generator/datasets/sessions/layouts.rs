@@ -2,6 +2,8 @@
 
 use std::io::Read as _;
 
+use strum::VariantNames as _;
+
 use super::chats::dag::{self, DagReader};
 use super::chats::messages::{self, ChatReader};
 use super::chats::mlcommons::{self, MlcommonsReader};
@@ -9,8 +11,8 @@ use super::chats::multi_turn::{self, TurnsReader};
 use super::chats::spans::{self, SpanReader};
 use super::mooncake::MooncakeReader;
 use super::session::SessionReader;
-use super::tracelab::TraceLabReader;
-use super::{mooncake, tracelab, weka};
+use super::tracelab::{self, TraceLabReader, TraceLabTable};
+use super::{mooncake, weka};
 use crate::generator::datasets::table::local;
 use crate::generator::packed::Unpacked;
 use crate::units::cut;
@@ -30,6 +32,7 @@ const HEAD: u64 = 64 << 10;
 const LAYOUTS: &[Layout] = &[
     Layout { name: SessionLayout::Weka, fits: weka::fits, reader: || Box::<weka::WekaReader>::default() },
     Layout { name: SessionLayout::Tracelab, fits: tracelab::fits, reader: || Box::<TraceLabReader>::default() },
+    Layout { name: SessionLayout::Tracelab, fits: tracelab::fits_table, reader: || Box::<TraceLabTable>::default() },
     Layout { name: SessionLayout::MooncakeSessions, fits: mooncake::fits, reader: || Box::<MooncakeReader>::default() },
     Layout { name: SessionLayout::DagJsonl, fits: dag::fits, reader: || Box::<DagReader>::default() },
     Layout { name: SessionLayout::MultiTurn, fits: multi_turn::fits, reader: || Box::<TurnsReader>::default() },
@@ -59,17 +62,19 @@ impl Layout {
     ///
     /// A sentence, where none fits or several do.
     pub(super) fn find(named: Option<SessionLayout>, head: &[u8]) -> Result<&'static Self, String> {
-        if let Some(layout) = LAYOUTS.iter().find(|layout| Some(layout.name) == named) {
+        let head = String::from_utf8_lossy(head);
+        let mut of_name = LAYOUTS.iter().filter(|layout| Some(layout.name) == named);
+        // One may be written in two ways.
+        if let Some(layout) = of_name.clone().find(|layout| (layout.fits)(&head)).or_else(|| of_name.next()) {
             return Ok(layout);
         }
-        let head = String::from_utf8_lossy(head);
         let fitting: Vec<&Self> = LAYOUTS.iter().filter(|layout| (layout.fits)(&head)).collect();
         let listed = |layouts: &[&Self]| layouts.iter().map(|layout| layout.name.name()).collect::<Vec<_>>().join(", ");
         match &*fitting {
             [one] => Ok(one),
             [] => Err(format!(
                 "it is not recognised as a file of sessions, which are of one of the layouts {}; it begins with {:?}",
-                listed(&LAYOUTS.iter().collect::<Vec<_>>()),
+                SessionLayout::VARIANTS.join(", "),
                 cut(head.into_owned(), 60)
             )),
             several => Err(format!("it may be any of {}", listed(several))),
@@ -92,6 +97,7 @@ mod tests {
                 SessionLayout::Tracelab,
                 r#"{"session_id":"a","round_index":0,"input_tokens_total":9,"timing_events":[{"event_type""#,
             ),
+            (SessionLayout::Tracelab, "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len"),
             (SessionLayout::MooncakeSessions, r#"{"session_id":"a","timestamp":0,"input_length":9,"hash_ids":[0,1"#),
         ] {
             assert_eq!(Layout::find(None, head.as_bytes()).unwrap().name, layout);

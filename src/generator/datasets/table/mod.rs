@@ -2,6 +2,7 @@
 
 mod choice;
 mod columns;
+mod csv_rows;
 mod files;
 mod parquet;
 mod read;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::columns::TableColumns;
+use super::csv_rows;
 use super::files::TableFiles;
 use super::parquet::{self, ParquetFault};
 use crate::generator::datasets::error::{BadRow, DatasetError};
@@ -74,6 +75,8 @@ enum Begins {
     Lines,
     /// One JSON object.
     Object,
+    /// Lines of fields, of which the first names the columns. They are read for sessions only.
+    Csv,
 }
 
 /// A file of a table.
@@ -172,6 +175,7 @@ impl TableFile<'_> {
                 Some((line, _)) if serde_json::from_str::<IgnoredAny>(line).is_err() => Ok(Begins::Object),
                 _ => Ok(Begins::Lines),
             },
+            _ if self.dataset.has_sessions() && is_csv(text) => Ok(Begins::Csv),
             _ => {
                 let begins = cut(text.lines().next().unwrap_or_default().to_owned(), 40);
                 let cause = format!("it is neither Parquet nor JSON: it begins with {begins:?}");
@@ -196,6 +200,7 @@ impl TableFile<'_> {
                 }
                 take(bytes.trim_ascii_end(), ItemPosition::FIRST)
             }
+            Begins::Csv => csv_rows::rows(path, content, take),
             Begins::Lines | Begins::Parquet => lines(path, content, take),
         };
         passed.map_err(|error| match error {
@@ -241,6 +246,12 @@ impl TableFile<'_> {
         let row = columns.as_ref().map_err(Clone::clone).and_then(|columns| columns.row(fields));
         row.map_err(|cause| whole(place, cause))
     }
+}
+
+/// Whether the first line names columns.
+fn is_csv(text: &str) -> bool {
+    let names = |line: &str| line.split(',').all(|name| !name.trim().is_empty()) && line.contains(',');
+    text.lines().next().is_some_and(names)
 }
 
 const COLUMNS_CURE: &str = "name columns with --dataset-columns prompt=NAME,output=NAME, or with prompt_column and \

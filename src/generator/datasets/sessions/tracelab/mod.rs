@@ -3,5 +3,7 @@
 mod callers;
 mod minted;
 mod rounds;
+mod table;
 
 pub(super) use rounds::{TraceLabReader, fits};
+pub(super) use table::{TraceLabTable, fits as fits_table};
