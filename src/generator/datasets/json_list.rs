@@ -16,11 +16,13 @@ pub(super) struct ItemPosition {
     pub(super) column: u64,
     /// Number among the items, from 1.
     pub(super) row: u64,
+    /// Number of the file in a folder, from 1; 0 where there is no folder.
+    pub(super) file: u32,
 }
 
 impl ItemPosition {
     /// The first item at the beginning of a file.
-    pub(super) const FIRST: Self = Self { offset: 0, line: 1, column: 1, row: 1 };
+    pub(super) const FIRST: Self = Self { offset: 0, line: 1, column: 1, row: 1, file: 0 };
 }
 
 /// Reason why a text is not a list of items.

@@ -61,7 +61,7 @@ pub(super) fn lines(path: &Path, file: impl Read, take: TakeItem<'_>) -> Result<
         if !more {
             break;
         }
-        let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
+        let place = ItemPosition { offset: lines.offset, line: lines.number, row, ..ItemPosition::FIRST };
         if take(&lines.line, place)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }

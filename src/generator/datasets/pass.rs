@@ -97,7 +97,7 @@ fn records(
         let inside: usize = record.iter().map(|field| memchr::memchr_iter(b'\n', field).count()).sum();
         let counted_back = (reader.position().line() + behind).saturating_sub(inside as u64 + 1);
         let line = counted_back.max(begin.line() + behind);
-        let place = ItemPosition { offset: begin.byte(), line, column: 1, row };
+        let place = ItemPosition { offset: begin.byte(), line, row, ..ItemPosition::FIRST };
         let row = match read {
             Ok(false) => return Ok(ControlFlow::Continue(())),
             Ok(true) => parser.record(&record, place),

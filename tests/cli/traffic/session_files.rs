@@ -278,3 +278,20 @@ fn rounds_of_tracelab_in_csv_are_shown() {
         desk.skyline(&show).assert().code(2).stderr(contains("line 4").and(contains(said)));
     }
 }
+
+#[test]
+fn a_folder_of_payloads_has_a_conversation_in_each_file() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path().join("payloads")).unwrap();
+    let body = |text: &str| {
+        format!("{{\"model\":\"m\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}\n")
+    };
+    desk.file("payloads/a.jsonl", &[body("one"), body("two")].concat());
+    desk.file("payloads/b.jsonl", &[body("three"), body("four"), body("five")].concat());
+    for (path, requests) in [("payloads", vec![2, 3]), ("payloads/b.jsonl", vec![1, 1, 1])] {
+        let out = desk.skyline(&["trace", "show", path, "--json"]).assert().code(0).get_output().stdout.clone();
+        let shown: Value = serde_json::from_slice(&out).unwrap();
+        let of_each = shown["sessions"].as_array().unwrap().iter().map(|session| session.as_array().unwrap().len());
+        assert_eq!(of_each.collect::<Vec<_>>(), requests, "{path}");
+    }
+}

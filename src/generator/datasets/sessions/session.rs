@@ -142,7 +142,7 @@ pub(super) trait SessionReader {
 pub(super) fn read_items(mut reader: impl SessionReader, items: &[&str]) -> Result<FoundSessions, String> {
     let mut found = FoundSessions::default();
     for (item, row) in items.iter().zip(1..) {
-        let place = ItemPosition { offset: 0, line: row, column: 1, row };
+        let place = ItemPosition { line: row, row, ..ItemPosition::FIRST };
         reader.take(item.as_bytes(), place, &mut found).map_err(|bad| bad.to_string())?;
     }
     reader.finish(&mut found).map_err(|bad| bad.to_string())?;

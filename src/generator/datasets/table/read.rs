@@ -34,7 +34,7 @@ pub(in crate::generator::datasets) fn objects(
     dataset: &Dataset,
     take: TakeItem<'_>,
 ) -> Result<FileDigest, DatasetError> {
-    each_file(dataset, |file| file.objects(take))
+    each_file(dataset, |file| file.objects(&mut |item, place| take(item, ItemPosition { file: file.number, ..place })))
 }
 
 fn each_file(
@@ -44,9 +44,11 @@ fn each_file(
     let files = TableFiles::find(dataset)?;
     let mut digest = FileDigest { revision: files.revision(), ..FileDigest::default() };
     let (mut hashes, columns) = (Vec::new(), OnceCell::new());
-    for name in &files.names {
-        let path = files.path(name)?;
-        let file = TableFile { dataset, files: &files, name: files.shown(name), path: &path, columns: &columns };
+    let in_folder = digest.revision.is_none() && Path::new(&dataset.path).is_dir();
+    for (name, number) in files.names.iter().zip(1..) {
+        let (path, shown) = (files.path(name)?, files.shown(name));
+        let number = if in_folder { number } else { 0 };
+        let file = TableFile { dataset, files: &files, name: shown, number, path: &path, columns: &columns };
         let (bytes, sha256) = file.hashed()?;
         digest.bytes += bytes;
         hashes.push(sha256);
@@ -84,6 +86,8 @@ struct TableFile<'t> {
     dataset: &'t Dataset,
     files: &'t TableFiles<'t>,
     name: String,
+    /// Number in its folder, from 1; 0 without one.
+    number: u32,
     path: &'t Path,
     /// The columns of the table, once its first row is known.
     columns: &'t OnceCell<Result<TableColumns, String>>,

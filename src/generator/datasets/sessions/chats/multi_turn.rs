@@ -23,6 +23,8 @@ pub(in crate::generator::datasets::sessions) struct TurnsReader {
     turns: RowsBySession<ReadTurn>,
     /// Ids of conversations that are left out, because one of their turns is wrong.
     broken: HashSet<String>,
+    /// Items so far.
+    items: u64,
 }
 
 /// A turn, and what the file says of it beside what is sent.
@@ -64,11 +66,10 @@ pub(in crate::generator::datasets::sessions) fn fits(head: &str) -> bool {
 
 impl SessionReader for TurnsReader {
     fn take(&mut self, item: &[u8], place: ItemPosition, found: &mut FoundSessions) -> Result<(), BadRow> {
-        // The rows of a file of a folder are one conversation where they have no ids.
-        let unnamed = format!("conversation {}", place.row);
+        self.items += 1;
         for json in values(item) {
             let json = json.map_err(|error| at(place, &error))?;
-            self.object(json, &unnamed, place, found).map_err(|cause| whole(place, cause))?;
+            self.object(json, place, found).map_err(|cause| whole(place, cause))?;
         }
         Ok(())
     }
@@ -82,13 +83,7 @@ impl SessionReader for TurnsReader {
 }
 
 impl TurnsReader {
-    fn object(
-        &mut self,
-        json: &RawValue,
-        unnamed: &str,
-        place: ItemPosition,
-        found: &mut FoundSessions,
-    ) -> Result<(), String> {
+    fn object(&mut self, json: &RawValue, place: ItemPosition, found: &mut FoundSessions) -> Result<(), String> {
         let mut fields = JsonFields::of_object(json)?;
         if let Some(sessions) = fields.take::<Vec<&RawValue>>("data")? {
             for (session, number) in sessions.into_iter().zip(1..) {
@@ -98,7 +93,10 @@ impl TurnsReader {
             return Ok(());
         }
         let id: Option<String> = fields.take("session_id")?;
-        let id = id.unwrap_or_else(|| unnamed.to_owned());
+        let id = id.unwrap_or_else(|| match place.file {
+            file if file > 0 && !fields.has("turns") => format!("file {file}"),
+            _ => format!("conversation {}", self.items),
+        });
         if let Some(turns) = fields.take::<Vec<&RawValue>>("turns")? {
             fields.count_rest(found, |name| !OF_RUN.contains(&name));
             if turns.is_empty() {
