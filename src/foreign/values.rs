@@ -29,6 +29,7 @@ pub(super) fn compute(function: &str, arguments: &[String]) -> Option<String> {
             return (!numbers.is_empty()).then(|| numbers.join(","));
         }
         ("spaced", [list]) => return Some(list.replace(',', ", ")),
+        ("dashed", [name]) => return Some(name.replace('_', "-")),
         ("ramp", [form, bounds @ ..]) => {
             let [from, to, requests] = bounds else { return None };
             let [from, to] = [from, to].map(|rate| positive(rate).unwrap_or(1.0));

@@ -1,6 +1,7 @@
 //! Command lines of the tools' documentations, translated.
 
 mod said;
+mod sessions;
 
 use std::fmt::Write as _;
 

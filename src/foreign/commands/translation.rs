@@ -171,8 +171,8 @@ impl Translator {
                 _ => self.differs(flag.to_owned(), self.table.sentence("of_runs")),
             }
         }
-        let verb = self.values.value("verb:bench");
-        let words = [Some("skyline".to_owned()), verb, self.values.value("seconds")].into_iter().flatten();
+        let behind = ["verb:bench", "workload", "seconds"].into_iter().filter_map(|name| self.values.value(name));
+        let words = std::iter::once("skyline".to_owned()).chain(behind);
         Translation {
             tool: self.table.tool,
             version: &self.table.version,

@@ -27,6 +27,7 @@ fn no_flag_of_the_load_is_left_out_without_a_word() {
         ("aiperf profile --input-file t --fixed-schedule --request-rate 5".to_owned(), "--request-rate 5"),
         ("aiperf profile --request-rate 5 --concurrency 1,2".to_owned(), "--concurrency 1,2"),
         ("aiperf profile --arrival-pattern constant".to_owned(), "--arrival-pattern constant"),
+        ("aiperf profile --trajectory-start-max-ratio 0.7".to_owned(), "--trajectory-start-min-ratio"),
     ] {
         let said = said(&line, about);
         assert!(said.iter().any(|said| said.starts_with("not used: ") || said.starts_with("no option of a")), "{line}");
