@@ -70,7 +70,9 @@ impl SessionReader for SpanReader {
     fn finish(&mut self, found: &mut FoundSessions) -> Result<(), BadRow> {
         let mut sessions: RowsBySession<Call> = RowsBySession::default();
         for NamedRows { name, place, rows } in self.calls.drain() {
-            rows.into_iter().for_each(|call| sessions.add(self.session_of(&name).to_owned(), place, call));
+            for call in rows {
+                sessions.add(self.session_of(&name).to_owned(), place, call);
+            }
         }
         let broken: HashSet<&str> = self.broken.iter().map(|name| self.session_of(name)).collect();
         for calls in sessions.drain().into_iter().filter(|session| !broken.contains(session.name.as_str())) {

@@ -104,7 +104,9 @@ impl SessionReader for TraceLabReader {
 
     fn finish(&mut self, found: &mut FoundSessions) -> Result<(), BadRow> {
         let mut all = self.0.drain();
-        all.iter_mut().for_each(|session| session.rows.sort_by_key(|round| (round.begin_ns, round.index)));
+        for session in &mut all {
+            session.rows.sort_by_key(|round| (round.begin_ns, round.index));
+        }
         let timed: Vec<_> = all.iter().map(timed).collect();
         let callers = callers(&timed);
         let mut called = vec![Vec::new(); all.len()];
