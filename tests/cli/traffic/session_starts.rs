@@ -167,6 +167,38 @@ fn the_planned_hit_rate_is_that_of_the_server_with_priming_and_without() {
     }
 }
 
+/// Calls of a conversation, each with all that was said before it, two seconds apart. Call `k` has 10 + `k` tokens.
+fn spans(conversation: u64) -> String {
+    let call = |k: u64| {
+        let message = |role: &str, i: u64| json!({"role": role, "content": format!("{role} {i} of {conversation}")});
+        let before = (0..k).flat_map(|i| [message("user", i), message("assistant", i)]);
+        let input: Vec<Value> = before.chain([message("user", k)]).collect();
+        let moment = |second: u64| format!("2026-01-01T00:00:{second:02}Z");
+        let attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.usage.output_tokens": 10 + k,
+            "gen_ai.conversation.id": format!("c{conversation}"), "gen_ai.input.messages": input,
+            "gen_ai.output.messages": [message("assistant", k)]});
+        json!({"trace_id": format!("{conversation}-{k}"), "span_id": "s", "start_time": moment(2 * k),
+            "end_time": moment(2 * k + 1), "attributes": attributes})
+    };
+    (0..5).map(|k| call(k).to_string() + "\n").collect()
+}
+
+#[test]
+fn a_conversation_of_spans_begins_in_its_middle_with_its_history() {
+    let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));
+    let path = desk.file("spans.jsonl", &[spans(0), spans(1)].concat());
+    let bench =
+        ["bench", "--trace", path.to_str().unwrap(), "4", "--agents", "2", "--warmup", "1s", "--engine", "mock"];
+    let start = ["--start-window", "0.4..0.4", "--cache", "primed", "--trace-speed", "20", "--url", &server.url];
+    desk.skyline(&bench).args(start).args(["--no-calibration", "--allow-invalid"]).assert().code(0);
+    let log = RunLog::read(&desk.run()).unwrap();
+    assert!(matches!(check_plan(&log), PlanCheck::Held { .. }));
+    for lane in 0..2 {
+        let answers: Vec<u32> = first_session(&log, lane).iter().map(|record| record.output_tokens_asked).collect();
+        assert_eq!(answers, [1, 12, 13, 14], "3.2 s of 8 s: the second call primes, the third is the first");
+    }
+}
+
 #[test]
 fn a_run_of_agentx_says_which_rules_it_breaks() {
     let (desk, server) = (Desk::new(), mock(&["--hardware", "h200"]));

@@ -218,6 +218,7 @@ fn to_session(calls: NamedRows<Call>, found: &mut FoundSessions) -> FileSession 
     let (mut ended, mut latest_ns, mut frontier) = (0, i64::MIN, Vec::new());
     let (mut agents, mut prompts) = (Vec::new(), SessionPrompts::default());
     let mut requests: Vec<FileRequest> = Vec::with_capacity(calls.len());
+    let begins_ns = calls.first().map(|call| call.began_ns);
     for (call, here) in calls.iter().zip(0..) {
         while let Some(at) = ends.get(ended).filter(|at| **at < here && calls[**at].ended_ns <= call.began_ns) {
             latest_ns = latest_ns.max(calls[*at].began_ns);
@@ -242,6 +243,7 @@ fn to_session(calls: NamedRows<Call>, found: &mut FoundSessions) -> FileSession 
         requests.push(FileRequest {
             name: format!("span {}", call.span),
             waits,
+            begins: begins_ns.map(|first_ns| Duration::from_nanos(call.began_ns.abs_diff(first_ns))),
             agent: u16::try_from(agent).unwrap_or(u16::MAX),
             output_tokens: call.output_tokens,
             model: call.model.clone(),
@@ -252,7 +254,6 @@ fn to_session(calls: NamedRows<Call>, found: &mut FoundSessions) -> FileSession 
     for (request, call) in requests.iter_mut().zip(&calls).filter(|(_, call)| call.messages.is_empty()) {
         request.prompt = FilePrompt::Text { carries: None, tokens: call.input_tokens.unwrap_or(1) };
     }
-    let begins_ns = calls.first().map(|call| call.began_ns);
     FileSession { name, place, begins_ns, requests, blocks: Arc::default() }
 }
 
