@@ -143,11 +143,15 @@ fn the_planned_hit_rate_is_that_of_the_server_with_priming_and_without() {
         let (desk, log) = run(&["--cache", cache]);
         let [planned, measured] = hit_rates(&desk);
         assert!((planned - measured).abs() < 0.001, "{cache}: {planned} planned, {measured} measured");
+        let added = |record: &RequestRecord| Some(record.usage?.prompt_tokens - u64::from(record.input_tokens_asked));
+        let template = log.records.iter().filter_map(|record| added(&record)).min().unwrap();
         // By the records, without those of requests that prime the cache.
         let counted = log.records.iter().filter(|record| cache != "primed" || record.phase != Phase::Warmup);
-        let of_records = counted.fold((0, 0), |(said, all), record| {
-            let blocks = record.turn().unwrap().history_tokens / 16;
-            (said + 16 * u64::from(blocks), all + record.usage.unwrap().prompt_tokens)
+        // A request that is cut off by the end of the run has no usage.
+        let of_records = counted.filter(|record| record.sent.is_some()).fold((0, 0), |(said, all), record| {
+            let (blocks, asked) = (record.turn().unwrap().history_tokens / 16, record.input_tokens_asked);
+            let prompt_tokens = record.usage.map_or(u64::from(asked) + template, |usage| usage.prompt_tokens);
+            (said + 16 * u64::from(blocks), all + prompt_tokens)
         });
         let by_records = of_records.0 as f64 / of_records.1 as f64;
         assert!((by_records - planned).abs() < 1e-9, "{cache}: {by_records} by the records, {planned} planned");
