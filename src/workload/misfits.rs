@@ -47,7 +47,7 @@ impl WorkloadSpec {
     }
 
     /// The workload with all sessions from their beginning, whatever a cache holds.
-    pub(crate) fn from_beginnings(&self) -> Self {
+    pub(crate) fn with_whole_sessions(&self) -> Self {
         let mut spec = Self { cache: None, ..self.clone() };
         let prompts = spec.classes.iter_mut().map(|class| &mut class.prompt);
         for prompt in prompts {

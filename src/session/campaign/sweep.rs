@@ -115,7 +115,7 @@ fn asking(spec: &WorkloadSpec, lowest: &PlannedRun, requests: u64) -> Result<Opt
     }
     // A schedule has the first request of each user alone: more users have as many as are needed.
     let arrival = ArrivalPattern::Users { users: requests, think_time_s: ThinkTime::default(), ramp_s: 0.0 };
-    PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.from_beginnings() }).map(Some)
+    PlannedRun::like(&lowest.schedule, WorkloadSpec { arrival, requests: None, ..spec.with_whole_sessions() }).map(Some)
 }
 
 /// Measures the requests per second of so many users. It takes a few answers to each, so that the first run is as long

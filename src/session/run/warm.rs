@@ -35,7 +35,7 @@ fn warming(run: &PlannedRun, requests: u64) -> Schedule {
         return run.schedule.clone();
     }
     let arrival = ArrivalPattern::of_users(requests, ThinkTime::default());
-    run.schedule.of(&WorkloadSpec { arrival, requests: None, ..run.workload.from_beginnings() })
+    run.schedule.of(&WorkloadSpec { arrival, requests: None, ..run.workload.with_whole_sessions() })
 }
 
 impl RunContext {

@@ -18,7 +18,7 @@ use crate::record::{RecordRef, RequestRecord, RunFooter, RunLog, Usage};
 use crate::workload::{RequestClass, SharedPrefixes};
 
 /// Prompt tokens that requests of a run share, and how many a cache gave back. The whole run counts, warm-up and
-/// cool-down included. Requests that only prime the cache are left out, as AgentX does: of what was planned, and of
+/// cool-down included. Requests that only prime the cache are left out, as `AgentX` does: of what was planned, and of
 /// what was measured.
 ///
 /// A request that the server refused was never looked up. If answers report what was cached, and no counter does,
