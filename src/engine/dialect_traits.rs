@@ -148,9 +148,13 @@ pub(crate) struct LengthFields {
 }
 
 impl LengthFields {
-    /// Returns the fields with the other name of the limit.
+    /// Returns the fields with the other name of the limit, if it has one.
     pub(crate) fn with_other_limit(self) -> Self {
-        let limit = if self.limit == MAX_TOKENS { MAX_COMPLETION_TOKENS } else { MAX_TOKENS };
+        let limit = match self.limit {
+            MAX_TOKENS => MAX_COMPLETION_TOKENS,
+            MAX_COMPLETION_TOKENS => MAX_TOKENS,
+            only => only,
+        };
         Self { limit, ..self }
     }
 }

@@ -131,7 +131,8 @@ impl Target {
             [only] => only,
             _ => traits.token_limit,
         };
-        let forcing = if self.ends_naturally() { LengthForcing::None } else { traits.length };
+        let carried = traits.length.max(self.endpoint.forces);
+        let forcing = if self.ends_naturally() { LengthForcing::None } else { carried };
         self.length.unwrap_or(LengthFields { limit, forcing })
     }
 }

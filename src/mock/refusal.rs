@@ -10,6 +10,11 @@ use serde_json::{Value, json};
 use super::engine_thread::SubmitError;
 use crate::simulator::Reject;
 
+/// Status of a stream that fails.
+pub(super) const FAILED: StatusCode = StatusCode::INTERNAL_SERVER_ERROR;
+/// Message of a stream that fails.
+pub(super) const BROKEN: &str = "EngineCore encountered an issue.";
+
 /// An answer that is an error.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
@@ -70,6 +75,12 @@ impl Refusal {
         let refusal = Self::new(status, kind, message, None);
         let waits = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         Self { retry_after: waits.then_some(1), ..refusal }
+    }
+
+    /// Returns it with its error as a protocol words it.
+    pub(super) fn worded(mut self, words: impl FnOnce(&Value) -> Option<Value>) -> Self {
+        self.body = words(&self.body).unwrap_or(self.body);
+        self
     }
 
     /// The answer on an unknown path.

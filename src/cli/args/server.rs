@@ -173,6 +173,13 @@ impl ServerArgs {
         let ((address, headers), (extra_body, (tls, api_key))) =
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
         let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&headers))?;
+        if self.sampling_seed.is_some() && !endpoint.takes("seed") {
+            return Err(Stop::usage(format!(
+                "--sampling-seed: requests to the endpoint {endpoint} carry no seed\nhint: leave it out, or give \
+                 --endpoint {}",
+                endpoint.another(|other| other.takes("seed"))
+            )));
+        }
         let (temperature, top_p, top_k) = (Some(self.temperature), self.top_p, self.top_k);
         let common = CommonRequest {
             dialect: self.dialect(),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use http::Uri;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    PROXY_AUTHORIZATION, USER_AGENT,
 };
 use http::uri::PathAndQuery;
 
@@ -203,6 +204,14 @@ fn common_headers(target: &Target) -> Result<HeaderMap, ConnectError> {
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }
+    if let (Some(key), Some(name)) = (&target.api_key, target.endpoint.key_header) {
+        let mut value = HeaderValue::from_str(key.expose())
+            .map_err(|_| ConnectError::Setup("the API key has characters that no header may have".to_owned()))?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    let own = target.endpoint.headers.iter();
+    headers.extend(own.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
     for header in &target.headers {
         headers.remove(&header.name);
     }

@@ -43,7 +43,7 @@ impl OpenAiEngine {
     ) -> Result<(Self, SmokeReport), SmokeError> {
         let own = self.target.length_fields();
         let natural = self.target.ends_naturally();
-        let mut tests = LengthTests::new(own, natural);
+        let mut tests = LengthTests::new(own, natural, self.target.endpoint.forces);
         let (mut next, mut first_error) = (Some((own, tests.prompt(own))), None);
         let mut waited = false;
         while let Some((fields, prompt)) = next.filter(|_| tests.tried.len() < MOST_TRIED) {
@@ -126,13 +126,13 @@ struct LengthTests {
 }
 
 impl LengthTests {
-    fn new(own: LengthFields, natural: bool) -> Self {
+    fn new(own: LengthFields, natural: bool, most: LengthForcing) -> Self {
         Self {
             own,
             natural,
             tried: Vec::new(),
             limit_kept: false,
-            most: LengthForcing::IgnoreEosAndMinTokens,
+            most,
             refused: None,
             sent: LengthForcing::None,
             both_tried: false,

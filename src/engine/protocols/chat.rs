@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::choices::CHOICES;
 use super::prompt::{content, string};
 use super::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol};
+use super::shapes::shape;
+use crate::engine::dialect_traits::LengthForcing;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
 
@@ -19,8 +21,12 @@ pub static CHAT: Protocol = Protocol {
     limits: &[MAX_COMPLETION_TOKENS, MAX_TOKENS],
     usual_tokens: None,
     streams: true,
-    counts_tokens: true,
-    shapes_answers: true,
+    asks_for_usage: true,
+    forces: LengthForcing::IgnoreEosAndMinTokens,
+    lacks: &[],
+    headers: &[],
+    key_header: None,
+    shape: Some(shape),
     work: WorkKind::Tokens,
     answers: &CHOICES,
 };

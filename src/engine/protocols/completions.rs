@@ -3,6 +3,7 @@
 use super::choices::CHOICES;
 use super::prompt::content;
 use super::protocol::{MAX_TOKENS, Protocol};
+use crate::engine::dialect_traits::LengthForcing;
 use crate::generator::PromptNeed;
 use crate::record::WorkKind;
 
@@ -17,8 +18,12 @@ pub static COMPLETIONS: Protocol = Protocol {
     limits: &[MAX_TOKENS],
     usual_tokens: Some(16),
     streams: true,
-    counts_tokens: true,
-    shapes_answers: false,
+    asks_for_usage: true,
+    forces: LengthForcing::IgnoreEosAndMinTokens,
+    lacks: &[],
+    headers: &[],
+    key_header: None,
+    shape: None,
     work: WorkKind::Tokens,
     answers: &CHOICES,
 };

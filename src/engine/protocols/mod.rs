@@ -3,14 +3,24 @@
 mod chat;
 mod choices;
 mod completions;
+mod dialogue;
+mod messages;
 mod prompt;
 pub(super) mod protocol;
+#[cfg(test)]
+mod recorded;
+mod responses;
+mod shapes;
 mod table;
 #[cfg(test)]
 mod toy;
+mod typed;
+mod usage;
 
 pub use chat::CHAT;
 pub use completions::COMPLETIONS;
+pub use messages::MESSAGES;
 pub use protocol::Protocol;
+pub use responses::RESPONSES;
 #[cfg(test)]
 pub(crate) use toy::ECHO;

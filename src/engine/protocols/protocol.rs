@@ -4,16 +4,21 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::engine::dialect_traits::{LengthForcing, SchemaField};
 use crate::engine::stream::AnswerGrammar;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
+use crate::workload::AnswerShape;
 
 /// OpenAI's older name of the field that limits an answer's tokens. Every self-hosted server takes it.
 pub(crate) const MAX_TOKENS: &str = "max_tokens";
 /// OpenAI's newer name of that field.
 pub(crate) const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
+/// Its name in OpenAI's Responses.
+pub(crate) const MAX_OUTPUT_TOKENS: &str = "max_output_tokens";
 /// All names of that field: Hugging Face's and llama.cpp's too.
-pub(crate) const TOKEN_LIMITS: [&str; 4] = [MAX_TOKENS, MAX_COMPLETION_TOKENS, "max_new_tokens", "n_predict"];
+pub(crate) const TOKEN_LIMITS: [&str; 5] =
+    [MAX_TOKENS, MAX_COMPLETION_TOKENS, MAX_OUTPUT_TOKENS, "max_new_tokens", "n_predict"];
 
 /// The protocol of one endpoint: nothing else asks which endpoint a request is for.
 #[derive(Debug)]
@@ -37,10 +42,18 @@ pub struct Protocol {
     pub usual_tokens: Option<u32>,
     /// Whether answers can be streamed.
     pub streams: bool,
-    /// Whether streams can end with token counts.
-    pub counts_tokens: bool,
-    /// Whether answers of a form (a schema, tools) can be requested.
-    pub shapes_answers: bool,
+    /// Whether streams end with token counts only where `stream_options` asks for them.
+    pub asks_for_usage: bool,
+    /// The most forcing of lengths that its requests can carry.
+    pub(crate) forces: LengthForcing,
+    /// Parameters that its requests cannot carry.
+    pub(crate) lacks: &'static [&'static str],
+    /// Headers of its requests, by name and value.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// Header that carries the API key beside `Authorization`.
+    pub(crate) key_header: Option<&'static str>,
+    /// The function that adds the fields that request an answer of a form; `None` where none can be requested.
+    pub(crate) shape: Option<fn(&mut Map<String, Value>, &AnswerShape, SchemaField)>,
     /// The kind of work that an answer counts as.
     pub work: WorkKind,
     /// How its answers are read.
@@ -51,6 +64,16 @@ impl Protocol {
     /// Whether it carries prompts of this kind.
     pub fn carries(&self, need: PromptNeed) -> bool {
         need == PromptNeed::Nothing || self.carries.contains(&need)
+    }
+
+    /// Whether its requests can carry this parameter.
+    pub fn takes(&self, parameter: &str) -> bool {
+        !self.lacks.contains(&parameter)
+    }
+
+    /// Whether answers of a form (a schema, tools) can be requested.
+    pub fn shapes_answers(&self) -> bool {
+        self.shape.is_some()
     }
 }
 

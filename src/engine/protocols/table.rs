@@ -2,11 +2,13 @@
 
 use super::chat::CHAT;
 use super::completions::COMPLETIONS;
+use super::messages::MESSAGES;
 use super::protocol::Protocol;
+use super::responses::RESPONSES;
 
 impl Protocol {
     /// Every protocol, the default first.
-    pub const ALL: [&'static Self; 2] = [&CHAT, &COMPLETIONS];
+    pub const ALL: [&'static Self; 4] = [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES];
 
     /// The protocol of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -27,5 +29,22 @@ impl Protocol {
 impl Default for &Protocol {
     fn default() -> Self {
         Protocol::ALL[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_has_a_row_of_each() {
+        let guide = include_str!("../../guide/first-run.md");
+        for protocol in Protocol::ALL {
+            let forced = protocol.forces.fields().map_or("none", |fields| fields).replace(" and ", "`, `");
+            let seed = if protocol.takes("seed") { "yes" } else { "no" };
+            let row = guide.lines().find(|line| line.starts_with(&format!("| `{protocol}` | `{}` |", protocol.path)));
+            let row = row.unwrap_or_else(|| panic!("{protocol} has no row"));
+            assert!(row.contains(&forced) && row.ends_with(&format!("| {seed} |")), "{row}");
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::protocol::Protocol;
 use crate::engine::captured_text::CapturedText;
+use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::stream::AnswerGrammar;
-use crate::engine::stream::chunk::loose::LooseValue;
+use crate::engine::stream::chunk::loose::{LooseValue, MemberList};
 use crate::engine::stream::chunk::{Choice, ChunkJson};
 use crate::generator::Prompt;
 use crate::record::WorkKind;
@@ -22,15 +23,26 @@ pub(crate) static ECHO: Protocol = Protocol {
     limits: &["most_words"],
     usual_tokens: None,
     streams: true,
-    counts_tokens: false,
-    shapes_answers: false,
+    asks_for_usage: false,
+    forces: LengthForcing::None,
+    lacks: &[],
+    headers: &[],
+    key_header: None,
+    shape: None,
     work: WorkKind::None,
     answers: &WORDS,
 };
 
-static WORDS: AnswerGrammar = AnswerGrammar { member: word, common: |_| None, events: &["", "word"], ends: &["bye"] };
+static WORDS: AnswerGrammar = AnswerGrammar {
+    member: word,
+    common: |_| None,
+    events: &["", "word"],
+    ends: &["bye"],
+    end_name: "bye",
+    text_member: "word",
+};
 
-fn word<'a>(document: &mut ChunkJson<'a>, name: &str, value: LooseValue<'a>) -> bool {
+fn word<'a>(document: &mut ChunkJson<'a>, _: &MemberList<'a>, name: &str, value: LooseValue<'a>) -> bool {
     let text = value.string().filter(|_| name == "word");
     let choice = text.map(|text| Choice { text, ..Choice::default() });
     document.choices.get_or_insert_default().extend(choice);

@@ -14,20 +14,25 @@ use crate::record::Usage;
 use super::fast_chunk::{ChunkText, FastChunk};
 use super::fault::{excerpt, words_of};
 use super::reasons::{is_error, is_ping, names_error, says_failure};
-use loose::{LooseValue, members};
+use loose::{LooseValue, MemberList, members};
 use message::Message;
 
 /// The grammar of a protocol's answers, beside what all have in common: errors, pings, framing.
 #[derive(Debug)]
 pub struct AnswerGrammar {
-    /// Reads a member of a document where it has a part of the answer. Returns whether it has one.
-    pub(crate) member: for<'a> fn(&mut ChunkJson<'a>, &str, LooseValue<'a>) -> bool,
+    /// Reads a member of a document, of whose members it is one, where it has a part of the answer. Returns whether it
+    /// has one.
+    pub(crate) member: for<'a> fn(&mut ChunkJson<'a>, &MemberList<'a>, &str, LooseValue<'a>) -> bool,
     /// Reads a common chunk fast, and as `member` would; `None` leaves it to that.
     pub(crate) common: fn(&[u8]) -> Option<FastChunk<'_>>,
     /// Names of the events that have parts of answers. The empty one is that of events without a name.
     pub(crate) events: &'static [&'static str],
     /// Data of the events that end a stream.
     pub(crate) ends: &'static [&'static str],
+    /// Name of what ends a stream, for messages.
+    pub(crate) end_name: &'static str,
+    /// The member of a whole answer that has its text.
+    pub(crate) text_member: &'static str,
 }
 
 impl AnswerGrammar {
@@ -63,6 +68,8 @@ pub(crate) struct ChunkJson<'a> {
     bare: Option<&'a RawValue>,
     /// Whether its type says that it only keeps the connection alive. A code that says that all is well counts too.
     is_ping: bool,
+    /// Whether no more of the answer comes after it.
+    pub(crate) is_last: bool,
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
     /// Fields that could not be read.
@@ -91,10 +98,10 @@ impl<'a> ChunkJson<'a> {
     pub(crate) fn parse(json: &'a [u8], answers: &AnswerGrammar) -> Result<Self, serde_json::Error> {
         let members = members(json)?;
         let mut document = Self { whole: json, ..Self::default() };
-        for (name, value) in members {
+        for (name, value) in &members {
             let value = LooseValue(value);
-            match &*name {
-                name if (answers.member)(&mut document, name, value) => {}
+            match &**name {
+                name if (answers.member)(&mut document, &members, name, value) => {}
                 "data" | "base_resp" => document.note_error_within(value),
                 "object" | "type" | "event" | "status" | "status_code" | "code" => {
                     let word = value.string().unwrap_or_default();
@@ -109,8 +116,8 @@ impl<'a> ChunkJson<'a> {
                 name if names_error(name.as_bytes()) => document.note_error(value),
                 _ => {}
             }
-            document.names.push(name);
         }
+        document.names = members.into_iter().map(|(name, _)| name).collect();
         Ok(document)
     }
 
@@ -173,6 +180,13 @@ impl<'a> ChunkJson<'a> {
 
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.usage.and_then(counted)
+    }
+}
+
+impl<'a> Choice<'a> {
+    /// The only choice, with this part of its message.
+    pub(crate) fn of_part(message: Message<'a>) -> Self {
+        Self { message: Some(message), ..Self::default() }
     }
 }
 

@@ -26,6 +26,15 @@ pub(crate) struct FastChunk<'a> {
     pub text_bytes: usize,
 }
 
+impl FastChunk<'_> {
+    /// A chunk of the only choice that has nothing else than this range of text.
+    pub(crate) fn of_text(kind: ChunkText, text_at: Range<usize>) -> Self {
+        let text = (!text_at.is_empty()).then_some(kind);
+        let said = ChunkContents { text, ..ChunkContents::default() };
+        Self { index: Some(0), said, finish: None, text_bytes: text_at.len(), text_at }
+    }
+}
+
 /// The kind of a chunk's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkText {

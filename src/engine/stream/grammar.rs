@@ -228,7 +228,9 @@ impl Grammar {
         let token_ids = document.choices().iter().filter_map(|choice| choice.token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
         let said = ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
-        Ok(self.step(said, choices, only.as_bytes(), bytes))
+        let step = self.step(said, choices, only.as_bytes(), bytes);
+        self.done |= document.is_last;
+        Ok(if document.is_last && self.all_finished() { Step::Complete } else { step })
     }
 
     /// Whether every choice has a finish reason.

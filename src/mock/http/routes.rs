@@ -214,7 +214,7 @@ async fn generate(
     };
     let response = answered.unwrap_or_else(|refusal| {
         log.finish(End::Refused);
-        refusal.into_response()
+        refusal.worded(|body| wording.error(body)).into_response()
     });
     log.note(|record| record.status = Some(response.status().as_u16()));
     response

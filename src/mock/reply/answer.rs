@@ -1,6 +1,9 @@
 //! One answer under way, whatever its protocol.
 
+use std::cell::Cell;
 use std::ops::Range;
+
+use serde_json::Value;
 
 use super::text::Text;
 use crate::engine::{AnswerForm, Protocol};
@@ -28,20 +31,41 @@ pub(crate) struct ReplyChoice {
     pub(crate) sent: u32,
 }
 
+/// An event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReplyEvent {
+    /// Its name; empty where it has none.
+    pub(crate) name: &'static str,
+    /// Its data.
+    pub(crate) data: String,
+}
+
+impl From<String> for ReplyEvent {
+    fn from(data: String) -> Self {
+        Self { name: "", data }
+    }
+}
+
 /// How the answers of a protocol are written.
 pub(crate) trait Wording: Sync {
     /// The protocol.
     fn protocol(&self) -> &'static Protocol;
     /// Beginning of the ids of answers.
     fn id_prefix(&self) -> &'static str;
+    /// The error of a refusal, where it is worded otherwise than in chats.
+    fn error(&self, _of_chats: &Value) -> Option<Value> {
+        None
+    }
     /// Beginning of every document of the answer with this id, of a model.
     fn head(&self, named: (&str, &str), form: AnswerForm) -> String;
     /// Events before any text.
-    fn first(&self, reply: &Reply) -> Vec<String>;
-    /// The event with these tokens of the choice of this index.
-    fn chunk(&self, reply: &Reply, index: usize, tokens: Range<u32>) -> String;
+    fn first(&self, reply: &Reply) -> Vec<ReplyEvent>;
+    /// Events with these tokens of the choice of this index.
+    fn chunk(&self, reply: &Reply, index: usize, tokens: Range<u32>) -> Vec<ReplyEvent>;
     /// Events after all text, the last of them what ends a stream.
-    fn last(&self, reply: &Reply) -> Vec<String>;
+    fn last(&self, reply: &Reply) -> Vec<ReplyEvent>;
+    /// Events of a stream that fails.
+    fn failure(&self, reply: &Reply) -> Vec<ReplyEvent>;
     /// The whole answer in one body.
     fn whole(&self, reply: &Reply) -> String;
 }
@@ -60,6 +84,18 @@ pub(crate) struct Reply {
     pub(super) choices: Vec<ReplyChoice>,
     /// Choices per prompt; those of the first prompt come first.
     pub(super) n: u32,
+    pub(super) progress: Cell<Progress>,
+}
+
+/// How far a stream of numbered events has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Events so far.
+    pub(super) events: u32,
+    /// Items or blocks that have begun.
+    pub(super) items: u32,
+    /// The first token of the last of them.
+    pub(super) from: u32,
 }
 
 impl Reply {
@@ -85,7 +121,30 @@ impl Reply {
             head: wording.head(named, request.form),
             choices,
             n: request.n,
+            progress: Cell::default(),
         }
+    }
+
+    /// Whether its first tokens are reasoning.
+    pub(super) fn thinks(&self) -> bool {
+        self.has(Fault::Reasoning) && self.tool.is_none()
+    }
+
+    /// Tokens of its reasoning, where it has some.
+    pub(super) fn thought_tokens(&self) -> u32 {
+        self.choices.first().map_or(0, |choice| choice.planned / 2)
+    }
+
+    /// Tokens of its prompts, each of which counts once, and those of them that were cached. These are absent where the
+    /// server does not tell.
+    pub(super) fn prompt_counts(&self) -> (u32, Option<u32>) {
+        let prompts = || self.choices.iter().step_by(self.n as usize);
+        let tokens = prompts().map(|choice| choice.prompt_tokens).fold(0, u32::saturating_add);
+        let cached = match self.prompt_details {
+            PromptDetails::Hidden => None,
+            PromptDetails::Shown => prompts().map(|choice| choice.cached_tokens).sum(),
+        };
+        (tokens, cached)
     }
 
     /// Sets how much of a choice's prompt was in the prefix cache.
@@ -113,9 +172,9 @@ impl Reply {
         self.faults.contains(&fault)
     }
 
-    /// The event with the next `tokens` tokens of a choice.
-    pub(crate) fn chunk(&mut self, index: usize, tokens: u32) -> String {
-        let Some(choice) = self.choices.get_mut(index) else { return self.head.clone() };
+    /// Events with the next `tokens` tokens of a choice.
+    pub(crate) fn chunk(&mut self, index: usize, tokens: u32) -> Vec<ReplyEvent> {
+        let Some(choice) = self.choices.get_mut(index) else { return Vec::new() };
         let range = choice.sent..choice.sent.saturating_add(tokens);
         choice.sent = range.end;
         self.wording.chunk(self, index, range)

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::answer::{Reply, ReplyChoice, Wording};
+use super::answer::{Reply, ReplyChoice, ReplyEvent, Wording};
 use crate::engine::{self, AnswerForm, Protocol};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
-use crate::mock::options::PromptDetails;
+use crate::mock::refusal;
 use crate::mock::request::UsageIn;
 
 /// Answers with `choices`.
@@ -55,17 +55,17 @@ impl Wording for Choices {
     }
 
     /// One event per choice of a chat, with the role.
-    fn first(&self, reply: &Reply) -> Vec<String> {
+    fn first(&self, reply: &Reply) -> Vec<ReplyEvent> {
         let each = reply.choices.iter().enumerate().filter(|_| self.has_messages);
         each.map(|(index, choice)| {
             let delta = r#"{"role":"assistant","content":""}"#;
             let role = format!(r#"{{"index":{index},"delta":{delta},"logprobs":null,"finish_reason":null}}"#);
-            event(reply, choice, &role)
+            event(reply, choice, &role).into()
         })
         .collect()
     }
 
-    fn chunk(&self, reply: &Reply, index: usize, tokens: Range<u32>) -> String {
+    fn chunk(&self, reply: &Reply, index: usize, tokens: Range<u32>) -> Vec<ReplyEvent> {
         let choice = &reply.choices[index];
         let text = Value::from(choice.text.tokens(tokens.clone()));
         let content = match &reply.tool {
@@ -79,14 +79,19 @@ impl Wording for Choices {
             }
             None => format!(r#""delta":{{"content":{text}}}"#),
         };
-        event(reply, choice, &self.choice(reply, index, &content, tokens))
+        vec![event(reply, choice, &self.choice(reply, index, &content, tokens)).into()]
     }
 
     /// The usage event after the end of the last choice.
-    fn last(&self, reply: &Reply) -> Vec<String> {
+    fn last(&self, reply: &Reply) -> Vec<ReplyEvent> {
         let wanted = reply.usage_in != UsageIn::None && !reply.has(Fault::NoUsage);
         let usage = wanted.then(|| format!(r#"{}],"usage":{}}}"#, reply.head, reply_usage(reply)));
-        usage.into_iter().chain(["[DONE]".to_owned()]).collect()
+        usage.into_iter().chain(["[DONE]".to_owned()]).map(ReplyEvent::from).collect()
+    }
+
+    fn failure(&self, _: &Reply) -> Vec<ReplyEvent> {
+        let error = refusal::error(refusal::FAILED, "InternalServerError", refusal::BROKEN, None);
+        [error.to_string(), "[DONE]".to_owned()].map(ReplyEvent::from).into()
     }
 
     fn whole(&self, reply: &Reply) -> String {
@@ -153,14 +158,9 @@ fn event(reply: &Reply, choice: &ReplyChoice, object: &str) -> String {
     event
 }
 
-/// The usage of the whole reply; each prompt counts once.
+/// The usage of the whole reply.
 fn reply_usage(reply: &Reply) -> String {
-    let prompts = || reply.choices.iter().step_by(reply.n as usize);
-    let prompt_tokens = prompts().map(|choice| choice.prompt_tokens).fold(0, u32::saturating_add);
-    let cached = match reply.prompt_details {
-        PromptDetails::Hidden => None,
-        PromptDetails::Shown => prompts().map(|choice| choice.cached_tokens).sum(),
-    };
+    let (prompt_tokens, cached) = reply.prompt_counts();
     usage(prompt_tokens, reply.sent(), cached)
 }
 

@@ -1,12 +1,16 @@
 //! Text of answers, and the events that carry it.
 
 mod answer;
+mod blocks;
 mod choices;
+mod items;
 mod plan;
 mod script;
 mod text;
 
 pub(super) use answer::{Reply, Wording};
+pub(super) use blocks::MESSAGES;
 pub(super) use choices::{CHAT, COMPLETIONS};
+pub(super) use items::RESPONSES;
 pub(super) use plan::plan;
 pub(super) use script::{Script, WriteStep};

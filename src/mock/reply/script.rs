@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use bytes::Bytes;
 
-use super::answer::Reply;
+use super::answer::{Reply, ReplyEvent};
 use crate::mock::engine_thread::TokensDue;
 use crate::mock::faults::Fault;
-use crate::mock::refusal;
 use crate::mock::truth::Write;
 
 /// The next thing to do.
@@ -91,8 +89,9 @@ impl Script {
             return;
         }
         self.batch.1.append(held);
-        let event = self.reply.chunk(due.choice, tokens);
-        self.event(&event);
+        for event in self.reply.chunk(due.choice, tokens) {
+            self.event(&event);
+        }
         if due.event.finished {
             self.unfinished -= 1;
         }
@@ -123,19 +122,14 @@ impl Script {
                     continue;
                 }
                 Fault::MalformedJson => {
-                    self.event(r#"{"id":"chatcmpl-broken","object":"chat.compl"#);
+                    self.event(&r#"{"id":"chatcmpl-broken","object":"chat.compl"#.to_owned().into());
                     self.flush(acts);
                     continue;
                 }
                 Fault::ErrorMidStream => {
-                    let error = refusal::error(
-                        StatusCode::INTERNAL_SERVER_ERROR,
-                        "InternalServerError",
-                        "EngineCore encountered an issue.",
-                        None,
-                    );
-                    self.event(&error.to_string());
-                    self.event("[DONE]");
+                    for event in self.reply.wording.failure(&self.reply) {
+                        self.event(&event);
+                    }
                     self.flush(acts);
                     WriteStep::BreakOff
                 }
@@ -161,10 +155,11 @@ impl Script {
     }
 
     /// Adds an event to the next write.
-    fn event(&mut self, event: &str) {
+    fn event(&mut self, event: &ReplyEvent) {
         let end = if self.has(Fault::Crlf) { "\r\n" } else { "\n" };
         let comment = if self.has(Fault::Comments) { format!(": ping{end}{end}") } else { String::new() };
-        for part in [comment.as_str(), "data: ", event, end, end] {
+        let named = if event.name.is_empty() { ["", "", ""] } else { ["event: ", event.name, end] };
+        for part in [comment.as_str()].into_iter().chain(named).chain(["data: ", &event.data, end, end]) {
             self.batch.0.push_str(part);
         }
     }

@@ -19,9 +19,13 @@ pub(crate) struct PromptTokens {
 impl PromptTokens {
     /// All texts in a JSON value: a string, a list of content parts, or messages.
     pub(crate) fn of_texts(value: &Value) -> Self {
-        let mut prompt = Self::default();
-        prompt.add(value);
-        prompt
+        Self::default().with(value)
+    }
+
+    /// Returns the prompt with all texts in this value behind its own.
+    pub(super) fn with(mut self, value: &Value) -> Self {
+        self.add(value);
+        self
     }
 
     fn add(&mut self, value: &Value) {
@@ -31,7 +35,7 @@ impl PromptTokens {
             }
             Value::Array(parts) => parts.iter().for_each(|part| self.add(part)),
             Value::Object(fields) => {
-                if let Some(inner) = fields.get("content").or_else(|| fields.get("text")) {
+                if let Some(inner) = ["content", "text", "output"].iter().find_map(|name| fields.get(*name)) {
                     self.add(inner);
                 }
             }

@@ -53,12 +53,13 @@ impl Request {
         let least = fields.whole("min_tokens");
         let ignore_eos = fields.flag("ignore_eos");
         let stop = fields.texts("stop");
-        let n = fields.whole("n");
+        let n = fields.whole("n").filter(|_| protocol.takes("n"));
         let (form, usage_in) = form(&mut fields);
+        let usage_in = if protocol.asks_for_usage { usage_in } else { UsageIn::Last };
         let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
-        let shape = if protocol.shapes_answers { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
+        let shape = if protocol.shapes_answers() { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
         fields.check()?;
 
         let adapter = served.adapter(model)?;
@@ -109,8 +110,11 @@ fn prompts(fields: &mut BodyFields<'_>, protocol: &Protocol) -> Vec<PromptTokens
         Value::Array(items) if takes_texts && items.first().is_some_and(|item| !item.is_number()) => {
             items.iter().map(PromptTokens::of_texts).collect()
         }
-        Value::Array(_) => vec![PromptTokens::of_texts(value)],
-        Value::String(_) if takes_texts => vec![PromptTokens::of_texts(value)],
+        Value::Array(_) => {
+            let system = fields.value("system").map(PromptTokens::of_texts).unwrap_or_default();
+            vec![system.with(value)]
+        }
+        Value::String(_) if takes_texts || name == "input" => vec![PromptTokens::of_texts(value)],
         _ => {
             let kind = if takes_texts { "string" } else { "list" };
             fields.mistake(&format!("{kind}_type"), name, &format!("Input should be a valid {kind}"), value);

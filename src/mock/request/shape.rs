@@ -22,15 +22,17 @@ impl AnswerFormat {
     /// first.
     pub(super) fn read(fields: &mut BodyFields<'_>) -> Self {
         let choice = fields.value("tool_choice");
-        let (named, word) = (choice.and_then(|of| of.pointer("/function/name")), choice.and_then(Value::as_str));
+        let named = choice.and_then(|of| of.pointer("/function/name").or_else(|| of.get("name")));
+        let word = choice.and_then(|of| of.as_str().or_else(|| of.get("type")?.as_str()));
+        let word = if word == Some("any") { Some("required") } else { word };
         let tools = fields.value("tools").and_then(Value::as_array).filter(|_| word != Some("none"));
-        let mut functions = tools.into_iter().flatten().filter_map(|tool| tool.get("function"));
+        let mut functions = tools.into_iter().flatten().map(|tool| tool.get("function").unwrap_or(tool));
         let function = match named {
             Some(name) => functions.find(|function| function.get("name") == Some(name)),
             None => functions.next(),
         };
         if let Some((function, name)) = function.and_then(|of| Some((of, of.get("name")?.as_str()?))) {
-            let parameters = function.get("parameters").cloned();
+            let parameters = function.get("parameters").or_else(|| function.get("input_schema")).cloned();
             let schema = parameters.or_else(|| Some(json!({ "type": "object" })));
             let is_free = named.is_none() && word != Some("required");
             return Self { schema, tool: Some(name.to_owned()), rounds: is_free.then(|| rounds_of_tools(fields)) };
@@ -38,12 +40,13 @@ impl AnswerFormat {
         if function.is_none() && word == Some("required") {
             fields.missing("tools");
         }
-        let Some(format) = fields.value("response_format") else { return Self::default() };
+        let within = ["text", "output_config"].into_iter().find_map(|name| fields.value(name)?.get("format"));
+        let Some(format) = fields.value("response_format").or(within) else { return Self::default() };
         let schema = match format.get("type").and_then(Value::as_str) {
             Some("text") => None,
             Some("json_object") => Some(json!({ "type": "object" })),
             Some("json_schema") => {
-                let schema = format.pointer("/json_schema/schema");
+                let schema = format.pointer("/json_schema/schema").or_else(|| format.get("schema"));
                 if schema.is_none() {
                     fields.missing("response_format.json_schema.schema");
                 }
@@ -76,9 +79,22 @@ impl AnswerFormat {
 
 /// Answers with calls of tools since the user's last message.
 fn rounds_of_tools(fields: &BodyFields<'_>) -> usize {
-    let messages = fields.value("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let since = messages.iter().rev().take_while(|message| message["role"] != "user");
-    since.filter(|message| message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty())).count()
+    let said = ["messages", "input"].into_iter().find_map(|name| fields.value(name)?.as_array());
+    let said = said.map_or(&[][..], Vec::as_slice);
+    let has = |message: &Value, kind: &str| {
+        message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == kind))
+    };
+    // Results of tools are the user's in Anthropic's form.
+    let is_users = |message: &Value| message["role"] == "user" && !has(message, "tool_result");
+    let since: Vec<&Value> = said.iter().rev().take_while(|message| !is_users(message)).collect();
+    // Of items, calls that stand side by side are one round.
+    let is_call = |message: &Value| message["type"] == "function_call";
+    let rounds = since.iter().enumerate().filter(|(place, message)| {
+        message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty())
+            || has(message, "tool_use")
+            || is_call(message) && !since.get(place + 1).is_some_and(|before| is_call(before))
+    });
+    rounds.count()
 }
 
 /// A value that violates the schema, if one of a few does.

@@ -56,7 +56,7 @@ fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<An
             class.name
         )));
     }
-    if server.common.endpoint.shapes_answers {
+    if server.common.endpoint.shapes_answers() {
         return Ok(spec.classes.iter().map(|class| class.answer.clone()).collect());
     }
     Err(Stop::usage(format!(
@@ -64,7 +64,7 @@ fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<An
          hint: give --endpoint {}, or take `answer` out of the class",
         class.name,
         server.common.endpoint,
-        server.common.endpoint.another(|protocol| protocol.shapes_answers)
+        server.common.endpoint.another(Protocol::shapes_answers)
     )))
 }
 

@@ -6,6 +6,7 @@ mod cases;
 mod connecting;
 mod connections;
 mod described;
+mod endpoints;
 mod faults;
 mod gathered;
 #[cfg(target_os = "linux")]

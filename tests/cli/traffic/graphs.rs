@@ -139,7 +139,8 @@ fn agents_are_accounted_for_and_found_in_the_cache_as_planned() {
 
 #[test]
 fn a_loop_of_tools_ends_when_the_model_calls_none() {
-    for (rounds, more) in [(3, &[][..]), (0, &[]), (3, &["--users", "2"])] {
+    let elsewhere = [&["--endpoint", "responses"][..], &["--endpoint", "messages"]].map(|endpoint| (3, endpoint));
+    for (rounds, more) in [(3, &[][..]), (0, &[]), (3, &["--users", "2"])].into_iter().chain(elsewhere) {
         let (desk, truth) = run_of(TOOLS, &["--tool-rounds", &rounds.to_string(), "--stop-length", "12,0"], more);
         for rule in ["conservation", "token_identity", "plan", "something_completed"] {
             let checks = desk.checks(rule);

@@ -1,9 +1,10 @@
 //! The fields that request an answer format.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::engine::dialect_traits::SchemaField;
-use crate::workload::{AnswerShape, ToolChoice, ToolSpec};
+use crate::engine::protocols::protocol::Protocol;
+use crate::workload::AnswerShape;
 
 /// The form of answer that a request asks for, beside the prompt.
 #[derive(Clone, Copy, Debug)]
@@ -16,77 +17,30 @@ pub(crate) enum RequestedForm<'a> {
     Free,
 }
 
-/// The name that a schema must have.
-const SCHEMA_NAME: &str = "answer";
-
 impl RequestedForm<'_> {
     /// Whether the length is forced.
     pub(crate) const fn is_forced(self) -> bool {
         matches!(self, Self::Words)
     }
 
-    /// Adds the fields that request it.
-    pub(crate) fn ask(self, fields: &mut Map<String, Value>, dialect: SchemaField) {
-        let Self::Shaped(shape) = self else { return };
-        match shape {
-            AnswerShape::Json { .. } => {
-                let format = match dialect {
-                    SchemaField::JsonSchema | SchemaField::Schema => json!({ "type": "json_object" }),
-                    SchemaField::Value => value(&json!({ "type": "object" })),
-                };
-                fields.insert("response_format".into(), format);
-            }
-            AnswerShape::JsonSchema { schema, strict, .. } => {
-                let schema = schema.value();
-                let format = match dialect {
-                    SchemaField::JsonSchema => {
-                        let mut named = json!({ "name": SCHEMA_NAME, "schema": schema });
-                        if *strict {
-                            named["strict"] = true.into();
-                        }
-                        json!({ "type": "json_schema", "json_schema": named })
-                    }
-                    SchemaField::Schema => json!({ "type": "json", "schema": schema }),
-                    SchemaField::Value => value(schema),
-                };
-                fields.insert("response_format".into(), format);
-            }
-            AnswerShape::Tools { tools, choice, .. } => {
-                fields.insert("tools".into(), tools.iter().map(function).collect());
-                let choice = match choice {
-                    ToolChoice::Auto => "auto".into(),
-                    ToolChoice::Required => "required".into(),
-                    ToolChoice::Named(name) => json!({ "type": "function", "function": { "name": name } }),
-                };
-                fields.insert("tool_choice".into(), choice);
-            }
+    /// Adds the fields that request it of an endpoint.
+    pub(crate) fn ask(self, fields: &mut Map<String, Value>, endpoint: &Protocol, dialect: SchemaField) {
+        if let (Self::Shaped(shape), Some(add)) = (self, endpoint.shape) {
+            add(fields, shape, dialect);
         }
     }
 }
 
-fn value(schema: &Value) -> Value {
-    json!({ "type": "json_object", "value": schema })
-}
-
-fn function(tool: &ToolSpec) -> Value {
-    let mut function = json!({ "name": tool.name, "parameters": tool.parameters.value() });
-    if let Some(description) = &tool.description {
-        function["description"] = description.as_str().into();
-    }
-    if tool.strict {
-        function["strict"] = true.into();
-    }
-    json!({ "type": "function", "function": function })
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::engine::openai::body::template::BodyTemplate;
     use crate::engine::target::Target;
     use crate::generator::Prompt;
     use crate::record::EngineKind;
-    use crate::workload::JsonSchema;
+    use crate::workload::{JsonSchema, ToolChoice, ToolSpec};
 
     fn asked(dialect: EngineKind, shape: &AnswerShape) -> Value {
         let target = Target::new("http://x".parse().unwrap(), dialect);

@@ -39,7 +39,7 @@ impl BodyTemplate {
         if protocol.streams {
             fields.insert("stream".into(), streamed.into());
         }
-        if streamed && protocol.counts_tokens {
+        if streamed && protocol.asks_for_usage {
             let mut options = json!({ "include_usage": true });
             if traits.continuous_usage {
                 options["continuous_usage_stats"] = true.into();
@@ -53,7 +53,8 @@ impl BodyTemplate {
             ("top_k", sampling.top_k.map(Value::from)),
             ("seed", sampling.seed.map(Value::from)),
         ];
-        fields.extend(options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        let carried = options.into_iter().filter(|(name, _)| protocol.takes(name));
+        fields.extend(carried.filter_map(|(name, value)| Some((name.to_owned(), value?))));
         let length = target.length_fields();
         let forcing = if form.is_forced() { length.forcing } else { LengthForcing::None };
         if forcing != LengthForcing::None {
@@ -67,7 +68,7 @@ impl BodyTemplate {
         let prompt = Some(protocol).filter(|_| !target.fixes(protocol.prompt_field));
         let checked = matches!(form, RequestedForm::Shaped(_));
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };
-        form.ask(&mut fields, traits.schema_field);
+        form.ask(&mut fields, protocol, traits.schema_field);
         merge(&mut fields, &target.extra_body.0);
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();

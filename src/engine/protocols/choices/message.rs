@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use super::super::typed::joined;
 use crate::engine::stream::chunk::loose::{LooseValue, MemberList, note};
 use crate::engine::stream::chunk::message::{Message, ToolCallJson};
 use crate::engine::stream::reasons::names_error;
@@ -77,14 +78,6 @@ pub(super) fn is_reasoning(name: &str) -> bool {
 
 fn is_about(name: &str) -> bool {
     ABOUT.iter().any(|end| name.ends_with(end))
-}
-
-/// The parts of a text as one, without a copy where there is only one.
-fn joined(mut parts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
-    match parts.len() {
-        0 | 1 => parts.pop().unwrap_or_default(),
-        _ => Cow::Owned(parts.concat()),
-    }
 }
 
 impl<'a> ToolCallJson<'a> {

@@ -8,15 +8,20 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 
 use crate::engine::stream::AnswerGrammar;
-use crate::engine::stream::chunk::loose::{LooseValue, note};
+use crate::engine::stream::chunk::loose::{LooseValue, MemberList, note};
 use crate::engine::stream::chunk::message::Message;
 use crate::engine::stream::chunk::{Choice, ChunkJson};
 use crate::engine::stream::reasons::{is_error, names_error};
-use crate::record::Usage;
 
 /// The grammar of these answers.
-pub(super) static CHOICES: AnswerGrammar =
-    AnswerGrammar { member, common: common::read, events: &["", "message"], ends: &["[DONE]", "\"[DONE]\""] };
+pub(super) static CHOICES: AnswerGrammar = AnswerGrammar {
+    member,
+    common: common::read,
+    events: &["", "message"],
+    ends: &["[DONE]", "\"[DONE]\""],
+    end_name: "[DONE]",
+    text_member: "choices",
+};
 
 impl Default for &AnswerGrammar {
     fn default() -> Self {
@@ -24,7 +29,7 @@ impl Default for &AnswerGrammar {
     }
 }
 
-fn member<'a>(document: &mut ChunkJson<'a>, name: &str, value: LooseValue<'a>) -> bool {
+fn member<'a>(document: &mut ChunkJson<'a>, _: &MemberList<'a>, name: &str, value: LooseValue<'a>) -> bool {
     match name {
         "choices" if value.0.get() != "null" => document.read_choices(value),
         "usage" if value.0.get() != "null" => document.read_usage(value),
@@ -72,65 +77,6 @@ impl<'a> ChunkJson<'a> {
             self.read_usage(usage);
         }
     }
-
-    fn read_usage(&mut self, value: LooseValue<'a>) {
-        self.usage = None;
-        let Some(members) = value.members() else {
-            self.wrong_usage.extend((!value.is_empty()).then(|| format!("usage: {}", value.0.get())));
-            return;
-        };
-        let mut usage = Usage::default();
-        for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
-            let value = LooseValue(value);
-            let Usage { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens } = &mut usage;
-            let count = match &*name {
-                "prompt_tokens" => prompt_tokens,
-                "completion_tokens" => completion_tokens,
-                "input_tokens" if *prompt_tokens == 0 => prompt_tokens,
-                "output_tokens" if *completion_tokens == 0 => completion_tokens,
-                "prompt_tokens_details" => {
-                    *cached_tokens = detail(value, "cached_tokens", &mut self.unread).or(*cached_tokens);
-                    continue;
-                }
-                "completion_tokens_details" => {
-                    *reasoning_tokens = detail(value, "reasoning_tokens", &mut self.unread).or(*reasoning_tokens);
-                    continue;
-                }
-                // Moonshot and DeepSeek; SGLang.
-                "cached_tokens" | "prompt_cache_hit_tokens" => {
-                    *cached_tokens = cached_tokens.or(value.count());
-                    continue;
-                }
-                "reasoning_tokens" => {
-                    *reasoning_tokens = reasoning_tokens.or(value.count());
-                    continue;
-                }
-                "error" => {
-                    self.note_error(value);
-                    continue;
-                }
-                _ => continue,
-            };
-            match value.count() {
-                Some(tokens) => *count = tokens,
-                None => self.wrong_usage.push(format!("usage.{name}: {}", value.0.get())),
-            }
-        }
-        self.usage = Some(usage);
-    }
-}
-
-/// The count called `wanted` in an object of details.
-fn detail(value: LooseValue<'_>, wanted: &'static str, unread: &mut Vec<&'static str>) -> Option<u64> {
-    let found = value.members().and_then(|members| {
-        let (_, value) = members.into_iter().rfind(|(name, _)| name == wanted)?;
-        Some(value)
-    })?;
-    let count = LooseValue(found).count();
-    if count.is_none() && found.get() != "null" {
-        note(unread, wanted);
-    }
-    count
 }
 
 impl<'a> Choice<'a> {

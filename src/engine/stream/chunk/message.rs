@@ -27,7 +27,12 @@ pub(crate) struct ToolCallJson<'a> {
     pub arguments: Cow<'a, str>,
 }
 
-impl Message<'_> {
+impl<'a> Message<'a> {
+    /// A message with this call, or part of one.
+    pub(crate) fn of_call(call: ToolCallJson<'a>) -> Self {
+        Self { tool_calls: vec![call], ..Self::default() }
+    }
+
     /// Its reasoning, by whichever name.
     pub(super) fn thought(&self) -> &str {
         self.thoughts.iter().find(|text| !text.is_empty()).map_or("", |text| text)

@@ -26,8 +26,9 @@ impl Grammar {
         })?;
         self.document(&parsed, &event)?;
         if self.seen == 0 {
-            let unread = parsed.unread.contains(&"choices");
-            let what = if unread { "choices that are no list, or over 256" } else { "no choices" };
+            let part = self.answers.text_member;
+            let unread = parsed.unread.contains(&part);
+            let what = if unread { format!("{part} that are no list, or over 256") } else { format!("no {part}") };
             let message = format!("the answer has {what}: {}", excerpt(document, &self.secrets));
             return Err(self.secrets.failure(FailureKind::Malformed, message));
         }
@@ -97,15 +98,15 @@ impl Grammar {
     }
 
     fn incomplete(&self, close: BodyEnd) -> Failure {
-        let after = self.place();
+        let (after, end) = (self.place(), self.answers.end_name);
         let (kind, message) = match close {
             BodyEnd::Broken if self.done => (
                 FailureKind::Truncated,
-                format!("the server sent [DONE] without a finish reason and broke the connection, {after}"),
+                format!("the server sent {end} without a finish reason and broke the connection, {after}"),
             ),
             BodyEnd::Broken => (FailureKind::Reset, format!("the connection broke {after}")),
             BodyEnd::Clean => {
-                (FailureKind::Truncated, format!("the stream closed without a finish reason or [DONE], {after}"))
+                (FailureKind::Truncated, format!("the stream closed without a finish reason or {end}, {after}"))
             }
         };
         self.failure(kind, message)

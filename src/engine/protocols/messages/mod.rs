@@ -1,0 +1,30 @@
+//! Anthropic's Messages: `messages` and `system`, answered by blocks.
+
+mod answers;
+mod turns;
+
+use super::protocol::{MAX_TOKENS, Protocol};
+use crate::engine::dialect_traits::LengthForcing;
+use crate::generator::PromptNeed;
+use crate::record::WorkKind;
+
+/// `/v1/messages`.
+pub static MESSAGES: Protocol = Protocol {
+    name: "messages",
+    path: "/v1/messages",
+    backend: "anthropic",
+    prompt_field: "messages",
+    write_prompt: turns::write,
+    carries: &[PromptNeed::Messages, PromptNeed::Images],
+    limits: &[MAX_TOKENS],
+    usual_tokens: None,
+    streams: true,
+    asks_for_usage: false,
+    forces: LengthForcing::None,
+    lacks: &["seed", "n", "best_of"],
+    headers: &[("anthropic-version", "2023-06-01")],
+    key_header: Some("x-api-key"),
+    shape: Some(turns::shape),
+    work: WorkKind::Tokens,
+    answers: &answers::BLOCKS,
+};

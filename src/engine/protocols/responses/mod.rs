@@ -1,0 +1,30 @@
+//! OpenAI's Responses: `input`, answered by items.
+
+mod answers;
+mod input;
+
+use super::protocol::{MAX_OUTPUT_TOKENS, Protocol};
+use crate::engine::dialect_traits::LengthForcing;
+use crate::generator::PromptNeed;
+use crate::record::WorkKind;
+
+/// `/v1/responses`.
+pub static RESPONSES: Protocol = Protocol {
+    name: "responses",
+    path: "/v1/responses",
+    backend: "openai-responses",
+    prompt_field: "input",
+    write_prompt: input::write,
+    carries: &[PromptNeed::Messages, PromptNeed::Images],
+    limits: &[MAX_OUTPUT_TOKENS],
+    usual_tokens: None,
+    streams: true,
+    asks_for_usage: false,
+    forces: LengthForcing::IgnoreEos,
+    lacks: &["seed", "n", "best_of"],
+    headers: &[],
+    key_header: None,
+    shape: Some(input::shape),
+    work: WorkKind::Tokens,
+    answers: &answers::ITEMS,
+};
