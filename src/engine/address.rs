@@ -108,7 +108,12 @@ impl BaseUrl {
 
     /// The path of `endpoint` below the root.
     pub fn endpoint_path(&self, endpoint: &Protocol) -> String {
-        self.path.clone().unwrap_or_else(|| format!("{}{}", self.api(), endpoint.below_api()))
+        let usual = || match endpoint.path.starts_with(V1) {
+            true => format!("{}{}", self.api(), endpoint.below_api()),
+            // It stands beside the API.
+            false => endpoint.path.to_owned(),
+        };
+        self.path.clone().unwrap_or_else(usual)
     }
 
     /// Returns the target that a request line names for `path` below the root. It is all of the path, and the query.

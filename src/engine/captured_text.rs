@@ -176,6 +176,9 @@ impl CapturedText {
             let Ok(document) = ChunkJson::parse(&json, self.answers) else { return };
             for choice in document.choices() {
                 let text = answers.entry(choice.index).or_default();
+                if document.is_so_far {
+                    text.content.clear();
+                }
                 text.content.push_str(choice.content());
                 text.reasoning.push_str(choice.reasoning());
                 for (index, name, arguments) in choice.tool_calls() {

@@ -75,7 +75,13 @@ pub struct CommonRequest {
 impl CommonRequest {
     /// Whether the extra body sets this field of every request.
     pub(crate) fn fixes(&self, field: &str) -> bool {
-        self.extra_body.0.contains_key(field)
+        self.fixed_fields().any(|(name, _)| name == field)
+    }
+
+    /// Fields of every request that the extra body sets, those of the object with the parameters of sampling too.
+    pub(crate) fn fixed_fields(&self) -> impl Iterator<Item = (&String, &Value)> {
+        let within = self.endpoint.within.and_then(|name| self.extra_body.0.get(name)?.as_object());
+        self.extra_body.0.iter().chain(within.into_iter().flatten())
     }
 
     /// Whether every answer ends by itself, so that no length is forced.

@@ -78,13 +78,14 @@ impl OpenAiEngine {
     /// Whether the extra body decides how long answers are.
     pub fn sets_length(&self) -> bool {
         let sets = |name: &str| LENGTH_SETTERS.contains(&name) || TOKEN_LIMITS.contains(&name);
-        self.target.extra_body.0.keys().any(|name| sets(name))
+        self.target.fixed_fields().any(|(name, _)| sets(name))
     }
 
     /// Returns the most tokens of an answer for which so many are `planned`. It is `None` where the extra body leaves
     /// them open.
     pub(super) fn requested_tokens(&self, planned: u32) -> Option<u64> {
-        requested(&self.target.extra_body.0, self.target.length_fields().limit, planned.into())
+        let fixed = self.target.fixed_fields().map(|(name, value)| (name.clone(), value.clone())).collect();
+        requested(&fixed, self.target.length_fields().limit, planned.into())
     }
 
     /// Whether requests send the planned prompts with the planned lengths.

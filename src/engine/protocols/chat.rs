@@ -19,6 +19,7 @@ pub static CHAT: Protocol = Protocol {
     write_prompt: messages,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
     limits: &[MAX_COMPLETION_TOKENS, MAX_TOKENS],
+    within: None,
     usual_tokens: None,
     streams: true,
     asks_for_usage: true,

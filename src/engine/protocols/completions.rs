@@ -16,6 +16,7 @@ pub static COMPLETIONS: Protocol = Protocol {
     write_prompt: content,
     carries: &[PromptNeed::TokenIds],
     limits: &[MAX_TOKENS],
+    within: None,
     usual_tokens: Some(16),
     streams: true,
     asks_for_usage: true,

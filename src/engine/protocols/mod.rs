@@ -4,6 +4,7 @@ mod chat;
 mod choices;
 mod completions;
 mod dialogue;
+mod generate;
 mod messages;
 mod prompt;
 pub(super) mod protocol;
@@ -19,6 +20,7 @@ mod usage;
 
 pub use chat::CHAT;
 pub use completions::COMPLETIONS;
+pub use generate::GENERATE;
 pub use messages::MESSAGES;
 pub use protocol::Protocol;
 pub use responses::RESPONSES;

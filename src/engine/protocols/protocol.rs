@@ -38,6 +38,8 @@ pub struct Protocol {
     /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts
     /// before the others.
     pub(crate) limits: &'static [&'static str],
+    /// The object of a body that has the parameters of sampling and length; `None` where the body itself has them.
+    pub(crate) within: Option<&'static str>,
     /// Tokens of an answer whose request sets no limit; `None` for as many as fit.
     pub usual_tokens: Option<u32>,
     /// Whether answers can be streamed.

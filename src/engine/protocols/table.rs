@@ -2,13 +2,14 @@
 
 use super::chat::CHAT;
 use super::completions::COMPLETIONS;
+use super::generate::GENERATE;
 use super::messages::MESSAGES;
 use super::protocol::Protocol;
 use super::responses::RESPONSES;
 
 impl Protocol {
     /// Every protocol, the default first.
-    pub const ALL: [&'static Self; 4] = [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES];
+    pub const ALL: [&'static Self; 5] = [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE];
 
     /// The protocol of this name.
     pub fn named(name: &str) -> Option<&'static Self> {

@@ -21,6 +21,7 @@ pub(crate) static ECHO: Protocol = Protocol {
     },
     carries: &[],
     limits: &["most_words"],
+    within: None,
     usual_tokens: None,
     streams: true,
     asks_for_usage: false,

@@ -70,6 +70,8 @@ pub(crate) struct ChunkJson<'a> {
     is_ping: bool,
     /// Whether no more of the answer comes after it.
     pub(crate) is_last: bool,
+    /// Whether its text is all of the answer so far, and not only what is new.
+    pub(crate) is_so_far: bool,
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
     /// Fields that could not be read.

@@ -214,21 +214,24 @@ impl Grammar {
             self.impossible_usage = Some(usage.unwrap_or_default());
         }
         let (mut text, mut choices, mut bytes) = (None, 0, 0);
+        // Of a text that comes once more each time, what is new counts.
+        let known = if document.is_so_far { self.shown.bytes as usize } else { 0 };
         for choice in document.choices() {
-            let kind = choice.text_kind();
+            let kind = choice.text_kind().filter(|_| choice.text_bytes() > known);
             if let Some(field) = choice.text_elsewhere() {
                 self.oddities.note(OddityKind::Elsewhere, &self.secrets.hide(field.to_owned()));
             }
             self.choice(choice.index, choice.finish.as_deref(), kind.is_some());
             text = ChunkText::stronger(text, kind);
             choices |= kind.map_or(0, |_| choice_bit(choice.index));
-            bytes += choice.text_bytes();
+            bytes += choice.text_bytes().saturating_sub(known);
         }
         self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(|choice| choice.token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
         let said = ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
-        let step = self.step(said, choices, only.as_bytes(), bytes);
+        let only = only.as_bytes().get(known..).unwrap_or_default();
+        let step = self.step(said, choices, only, bytes);
         self.done |= document.is_last;
         Ok(if document.is_last && self.all_finished() { Step::Complete } else { step })
     }

@@ -6,6 +6,7 @@ mod choices;
 mod items;
 mod plan;
 mod script;
+mod so_far;
 mod text;
 
 pub(super) use answer::{Reply, Wording};
@@ -14,3 +15,4 @@ pub(super) use choices::{CHAT, COMPLETIONS};
 pub(super) use items::RESPONSES;
 pub(super) use plan::plan;
 pub(super) use script::{Script, WriteStep};
+pub(super) use so_far::GENERATE;

@@ -1,6 +1,6 @@
 //! Reads a request as vLLM does: the request, or every mistake in it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::fields::{BodyFields, object};
 use super::prompt::PromptTokens;
@@ -44,22 +44,25 @@ pub(crate) struct Request {
 impl Request {
     /// Reads a body.
     pub(crate) fn read(protocol: &Protocol, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
-        let object = object(body)?;
+        let (object, none) = (object(body)?, Map::new());
         let mut fields = BodyFields::from_object(&object);
         let prompts = prompts(&mut fields, protocol);
         let model = fields.text("model");
-        let limits: Vec<_> = protocol.limits.iter().rev().map(|name| fields.whole(name)).collect();
+        let within = protocol.within.map(|name| object.get(name).and_then(Value::as_object).unwrap_or(&none));
+        let mut parameters = BodyFields::from_object(within.unwrap_or(&object));
+        let limits: Vec<_> = protocol.limits.iter().rev().map(|name| parameters.whole(name)).collect();
         let limit = limits.into_iter().rev().flatten().next();
-        let least = fields.whole("min_tokens");
-        let ignore_eos = fields.flag("ignore_eos");
-        let stop = fields.texts("stop");
-        let n = fields.whole("n").filter(|_| protocol.takes("n"));
+        let least = parameters.whole("min_tokens");
+        let ignore_eos = parameters.flag("ignore_eos");
+        let stop = parameters.texts("stop");
+        let n = parameters.whole("n").filter(|_| protocol.takes("n"));
         let (form, usage_in) = form(&mut fields);
         let usage_in = if protocol.asks_for_usage { usage_in } else { UsageIn::Last };
         let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = if protocol.shapes_answers() { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
+        fields.adopt(parameters);
         fields.check()?;
 
         let adapter = served.adapter(model)?;
@@ -101,7 +104,8 @@ impl Request {
 
 fn prompts(fields: &mut BodyFields<'_>, protocol: &Protocol) -> Vec<PromptTokens> {
     let (name, takes_texts) = (protocol.prompt_field, !protocol.carries(PromptNeed::Messages));
-    let Some(value) = fields.value(name) else {
+    let ids = || fields.value("input_ids").filter(|_| name == "text");
+    let Some(value) = fields.value(name).or_else(ids) else {
         fields.missing(name);
         return Vec::new();
     };

@@ -6,7 +6,7 @@ use crate::quick::QUICK;
 use crate::support::{Desk, mock};
 
 /// Endpoints whose answers are tokens, and what the ids of the mock's answers begin with.
-const ENDPOINTS: [(&str, &str); 2] = [("responses", "resp"), ("messages", "msg")];
+const ENDPOINTS: [(&str, &str); 3] = [("responses", "resp"), ("messages", "msg"), ("generate", "gen")];
 
 /// Flies `quick` at an endpoint of a mock with these options. Returns its requests, each with what the mock wrote down
 /// of it.

@@ -15,8 +15,10 @@ use crate::record::WorkKind;
 /// The body of every request of a run. Constant fields are serialised once, the prompt and the length are spliced in.
 /// It may hold credentials, so it has no `Debug`.
 pub(crate) struct BodyTemplate {
-    /// The object without its closing brace.
+    /// The object without its closing brace. Where an object within it has the length, that comes last, and is open.
     fixed: Vec<u8>,
+    /// Whether it is so.
+    is_nested: bool,
     /// Fields that hold the requested length.
     length_fields: Vec<&'static str>,
     /// Whether they are forced.
@@ -35,7 +37,9 @@ impl BodyTemplate {
         let (traits, protocol) = (target.dialect.traits(), target.endpoint);
         let streamed = target.form == AnswerForm::Streamed;
         let mut fields = Map::new();
-        fields.insert("model".into(), model.into());
+        if protocol.takes("model") {
+            fields.insert("model".into(), model.into());
+        }
         if protocol.streams {
             fields.insert("stream".into(), streamed.into());
         }
@@ -54,11 +58,15 @@ impl BodyTemplate {
             ("seed", sampling.seed.map(Value::from)),
         ];
         let carried = options.into_iter().filter(|(name, _)| protocol.takes(name));
-        fields.extend(carried.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        let mut parameters: Map<_, _> = carried.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
         let length = target.length_fields();
         let forcing = if form.is_forced() { length.forcing } else { LengthForcing::None };
         if forcing != LengthForcing::None {
-            fields.insert("ignore_eos".into(), true.into());
+            parameters.insert("ignore_eos".into(), true.into());
+        }
+        match protocol.within {
+            Some(name) => _ = fields.insert(name.to_owned(), parameters.into()),
+            None => fields.extend(parameters),
         }
         let mut length_fields = vec![length.limit];
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
@@ -70,9 +78,24 @@ impl BodyTemplate {
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };
         form.ask(&mut fields, protocol, traits.schema_field);
         merge(&mut fields, &target.extra_body.0);
+        let nested = protocol.within.map(|name| (name, fields.shift_remove(name).unwrap_or_else(|| json!({}))));
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();
-        Self { fixed, length_fields, is_forced: forcing != LengthForcing::None, prompt, work: protocol.work, capture }
+        if let Some((name, parameters)) = &nested {
+            field(&mut fixed, name);
+            fixed.extend_from_slice(parameters.to_string().as_bytes());
+            fixed.pop();
+        }
+        let is_nested = nested.is_some();
+        Self {
+            fixed,
+            is_nested,
+            length_fields,
+            is_forced: forcing != LengthForcing::None,
+            prompt,
+            work: protocol.work,
+            capture,
+        }
     }
 
     /// Whether requests use their own prompts: the extra body may have fixed it.
@@ -112,6 +135,9 @@ impl BodyTemplate {
         for name in &self.length_fields {
             field(&mut body, name);
             body.extend_from_slice(output_tokens.to_string().as_bytes());
+        }
+        if self.is_nested {
+            body.push(b'}');
         }
         if let Some(protocol) = self.prompt {
             field(&mut body, protocol.prompt_field);

@@ -118,6 +118,8 @@ pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> 
     target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };
     let is_own = |name: &str| OWN_FIELDS.concat().contains(&name) || TOKEN_LIMITS.contains(&name);
     target.extra_body.0.retain(|name, _| !is_own(name) && !Protocol::is_prompt_field(name));
+    let within = target.endpoint.within.and_then(|name| target.extra_body.0.get_mut(name)?.as_object_mut());
+    within.into_iter().for_each(|parameters| parameters.retain(|name, _| !is_own(name)));
     let prompt = match (&check.prompt, &check.messages) {
         (_, Some(messages)) => Prompt::Messages(messages.to_string()),
         (prompt, None) => Prompt::Text(prompt.clone().unwrap_or_default()),

@@ -17,6 +17,7 @@ pub static MESSAGES: Protocol = Protocol {
     write_prompt: turns::write,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
     limits: &[MAX_TOKENS],
+    within: None,
     usual_tokens: None,
     streams: true,
     asks_for_usage: false,

@@ -17,6 +17,7 @@ pub static RESPONSES: Protocol = Protocol {
     write_prompt: input::write,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
     limits: &[MAX_OUTPUT_TOKENS],
+    within: None,
     usual_tokens: None,
     streams: true,
     asks_for_usage: false,
