@@ -20,7 +20,9 @@ impl Protocol {
 
     /// The endpoint whose path this is, with the path of the API before it.
     fn at_end_of(path: &str) -> Option<(&'static Self, &str)> {
-        Self::ALL.into_iter().find_map(|endpoint| Some((endpoint, path.strip_suffix(endpoint.below_api())?)))
+        // Any server may have a path of another name; only those of the API say what they are.
+        let mut known = Self::ALL.into_iter().filter(|endpoint| endpoint.path.starts_with(V1));
+        known.find_map(|endpoint| Some((endpoint, path.strip_suffix(endpoint.below_api())?)))
     }
 }
 

@@ -121,7 +121,9 @@ impl Grammar {
         }
         let name = String::from_utf8_lossy(event.name.as_deref().unwrap_or_default());
         if is_error(&name) {
-            let said = words_of(&event.data, &self.secrets);
+            let document = ChunkJson::parse(&event.data, self.answers).ok();
+            let inner = document.and_then(|document| document.error);
+            let said = words_of(inner.map_or(&event.data, |error| error.get().as_bytes()), &self.secrets);
             let said = if said.is_empty() { format!("an event `{name}` without a word") } else { said };
             return Err(self.secrets.failure(FailureKind::StreamError, said));
         }

@@ -50,7 +50,7 @@ impl Wording for Blocks {
             reply.progress.set(Progress { items: place + 1, ..reply.progress.get() });
             let block = match (&reply.tool, thinks) {
                 (Some(tool), _) => called(tool, json!({})),
-                (None, true) => json!({ "type": "thinking", "thinking": "" }),
+                (None, true) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
                 (None, false) => json!({ "type": "text", "text": "" }),
             };
             events.push(event("content_block_start", json!({ "index": place, "content_block": block })));

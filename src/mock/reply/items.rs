@@ -66,6 +66,9 @@ impl Wording for Items {
         if kind != ItemKind::Call {
             delta["content_index"] = 0.into();
         }
+        if kind == ItemKind::Message {
+            delta["logprobs"] = json!([]);
+        }
         events.push(event(reply, name, &delta));
         events
     }
@@ -106,6 +109,9 @@ fn event(reply: &Reply, name: &'static str, members: &Value) -> ReplyEvent {
 fn response(reply: &Reply, state: &str, items: &[Value]) -> Value {
     let mut response: Value = serde_json::from_str(&format!("{}}}", reply.head)).unwrap_or_default();
     response["status"] = state.into();
+    response["parallel_tool_calls"] = true.into();
+    response["tool_choice"] = "auto".into();
+    response["tools"] = json!([]);
     response["error"] = Value::Null;
     response["incomplete_details"] =
         if state == "incomplete" { json!({ "reason": "max_output_tokens" }) } else { Value::Null };
@@ -120,7 +126,7 @@ fn usage(reply: &Reply) -> Value {
     let sent = reply.sent();
     let thought = if reply.thinks() { reply.thought_tokens().min(sent) } else { 0 };
     json!({
-        "input_tokens": prompt, "input_tokens_details": { "cached_tokens": cached.unwrap_or(0) },
+        "input_tokens": prompt, "input_tokens_details": { "cached_tokens": cached.unwrap_or(0), "cache_write_tokens": 0 },
         "output_tokens": sent, "output_tokens_details": { "reasoning_tokens": thought },
         "total_tokens": u64::from(prompt) + u64::from(sent),
     })
@@ -145,16 +151,25 @@ fn id(kind: ItemKind, place: u32) -> String {
     format!("{prefix}_mock_{place}")
 }
 
+/// The part of an item that has its text; a call of a tool has none.
+fn part(kind: ItemKind, text: &str) -> Option<Value> {
+    match kind {
+        ItemKind::Message => Some(json!({ "type": "output_text", "annotations": [], "text": text })),
+        ItemKind::Reasoning => Some(json!({ "type": "reasoning_text", "text": text })),
+        ItemKind::Call => None,
+    }
+}
+
 /// An item with this text.
 fn item(reply: &Reply, (place, kind): (u32, ItemKind), state: &str, text: Option<&str>) -> Value {
     let id = id(kind, place);
-    let part = |kind: &str| text.map(|text| json!([{ "type": kind, "text": text }])).unwrap_or_else(|| json!([]));
+    let content = Value::from_iter(text.and_then(|text| part(kind, text)));
     match kind {
         ItemKind::Message => {
-            json!({ "id": id, "type": "message", "role": "assistant", "status": state, "content": part("output_text") })
+            json!({ "id": id, "type": "message", "role": "assistant", "status": state, "content": content })
         }
         ItemKind::Reasoning => {
-            json!({ "id": id, "type": "reasoning", "summary": [], "status": state, "content": part("reasoning_text") })
+            json!({ "id": id, "type": "reasoning", "summary": [], "status": state, "content": content })
         }
         ItemKind::Call => json!({
             "id": id, "type": "function_call", "status": state, "call_id": format!("call_mock_{place}"),
@@ -167,19 +182,10 @@ fn item(reply: &Reply, (place, kind): (u32, ItemKind), state: &str, text: Option
 fn opened(reply: &Reply, place: u32, kind: ItemKind) -> Vec<ReplyEvent> {
     let added = json!({ "output_index": place, "item": item(reply, (place, kind), "in_progress", None) });
     let mut events = vec![event(reply, "response.output_item.added", &added)];
-    let part = |name: &'static str, kind_of_part: &str| {
-        let part = json!({ "type": kind_of_part, "text": "" });
-        event(
-            reply,
-            name,
-            &json!({ "item_id": id(kind, place), "output_index": place, "content_index": 0, "part": part }),
-        )
-    };
-    events.extend(match kind {
-        ItemKind::Message => Some(part("response.content_part.added", "output_text")),
-        ItemKind::Reasoning => Some(part("response.reasoning_part.added", "reasoning_text")),
-        ItemKind::Call => None,
-    });
+    events.extend(part(kind, "").map(|part| {
+        let about = json!({ "item_id": id(kind, place), "output_index": place, "content_index": 0, "part": part });
+        event(reply, "response.content_part.added", &about)
+    }));
     events
 }
 
@@ -189,29 +195,25 @@ fn closed(reply: &Reply, to: u32) -> Vec<ReplyEvent> {
     let Some(choice) = reply.choices.first().filter(|_| items > 0) else { return Vec::new() };
     let (place, kind) = item_at(reply, from);
     let text = choice.text.tokens(from..to);
-    let about = |more: Value| {
-        let mut members = json!({ "item_id": id(kind, place), "output_index": place });
-        if let (Some(members), Value::Object(more)) = (members.as_object_mut(), more) {
-            members.extend(more);
-        }
-        members
+    let mut about = json!({ "item_id": id(kind, place), "output_index": place });
+    let name = match kind {
+        ItemKind::Message => "response.output_text.done",
+        ItemKind::Reasoning => "response.reasoning_text.done",
+        ItemKind::Call => "response.function_call_arguments.done",
     };
-    let part = |kind: &str| about(json!({ "content_index": 0, "part": { "type": kind, "text": text } }));
-    let said = about(json!({ "content_index": 0, "text": text }));
-    let mut events = match kind {
-        ItemKind::Message => vec![
-            event(reply, "response.output_text.done", &said),
-            event(reply, "response.content_part.done", &part("output_text")),
-        ],
-        ItemKind::Reasoning => vec![
-            event(reply, "response.reasoning_text.done", &said),
-            event(reply, "response.reasoning_part.done", &part("reasoning_text")),
-        ],
-        ItemKind::Call => {
-            let arguments = about(json!({ "name": reply.tool, "arguments": text }));
-            vec![event(reply, "response.function_call_arguments.done", &arguments)]
+    let mut said = about.clone();
+    match part(kind, &text) {
+        Some(part) => {
+            (said["content_index"], said["text"]) = (0.into(), text.as_str().into());
+            (about["content_index"], about["part"]) = (0.into(), part);
+            if kind == ItemKind::Message {
+                said["logprobs"] = json!([]);
+            }
         }
-    };
+        None => (said["name"], said["arguments"]) = (reply.tool.clone().into(), text.as_str().into()),
+    }
+    let mut events = vec![event(reply, name, &said)];
+    events.extend((kind != ItemKind::Call).then(|| event(reply, "response.content_part.done", &about)));
     let done = json!({ "output_index": place, "item": item(reply, (place, kind), "completed", Some(&text)) });
     events.push(event(reply, "response.output_item.done", &done));
     events

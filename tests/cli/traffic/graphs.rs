@@ -144,7 +144,10 @@ fn a_loop_of_tools_ends_when_the_model_calls_none() {
         let (desk, truth) = run_of(TOOLS, &["--tool-rounds", &rounds.to_string(), "--stop-length", "12,0"], more);
         for rule in ["conservation", "token_identity", "plan", "something_completed"] {
             let checks = desk.checks(rule);
-            assert!(checks.iter().all(|check| check["outcome"] == "passed"), "{checks:?}");
+            // Only chats and completions say how many tokens a chunk has.
+            let of_chunks = rule == "token_identity" && more.contains(&"--endpoint");
+            let expected = if of_chunks { "not_tested" } else { "passed" };
+            assert!(checks.iter().all(|check| check["outcome"] == expected), "{checks:?}");
         }
         let log = log(&desk);
         let ended: HashMap<u64, u64> =

@@ -1,4 +1,5 @@
-"""The official `openai` client against a running `skyline mock`: chat and completions, streamed and not, n, errors.
+"""The official `openai` client against a running `skyline mock`: chat, completions and responses, streamed and not, n,
+errors. Responses and their events are also held to the strict types of the package.
 
     python -m venv /tmp/openai && /tmp/openai/bin/pip install openai
     /tmp/openai/bin/python tests/interop/clients/openai_client.py http://127.0.0.1:8000
@@ -7,6 +8,8 @@
 import sys
 
 import openai
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
 
 client = openai.OpenAI(base_url=sys.argv[1].rstrip("/") + "/v1", api_key="none", max_retries=0)
 model = client.models.list().data[0].id
@@ -76,6 +79,35 @@ try:
     ):
         pass
     raise AssertionError("an error in the stream went unseen")
+except openai.APIError as error:
+    assert "EngineCore" in str(error), error
+
+response = client.responses.create(model=model, input="Say something short.", max_output_tokens=8, extra_body=forced)
+assert response.status == "incomplete" and response.incomplete_details.reason == "max_output_tokens", response
+assert len(response.output_text.split()) == 8 and response.usage.output_tokens == 8, response
+tool = {"type": "function", "name": "look_up", "parameters": {"type": "object"}, "strict": False}
+for asked, headers, kinds in [
+    ({"input": messages}, {}, ["message"]),
+    ({"input": messages}, {"x-skyline-fault": "reasoning"}, ["reasoning", "message"]),
+    ({"input": messages, "tools": [tool], "tool_choice": "required"}, {}, ["function_call"]),
+]:
+    common = {"model": model, "max_output_tokens": 50, "extra_headers": headers, **asked}
+    whole = client.responses.create(**common)
+    TypeAdapter(Response).validate_python(whole.to_dict())
+    events = list(client.responses.create(stream=True, **common))
+    for event in events:
+        TypeAdapter(ResponseStreamEvent).validate_python(event.to_dict())
+    assert [event.sequence_number for event in events] == list(range(len(events))), events
+    last = events[-1].response
+    assert [item.type for item in last.output] == kinds == [item.type for item in whole.output], (last, whole)
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert text == last.output_text, (text, last)
+try:
+    for _ in client.responses.create(
+        model=model, input="x", max_output_tokens=8, stream=True, extra_headers={"x-skyline-fault": "error_mid_stream"},
+    ):
+        last = _
+    assert last.type == "response.failed" and "EngineCore" in last.response.error.message, last
 except openai.APIError as error:
     assert "EngineCore" in str(error), error
 print(f"openai {openai.__version__}: all checks passed against {model}")
