@@ -108,6 +108,12 @@ impl CapturedText {
         self.documents += 1;
     }
 
+    /// Keeps nothing but this document.
+    pub(super) fn keep_only(&mut self, document: &[u8]) {
+        *self = Self { memory: self.memory.take(), ..Self::new(self.answers) };
+        self.push(document);
+    }
+
     /// Calls `each` with every document.
     fn each_document(&self, mut each: impl FnMut(&[u8])) {
         let (mut rest, mut last) = (&self.bytes[..], Vec::new());

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
@@ -75,13 +76,17 @@ pub struct CommonRequest {
 impl CommonRequest {
     /// Whether the extra body sets this field of every request.
     pub(crate) fn fixes(&self, field: &str) -> bool {
-        self.fixed_fields().any(|(name, _)| name == field)
+        self.extra_body.0.contains_key(field)
     }
 
-    /// Fields of every request that the extra body sets, those of the object with the parameters of sampling too.
-    pub(crate) fn fixed_fields(&self) -> impl Iterator<Item = (&String, &Value)> {
-        let within = self.endpoint.within.and_then(|name| self.extra_body.0.get(name)?.as_object());
-        self.extra_body.0.iter().chain(within.into_iter().flatten())
+    /// Parameters of sampling and length that the extra body sets, by their names: beside other fields, or in the object
+    /// that the endpoint has for them.
+    pub(crate) fn fixed_parameters(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        match self.endpoint.within {
+            Some(name) => self.extra_body.0.get(name).and_then(Value::as_object).unwrap_or(&NONE),
+            None => &self.extra_body.0,
+        }
     }
 
     /// Whether every answer ends by itself, so that no length is forced.

@@ -180,6 +180,7 @@ impl ServerArgs {
                 endpoint.another(|other| other.takes("seed"))
             )));
         }
+        carried(endpoint, &extra_body)?;
         let (temperature, top_p, top_k) = (Some(self.temperature), self.top_p, self.top_k);
         let common = CommonRequest {
             dialect: self.dialect(),
@@ -228,7 +229,8 @@ impl ServerArgs {
     /// The endpoint that was named, by its address or by itself.
     fn endpoint(&self, address: &ServerAddress) -> Result<&'static Protocol, Stop> {
         match (self.endpoint, address.urls().find_map(BaseUrl::endpoint)) {
-            (Some(typed), Some(named)) if typed != named => Err(Stop::usage(format!(
+            // A path may end like that of another endpoint.
+            (Some(typed), Some(named)) if typed != named && self.path.is_none() => Err(Stop::usage(format!(
                 "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
             ))),
             (typed, named) => {
@@ -282,6 +284,26 @@ impl ServerArgs {
             ca_cert: self.ca_cert.clone(),
             check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
         })
+    }
+}
+
+/// Refuses an extra body that requests to the endpoint cannot carry.
+fn carried(endpoint: &Protocol, extra_body: &Map<String, Value>) -> Result<(), Stop> {
+    let within = endpoint.within;
+    if let Some(name) = within.filter(|name| extra_body.get(*name).is_some_and(|value| !value.is_object())) {
+        return Err(Stop::usage(format!(
+            "--extra-body: `{name}` is no object\nhint: write it like {{\"{name}\": {{\"top_p\": 0.9}}}}"
+        )));
+    }
+    let inner = within.and_then(|name| extra_body.get(name)?.as_object());
+    let is_set = |name: &&str| extra_body.contains_key(*name) || inner.is_some_and(|inner| inner.contains_key(*name));
+    match ["n", "best_of"].into_iter().filter(|name| !endpoint.takes(name)).find(is_set) {
+        Some(name) => Err(Stop::usage(format!(
+            "--extra-body: requests to the endpoint {endpoint} get one answer, and `{name}` asks for more\n\
+             hint: leave `{name}` out, or give --endpoint {}",
+            endpoint.another(|other| other.takes(name))
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::engine::{CHAT, COMPLETIONS, Protocol};
+use crate::engine::{CHAT, COMPLETIONS, Protocol, RESPONSES};
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::record::{EngineKind, Fact};
@@ -71,10 +71,11 @@ pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = &'static Proto
 }
 
 /// The backends of `vllm bench serve` that mean something here.
-const BACKENDS: [(&str, (EngineKind, &Protocol)); 4] = [
+const BACKENDS: [(&str, (EngineKind, &Protocol)); 5] = [
     ("vllm", (EngineKind::Vllm, &COMPLETIONS)),
     ("openai", (EngineKind::Vllm, &COMPLETIONS)),
     ("openai-chat", (EngineKind::Vllm, &CHAT)),
+    ("openai-responses", (EngineKind::Vllm, &RESPONSES)),
     ("sglang", (EngineKind::Sglang, &COMPLETIONS)),
 ];
 

@@ -9,7 +9,7 @@ use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::engine::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol, TOKEN_LIMITS, answers_asked};
+use crate::engine::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, TOKEN_LIMITS, answers_asked};
 use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind};
 
@@ -19,7 +19,8 @@ const MOST_TRIED: usize = 5;
 /// whole answers, which may be without end.
 const RETRY_LIMITS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
 /// Fields of the extra body that decide the length beside its limits. Some make one request several answers.
-const LENGTH_SETTERS: [&str; 5] = ["min_tokens", "ignore_eos", "n", "best_of", "stop"];
+const LENGTH_SETTERS: [&str; 7] =
+    ["min_tokens", "min_new_tokens", "ignore_eos", "n", "best_of", "stop", "stop_sequences"];
 
 impl OpenAiEngine {
     /// Sends the test request. Where the answer has another length than requested, or the server does not
@@ -78,20 +79,20 @@ impl OpenAiEngine {
     /// Whether the extra body decides how long answers are.
     pub fn sets_length(&self) -> bool {
         let sets = |name: &str| LENGTH_SETTERS.contains(&name) || TOKEN_LIMITS.contains(&name);
-        self.target.fixed_fields().any(|(name, _)| sets(name))
+        self.target.fixed_parameters().keys().any(|name| sets(name))
     }
 
     /// Returns the most tokens of an answer for which so many are `planned`. It is `None` where the extra body leaves
     /// them open.
     pub(super) fn requested_tokens(&self, planned: u32) -> Option<u64> {
-        let fixed = self.target.fixed_fields().map(|(name, value)| (name.clone(), value.clone())).collect();
-        requested(&fixed, self.target.length_fields().limit, planned.into())
+        requested(self.target.fixed_parameters(), self.target.length_fields().limit, planned.into())
     }
 
     /// Whether requests send the planned prompts with the planned lengths.
     pub fn sends_planned_lengths(&self) -> bool {
-        let cuts =
-            |name: &str| ["truncate_prompt_tokens", "truncation"].contains(&name) || Protocol::is_prompt_field(name);
+        let cuts = |name: &str| {
+            ["truncate_prompt_tokens", "truncation"].contains(&name) || self.target.endpoint.prompt_field == name
+        };
         !self.sets_length() && !self.target.extra_body.0.keys().any(|name| cuts(name))
     }
 

@@ -36,11 +36,13 @@ pub(super) fn calls(message: &Value) -> impl Iterator<Item = [&str; 3]> {
     })
 }
 
-/// Contents of a message: a text as it is, and parts in the form that `part` gives them.
+/// Contents of a message: a text as it is, and parts in the form that `part` gives them. One that it has no form for
+/// stays as it is, so that the server says what it thinks of it.
 pub(super) fn content(message: &Value, part: impl Fn(&Map<String, Value>) -> Option<Value>) -> Option<Value> {
     match &message["content"] {
         Value::Array(parts) => {
-            let parts: Vec<Value> = parts.iter().filter_map(|of| part(of.as_object()?)).collect();
+            let part = |of: &Value| of.as_object().and_then(&part).unwrap_or_else(|| of.clone());
+            let parts: Vec<Value> = parts.iter().map(part).collect();
             (!parts.is_empty()).then_some(Value::Array(parts))
         }
         Value::Null => None,

@@ -14,7 +14,7 @@ use crate::record::WorkKind;
 pub static GENERATE: Protocol = Protocol {
     name: "generate",
     path: "/generate",
-    backend: "sglang",
+    backend: "sglang-generate",
     prompt_field: "text",
     write_prompt: write,
     carries: &[PromptNeed::TokenIds],

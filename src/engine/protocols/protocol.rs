@@ -27,7 +27,7 @@ pub struct Protocol {
     pub name: &'static str,
     /// Usual path.
     pub path: &'static str,
-    /// Name of vLLM's benchmark for it.
+    /// Name of it for vLLM's benchmark, or one like those where that has none.
     pub backend: &'static str,
     /// The field of the prompt.
     pub prompt_field: &'static str,

@@ -27,7 +27,7 @@ pub struct AnswerGrammar {
     pub(crate) common: fn(&[u8]) -> Option<FastChunk<'_>>,
     /// Names of the events that have parts of answers. The empty one is that of events without a name.
     pub(crate) events: &'static [&'static str],
-    /// Data of the events that end a stream.
+    /// Data of the events that end a stream. Without any, a document says so, and no answer is complete before it.
     pub(crate) ends: &'static [&'static str],
     /// Name of what ends a stream, for messages.
     pub(crate) end_name: &'static str,
@@ -72,6 +72,8 @@ pub(crate) struct ChunkJson<'a> {
     pub(crate) is_last: bool,
     /// Whether its text is all of the answer so far, and not only what is new.
     pub(crate) is_so_far: bool,
+    /// Whether its usage may leave out tokens of the prompt that an earlier one counts.
+    pub(crate) has_part_of_usage: bool,
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
     /// Fields that could not be read.

@@ -75,6 +75,8 @@ pub(crate) struct Grammar {
     /// Why the model stopped: the first reason of any choice.
     pub(super) finish_reason: Option<FinishReason>,
     counting: Counting,
+    /// Whether the last document had all of the answer so far.
+    pub(super) is_so_far: bool,
     /// The last chunk with text, without its text.
     shape: TemplateMatch,
     /// Secrets that no message may repeat.
@@ -218,6 +220,7 @@ impl Grammar {
         let (mut text, mut choices, mut bytes) = (None, 0, 0);
         // Of a text that comes once more each time, what is new counts.
         let known = if document.is_so_far { self.shown.bytes as usize } else { 0 };
+        self.is_so_far = document.is_so_far;
         for choice in document.choices() {
             let kind = choice.text_kind().filter(|_| choice.text_bytes() > known);
             if let Some(field) = choice.text_elsewhere() {
@@ -231,6 +234,8 @@ impl Grammar {
         self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(|choice| choice.token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
+        let earlier = self.usage.filter(|_| document.has_part_of_usage).map_or(0, |usage| usage.prompt_tokens);
+        let usage = usage.map(|usage| Usage { prompt_tokens: usage.prompt_tokens.max(earlier), ..usage });
         let said = ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
         let only = only.as_bytes().get(known..).unwrap_or_default();
         let step = self.step(said, choices, only, bytes);

@@ -104,7 +104,7 @@ pub(crate) fn public_load<'a>(
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
     let mut tokens: f64 = 0.0;
     for settings in servers.into_iter().filter(|settings| !settings.requests.yes) {
-        let of_it = load.all_tokens(|planned| answer_tokens(&settings.server.common.extra_body.0, planned));
+        let of_it = load.all_tokens(|planned| answer_tokens(settings.server.common.fixed_parameters(), planned));
         tokens = tokens.max(of_it);
         for url in settings.server.address.urls().filter(|_| !is_small(load, of_it)) {
             if urls.iter().all(|(asked, _)| asked != &url) {

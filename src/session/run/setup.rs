@@ -130,6 +130,14 @@ impl RunSettings {
                  hint: leave it out, or choose --engine vllm or sglang if that is what serves"
             )));
         }
+        let endpoint = self.server.common.endpoint;
+        if self.requests.priority() == PriorityField::Sent && !endpoint.takes("priority") {
+            return Err(Stop::usage(format!(
+                "--send-priority: requests to the endpoint {endpoint} carry no priority\n\
+                 hint: leave it out, or give --endpoint {}",
+                endpoint.another(|other| other.takes("priority"))
+            )));
+        }
         Ok(())
     }
 }

@@ -72,7 +72,7 @@ impl BodyTemplate {
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }
-        length_fields.retain(|name| !target.fixes(name));
+        length_fields.retain(|name| !target.fixed_parameters().contains_key(*name));
         let prompt = Some(protocol).filter(|_| !target.fixes(protocol.prompt_field));
         let checked = matches!(form, RequestedForm::Shaped(_));
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::answer_form::RequestedForm;
 use super::template::BodyTemplate;
-use crate::engine::protocols::protocol::{Protocol, TOKEN_LIMITS};
+use crate::engine::protocols::protocol::TOKEN_LIMITS;
 use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerEnding, GoldenCheck, Priority};
@@ -103,12 +103,13 @@ impl BodyTemplates {
 
 /// Fields that a golden prompt sets itself, whatever the extra body of the load says. Beside the prompt and the limit
 /// of its length they are sampling, end and format of the answer.
-const OWN_FIELDS: [&[&str]; 5] = [
+const OWN_FIELDS: [&[&str]; 6] = [
     &["n", "min_tokens", "ignore_eos"],
     &["temperature", "top_p", "top_k", "min_p", "seed", "logit_bias"],
     &["presence_penalty", "frequency_penalty", "repetition_penalty", "stop", "stop_token_ids"],
     &["response_format", "tools", "tool_choice", "structured_outputs", "json_schema", "regex", "grammar"],
     &["guided_json", "guided_regex", "guided_choice", "guided_grammar"],
+    &["stop_sequences", "output_config"],
 ];
 
 /// Returns the body of this golden prompt for `model`. It asks for the likeliest tokens, the same each time, until the
@@ -117,8 +118,9 @@ pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> 
     let mut target = target.clone();
     target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };
     let is_own = |name: &str| OWN_FIELDS.concat().contains(&name) || TOKEN_LIMITS.contains(&name);
-    target.extra_body.0.retain(|name, _| !is_own(name) && !Protocol::is_prompt_field(name));
-    let within = target.endpoint.within.and_then(|name| target.extra_body.0.get_mut(name)?.as_object_mut());
+    let endpoint = target.endpoint;
+    target.extra_body.0.retain(|name, _| !is_own(name) && name != endpoint.prompt_field);
+    let within = endpoint.within.and_then(|name| target.extra_body.0.get_mut(name)?.as_object_mut());
     within.into_iter().for_each(|parameters| parameters.retain(|name, _| !is_own(name)));
     let prompt = match (&check.prompt, &check.messages) {
         (_, Some(messages)) => Prompt::Messages(messages.to_string()),

@@ -12,14 +12,8 @@ use crate::engine::stream::json::JsonCursor;
 use crate::record::Usage;
 
 /// The grammar of these answers.
-pub(super) static BLOCKS: AnswerGrammar = AnswerGrammar {
-    member,
-    common,
-    events: EVENTS,
-    ends: &["[DONE]"],
-    end_name: "message_stop",
-    text_member: "content",
-};
+pub(super) static BLOCKS: AnswerGrammar =
+    AnswerGrammar { member, common, events: EVENTS, ends: &[], end_name: "message_stop", text_member: "content" };
 
 /// Names of events.
 const EVENTS: &[&str] = &[
@@ -109,7 +103,11 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
             let finish = value.members().and_then(|delta| word(&delta, "stop_reason"));
             document.choices.get_or_insert_default().push(Choice { finish, ..Choice::default() });
         }
-        (_, "usage") if value.0.get() != "null" => document.read_usage(value),
+        (_, "usage") if value.0.get() != "null" => {
+            document.read_usage(value);
+            let counts = value.members().unwrap_or_default();
+            document.has_part_of_usage = found(&counts, "cache_read_input_tokens").is_none();
+        }
         ("message", "content") => {
             let Some(blocks) = value.items() else {
                 note(&mut document.unread, "content");
@@ -161,13 +159,15 @@ impl<'a> ChunkJson<'a> {
 
     /// Makes the blocks of a whole answer one, which ended for this reason.
     fn join(&mut self, finish: Option<Cow<'a, str>>) {
-        let (mut whole, mut contents) = (Message::default(), Vec::new());
+        let (mut whole, mut contents, mut thoughts) = (Message::default(), Vec::new(), Vec::new());
         for said in self.choices.take().into_iter().flatten().filter_map(|choice| choice.message) {
             contents.extend(Some(said.content).filter(|text| !text.is_empty()));
-            whole.thoughts.extend(said.thoughts);
+            thoughts.extend(said.thoughts);
             whole.tool_calls.extend(said.tool_calls);
         }
         whole.content = joined(contents);
+        // Several names of one thought are several texts of it; these are parts of one.
+        whole.thoughts = vec![joined(thoughts)];
         self.choices = Some(vec![Choice { message: Some(whole), finish, is_whole: true, ..Choice::default() }]);
     }
 }

@@ -12,7 +12,7 @@ use crate::record::WorkKind;
 pub static MESSAGES: Protocol = Protocol {
     name: "messages",
     path: "/v1/messages",
-    backend: "anthropic",
+    backend: "anthropic-messages",
     prompt_field: "messages",
     write_prompt: turns::write,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
@@ -22,7 +22,7 @@ pub static MESSAGES: Protocol = Protocol {
     streams: true,
     asks_for_usage: false,
     forces: LengthForcing::None,
-    lacks: &["seed", "n", "best_of"],
+    lacks: &["seed", "n", "best_of", "priority"],
     headers: &[("anthropic-version", "2023-06-01")],
     key_header: Some("x-api-key"),
     shape: Some(turns::shape),

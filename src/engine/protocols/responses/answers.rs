@@ -8,18 +8,13 @@ use crate::engine::stream::chunk::message::{Message, ToolCallJson};
 use crate::engine::stream::chunk::{Choice, ChunkJson};
 use crate::engine::stream::fast_chunk::{ChunkText, FastChunk};
 use crate::engine::stream::json::JsonCursor;
+use crate::engine::stream::reasons::is_error;
 
 use super::super::typed::{self, found, word};
 
 /// The grammar of these answers. A stream ends with the event that has the whole response.
-pub(super) static ITEMS: AnswerGrammar = AnswerGrammar {
-    member,
-    common,
-    events: EVENTS,
-    ends: &["[DONE]"],
-    end_name: "its last event",
-    text_member: "output",
-};
+pub(super) static ITEMS: AnswerGrammar =
+    AnswerGrammar { member, common, events: EVENTS, ends: &[], end_name: "its last event", text_member: "output" };
 
 /// Names of events: those that carry text or an end, and those around them.
 const EVENTS: &[&str] = &[
@@ -92,19 +87,24 @@ fn common(json: &[u8]) -> Option<FastChunk<'_>> {
 
 fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str, value: LooseValue<'a>) -> bool {
     let kind = word(members, "type").unwrap_or_default();
+    let is_known = EVENTS.contains(&&*kind) || LAST.contains(&&*kind);
     match name {
+        // Whatever a tool of the server says in it, it is none of the answer.
+        _ if kind.starts_with("response.") && !is_known && !is_error(&kind) => {}
         // What is around the text says nothing of the answer, and no more than that.
         "type" if EVENTS.contains(&&*kind) => {
             document.choices.get_or_insert_default();
             return false;
         }
         "delta" => {
+            let is_refusal = kind == "response.refusal.delta";
             let Some(kind) = kind_of(&kind) else { return false };
             let Some(text) = value.string() else {
                 note(&mut document.unread, "delta");
                 return true;
             };
             document.choices.get_or_insert_default().push(Choice::of_part(match kind {
+                ChunkText::Content if is_refusal => Message { refusal: text, ..Message::default() },
                 ChunkText::Content => Message { content: text, ..Message::default() },
                 ChunkText::Reasoning => Message { thoughts: vec![text], ..Message::default() },
                 ChunkText::ToolCall => {
@@ -165,8 +165,7 @@ impl<'a> ChunkJson<'a> {
     /// Reads the items of a whole response.
     fn read_output(&mut self, response: &MemberList<'a>, value: LooseValue<'a>) {
         let Some(items) = value.items() else { return note(&mut self.unread, "output") };
-        let mut said = Message::default();
-        let mut contents = Vec::new();
+        let (mut said, mut contents, mut thoughts) = (Message::default(), Vec::new(), Vec::new());
         for item in items {
             let Some(item) = LooseValue(item).members() else {
                 note(&mut self.unread, "output");
@@ -174,14 +173,20 @@ impl<'a> ChunkJson<'a> {
             };
             let texts = |name| found(&item, name).filter(|value| value.0.get() != "null").map(LooseValue::text);
             match &*word(&item, "type").unwrap_or_default() {
-                "message" => match texts("content") {
-                    Some(Some(text)) => contents.push(text),
-                    Some(None) => note(&mut self.unread, "content"),
-                    None => {}
-                },
+                "message" => {
+                    match texts("content") {
+                        Some(Some(text)) => contents.push(text),
+                        Some(None) => note(&mut self.unread, "content"),
+                        None => {}
+                    }
+                    let parts = found(&item, "content").and_then(LooseValue::items).unwrap_or_default();
+                    let refused = parts.into_iter().find_map(|part| word(&LooseValue(part).members()?, "refusal"));
+                    said.refusal = refused.unwrap_or(said.refusal);
+                }
                 "reasoning" => {
-                    let thought = texts("content").or_else(|| texts("summary"));
-                    said.thoughts.extend(thought.flatten());
+                    let has_text = |text: &Cow<'_, str>| !text.is_empty();
+                    let thought = texts("content").flatten().filter(has_text);
+                    thoughts.extend(thought.or_else(|| texts("summary").flatten()));
                 }
                 kind if CALLS.contains(&kind) => said.tool_calls.push(ToolCallJson {
                     index: None,
@@ -192,6 +197,8 @@ impl<'a> ChunkJson<'a> {
             }
         }
         said.content = typed::joined(contents);
+        // Several names of one thought are several texts of it; these are parts of one.
+        said.thoughts = vec![typed::joined(thoughts)];
         let (message, finish) = (Some(said), finish(response));
         self.choices = Some(vec![Choice { message, finish, is_whole: true, ..Choice::default() }]);
     }

@@ -62,7 +62,8 @@ impl Grammar {
     /// before the end.
     fn reasons_hold(&self) -> bool {
         let early = self.early || (!self.done && self.habits.show(Habit::EarlyReasons));
-        self.all_finished() && !early
+        let is_ended = self.done || !self.answers.ends.is_empty();
+        self.all_finished() && !early && is_ended
     }
 
     /// Checks that the complete answer ended as well as others of this server. Its end is noted for them.

@@ -26,6 +26,8 @@ pub(super) struct StreamedAnswer {
     pub captured: Option<CapturedText>,
     /// Place at which the last chunk with text begins.
     last_text_at: usize,
+    /// Bytes of the last event that had all of the answer so far.
+    so_far: usize,
     /// Whether all of it has come. What is left of the body may still say that it failed.
     pub complete: bool,
 }
@@ -34,7 +36,7 @@ impl StreamedAnswer {
     /// A stream of which nothing has come.
     pub(super) fn new(grammar: Grammar, captured: Option<CapturedText>) -> Self {
         let framer = SseFramer::default();
-        Self { framer, grammar, last_text_reads: Vec::new(), captured, last_text_at: 0, complete: false }
+        Self { framer, grammar, last_text_reads: Vec::new(), captured, last_text_at: 0, so_far: 0, complete: false }
     }
 
     /// Reads all events that end in `piece`.
@@ -76,10 +78,18 @@ impl StreamedAnswer {
         }
         let step = self.grammar.event(event);
         limits.size.tokens = self.grammar.tokens;
+        if self.grammar.is_so_far {
+            // What came before comes once more in it, so that the last one is all of the answer.
+            limits.size.bytes =
+                limits.size.bytes.saturating_sub(std::mem::replace(&mut self.so_far, event.data.len()) as u64);
+            if let Some(captured) = &mut self.captured {
+                captured.keep_only(&event.data);
+            }
+        }
         let failure = match step {
             Ok(Step::Quiet) => limits.exceeded(0)?,
             Ok(Step::Text { tokens, kind, mut choices }) => {
-                self.last_text_at = captured_at;
+                self.last_text_at = if self.grammar.is_so_far { 0 } else { captured_at };
                 // An answer that was to come whole has no gaps, however it comes.
                 while choices != 0 && form == AnswerForm::Streamed {
                     let choice = choices.trailing_zeros() as u8;
