@@ -88,13 +88,16 @@ fn set_of(stem: &str) -> &str {
 /// All parts of a set of which some are known. A cache may have less than all of them.
 fn all_parts(mut files: Vec<String>) -> Vec<String> {
     files.sort_unstable();
-    let stem_and_ending = files.first().and_then(|file| file.rsplit_once('.'));
+    let stem_and_ending = files.first().and_then(|file| {
+        let (stem, _) = plain(file).rsplit_once('.')?;
+        Some((stem, file.strip_prefix(stem)?))
+    });
     let Some((first, ending)) = stem_and_ending else { return files };
     let total = first.rsplit_once("-of-").and_then(|(_, total)| total.parse::<usize>().ok());
     match total.filter(|parts| (files.len() + 1..100_000).contains(parts)) {
         Some(total) => {
             let set = set_of(first);
-            (0..total).map(|part| format!("{set}-{part:05}-of-{total:05}.{ending}")).collect()
+            (0..total).map(|part| format!("{set}-{part:05}-of-{total:05}{ending}")).collect()
         }
         None => files,
     }
@@ -117,7 +120,10 @@ mod tests {
         let ultra = [&ultra[..], &["data/train_gen-00000-of-00001-a09b74b3ef9c3b56.parquet"]].concat();
         let parts = [0, 1, 2].map(|part| format!("data/train-{part:05}-of-00003.parquet"));
         let parts = parts.each_ref().map(String::as_str);
+        let packed = [0, 1].map(|part| format!("train-{part:05}-of-00002.jsonl.gz"));
+        let packed = packed.each_ref().map(String::as_str);
         for (files, split, said) in [
+            (&packed[..1], None, Ok(&packed[..])),
             (&gsm8k[..], None, Ok(&gsm8k[2..])),
             (&gsm8k, Some("test"), Ok(&gsm8k[1..2])),
             (&gsm8k, Some("README.md"), Ok(&gsm8k[..1])),

@@ -17,24 +17,49 @@ pub(super) struct TimedAgent {
 
 /// The agent that called each, with the call. The shortest call counts that an agent lies in.
 pub(super) fn callers(agents: &[TimedAgent]) -> Vec<Option<(usize, Stretch)>> {
-    let mut of_owner: HashMap<_, Vec<usize>> = HashMap::new();
+    let mut of_owner: HashMap<_, Vec<(Stretch, usize)>> = HashMap::new();
     for (place, agent) in agents.iter().enumerate() {
-        if let Some(owner) = agent.owner.as_ref().filter(|_| !agent.calls.is_empty()) {
-            of_owner.entry(owner).or_default().push(place);
+        if let Some(owner) = &agent.owner {
+            of_owner.entry(owner).or_default().extend(agent.calls.iter().map(|call| (*call, place)));
         }
     }
+    let of_owner: HashMap<_, _> = of_owner.into_iter().map(|(owner, calls)| (owner, OwnersCalls::new(calls))).collect();
     let length = |(from, to): Stretch| to.saturating_sub(from);
     let caller = |(place, agent): (usize, &TimedAgent)| {
-        let others = of_owner.get(agent.owner.as_ref()?)?.iter();
-        let calls = others.filter_map(|other| Some((*other, agents.get(*other)?))).filter(|(other, caller)| {
-            // Of two that lie in calls of each other the longer one came first.
-            (length(caller.lasts), place) > (length(agent.lasts), *other)
+        let around = of_owner.get(agent.owner.as_ref()?)?.around(agent.lasts);
+        // Of two that lie in calls of each other the longer one came first.
+        let around = around.filter(|(_, other)| {
+            agents.get(*other).is_some_and(|caller| (length(caller.lasts), place) > (length(agent.lasts), *other))
         });
-        let calls = calls.flat_map(|(other, caller)| caller.calls.iter().map(move |call| (other, *call)));
-        let around = calls.filter(|(_, (from, to))| *from <= agent.lasts.0 && agent.lasts.1 <= *to);
-        around.min_by_key(|(other, call)| (length(*call), *other))
+        around.map(|(call, other)| (other, call)).min_by_key(|(other, call)| (length(*call), *other))
     };
     agents.iter().enumerate().map(caller).collect()
+}
+
+/// The calls of one owner's agents.
+struct OwnersCalls {
+    /// Each with its agent, in order of their beginnings.
+    calls: Vec<(Stretch, usize)>,
+    /// The latest end of all calls up to each.
+    reach: Vec<i64>,
+}
+
+impl OwnersCalls {
+    fn new(mut calls: Vec<(Stretch, usize)>) -> Self {
+        calls.sort_unstable();
+        let ends = calls.iter().scan(i64::MIN, |latest, ((_, to), _)| {
+            *latest = (*latest).max(*to);
+            Some(*latest)
+        });
+        Self { reach: ends.collect(), calls }
+    }
+
+    /// The calls that this time lies in. Those that began so early that none of them lasted into it are not looked at.
+    fn around(&self, (from, to): Stretch) -> impl Iterator<Item = (Stretch, usize)> {
+        let begun = self.calls.partition_point(|((begin, _), _)| *begin <= from);
+        let reached = self.reach.iter().zip(&self.calls).take(begun).rev().take_while(move |(reach, _)| **reach >= to);
+        reached.map(|(_, call)| *call).filter(move |((_, end), _)| to <= *end)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::callers::{Stretch, TimedAgent, callers};
 use super::minted::MintedBlocks;
@@ -24,8 +26,11 @@ pub(in crate::generator::datasets::sessions) struct TraceLabReader(RowsBySession
 /// A line of the fields that are needed.
 #[derive(Deserialize)]
 struct TraceLabLine {
+    #[serde(default, deserialize_with = "if_so")]
     user: Option<Box<str>>,
+    #[serde(default, deserialize_with = "if_so")]
     project: Option<Box<str>>,
+    #[serde(default, deserialize_with = "if_so")]
     tools: Option<Vec<Object<ToolCall>>>,
     session_id: String,
     #[serde(default)]
@@ -45,10 +50,19 @@ struct TimingEvent {
 
 #[derive(Deserialize)]
 struct ToolCall {
+    #[serde(default, deserialize_with = "if_so")]
     tool_name: Option<String>,
+    #[serde(default, deserialize_with = "if_so")]
     emitted_at: Option<String>,
+    #[serde(default, deserialize_with = "if_so")]
     result_at: Option<String>,
+    #[serde(default, deserialize_with = "if_so")]
     tool_wall_latency_ms: Option<f64>,
+}
+
+/// Reads a value that only says who called whom; one of another type says nothing.
+fn if_so<'de, D: Deserializer<'de>, T: DeserializeOwned>(value: D) -> Result<Option<T>, D::Error> {
+    Ok(T::deserialize(Value::deserialize(value)?).ok())
 }
 
 /// A call of another agent.
