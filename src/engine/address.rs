@@ -20,7 +20,7 @@ impl Protocol {
 
     /// The endpoint whose path this is, with the path of the API before it.
     fn at_end_of(path: &str) -> Option<(&'static Self, &str)> {
-        // Any server may have a path of another name; only those of the API say what they are.
+        // Only the paths of an API say what they are.
         let mut known = Self::ALL.into_iter().filter(|endpoint| endpoint.path.starts_with(V1));
         known.find_map(|endpoint| Some((endpoint, path.strip_suffix(endpoint.below_api())?)))
     }
@@ -110,11 +110,8 @@ impl BaseUrl {
 
     /// The path of `endpoint` below the root.
     pub fn endpoint_path(&self, endpoint: &Protocol) -> String {
-        let usual = || match endpoint.path.starts_with(V1) {
-            true => format!("{}{}", self.api(), endpoint.below_api()),
-            // It stands beside the API.
-            false => endpoint.path.to_owned(),
-        };
+        let api = if endpoint.path.starts_with(V1) { self.api() } else { "" };
+        let usual = || format!("{api}{}", endpoint.below_api());
         self.path.clone().unwrap_or_else(usual)
     }
 

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 use http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
@@ -77,16 +76,6 @@ impl CommonRequest {
     /// Whether the extra body sets this field of every request.
     pub(crate) fn fixes(&self, field: &str) -> bool {
         self.extra_body.0.contains_key(field)
-    }
-
-    /// Parameters of sampling and length that the extra body sets, by their names: beside other fields, or in the object
-    /// that the endpoint has for them.
-    pub(crate) fn fixed_parameters(&self) -> &Map<String, Value> {
-        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-        match self.endpoint.within {
-            Some(name) => self.extra_body.0.get(name).and_then(Value::as_object).unwrap_or(&NONE),
-            None => &self.extra_body.0,
-        }
     }
 
     /// Whether every answer ends by itself, so that no length is forced.

@@ -33,8 +33,8 @@ pub(in crate::cli) struct ServerArgs {
           value_parser = dialect())]
     engine: Option<EngineKind>,
 
-    /// Engine and endpoint as `vllm bench serve` names them: openai-chat is --endpoint chat of the engine
-    /// vllm, the others are --endpoint completions of vllm and sglang [default: none]
+    /// Engine and endpoint as `vllm bench serve` names them: chat and responses of vllm, and completions of
+    /// vllm and sglang [default: none]
     #[arg(long, value_name = "BACKEND", help_heading = "Server", conflicts_with = "engine", value_parser = backend())]
     backend: Option<(EngineKind, &'static Protocol)>,
 
@@ -44,8 +44,8 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
-    /// Path of the endpoint below --url, such as /generate; one with a version in it, such as
-    /// /custom/v1/chat/completions, replaces the /v1 of --url [default: /v1/chat/completions]
+    /// Path of the endpoint below --url, such as /llm/chat; one with a version in it, such as
+    /// /custom/v1/chat/completions, replaces the /v1 of --url [default: that of --endpoint]
     #[arg(long, value_name = "PATH", help_heading = "Server")]
     path: Option<String>,
 
@@ -173,14 +173,6 @@ impl ServerArgs {
         let ((address, headers), (extra_body, (tls, api_key))) =
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
         let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&headers))?;
-        if self.sampling_seed.is_some() && !endpoint.takes("seed") {
-            return Err(Stop::usage(format!(
-                "--sampling-seed: requests to the endpoint {endpoint} carry no seed\nhint: leave it out, or give \
-                 --endpoint {}",
-                endpoint.another(|other| other.takes("seed"))
-            )));
-        }
-        carried(endpoint, &extra_body)?;
         let (temperature, top_p, top_k) = (Some(self.temperature), self.top_p, self.top_k);
         let common = CommonRequest {
             dialect: self.dialect(),
@@ -229,7 +221,6 @@ impl ServerArgs {
     /// The endpoint that was named, by its address or by itself.
     fn endpoint(&self, address: &ServerAddress) -> Result<&'static Protocol, Stop> {
         match (self.endpoint, address.urls().find_map(BaseUrl::endpoint)) {
-            // A path may end like that of another endpoint.
             (Some(typed), Some(named)) if typed != named && self.path.is_none() => Err(Stop::usage(format!(
                 "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
             ))),
@@ -284,26 +275,6 @@ impl ServerArgs {
             ca_cert: self.ca_cert.clone(),
             check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
         })
-    }
-}
-
-/// Refuses an extra body that requests to the endpoint cannot carry.
-fn carried(endpoint: &Protocol, extra_body: &Map<String, Value>) -> Result<(), Stop> {
-    let within = endpoint.within;
-    if let Some(name) = within.filter(|name| extra_body.get(*name).is_some_and(|value| !value.is_object())) {
-        return Err(Stop::usage(format!(
-            "--extra-body: `{name}` is no object\nhint: write it like {{\"{name}\": {{\"top_p\": 0.9}}}}"
-        )));
-    }
-    let inner = within.and_then(|name| extra_body.get(name)?.as_object());
-    let is_set = |name: &&str| extra_body.contains_key(*name) || inner.is_some_and(|inner| inner.contains_key(*name));
-    match ["n", "best_of"].into_iter().filter(|name| !endpoint.takes(name)).find(is_set) {
-        Some(name) => Err(Stop::usage(format!(
-            "--extra-body: requests to the endpoint {endpoint} get one answer, and `{name}` asks for more\n\
-             hint: leave `{name}` out, or give --endpoint {}",
-            endpoint.another(|other| other.takes(name))
-        ))),
-        None => Ok(()),
     }
 }
 

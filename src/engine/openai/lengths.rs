@@ -76,16 +76,21 @@ impl OpenAiEngine {
         }
     }
 
+    /// Parameters of sampling and length that the extra body sets.
+    fn fixed_parameters(&self) -> Option<&Map<String, Value>> {
+        self.target.endpoint.parameters_in(&self.target.extra_body.0)
+    }
+
     /// Whether the extra body decides how long answers are.
     pub fn sets_length(&self) -> bool {
         let sets = |name: &str| LENGTH_SETTERS.contains(&name) || TOKEN_LIMITS.contains(&name);
-        self.target.fixed_parameters().keys().any(|name| sets(name))
+        self.fixed_parameters().is_some_and(|set| set.keys().any(|name| sets(name)))
     }
 
     /// Returns the most tokens of an answer for which so many are `planned`. It is `None` where the extra body leaves
     /// them open.
     pub(super) fn requested_tokens(&self, planned: u32) -> Option<u64> {
-        requested(self.target.fixed_parameters(), self.target.length_fields().limit, planned.into())
+        requested(self.fixed_parameters().unwrap_or(&Map::new()), self.target.length_fields().limit, planned.into())
     }
 
     /// Whether requests send the planned prompts with the planned lengths.

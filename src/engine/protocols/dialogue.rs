@@ -27,7 +27,7 @@ pub(super) fn role(message: &Value) -> &str {
     message["role"].as_str().unwrap_or("user")
 }
 
-/// Calls of tools in a message, each by its id, the tool's name and the arguments.
+/// Calls of tools in a message. Each has its id, the tool's name and the arguments.
 pub(super) fn calls(message: &Value) -> impl Iterator<Item = [&str; 3]> {
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     calls.map(|call| {
@@ -36,7 +36,7 @@ pub(super) fn calls(message: &Value) -> impl Iterator<Item = [&str; 3]> {
     })
 }
 
-/// Contents of a message: a text as it is, and parts in the form that `part` gives them. One that it has no form for
+/// Contents of a message. A text is as it is, and parts have the form that `part` gives them. One without such a form
 /// stays as it is, so that the server says what it thinks of it.
 pub(super) fn content(message: &Value, part: impl Fn(&Map<String, Value>) -> Option<Value>) -> Option<Value> {
     match &message["content"] {
@@ -56,7 +56,7 @@ pub(super) fn text(part: &Map<String, Value>) -> Option<&str> {
     part.get("text")?.as_str()
 }
 
-/// The address of the image that a part of a message is; absent where it is none.
+/// The address of the image that a part of a message is.
 pub(super) fn image(part: &Map<String, Value>) -> Option<&str> {
     let image = part.get("image_url")?;
     image.as_str().or_else(|| image.get("url")?.as_str())

@@ -96,9 +96,9 @@ mod tests {
     /// A document as SGLang writes it.
     fn document(text: &str, ids: usize, tokens: usize, finish: &str) -> String {
         let ids = vec!["7"; ids].join(",");
-        format!(
-            r#"data: {{"text":"{text}","output_ids":[{ids}],"meta_info":{{"id":"a","prompt_tokens":4,"completion_tokens":{tokens},"cached_tokens":2,"finish_reason":{finish}}}}}"#
-        ) + "\n\n"
+        let counts = format!(r#""prompt_tokens":4,"completion_tokens":{tokens},"cached_tokens":2"#);
+        let about = format!(r#"{{"id":"a",{counts},"finish_reason":{finish}}}"#);
+        format!(r#"data: {{"text":"{text}","output_ids":[{ids}],"meta_info":{about}}}"#) + "\n\n"
     }
 
     #[test]

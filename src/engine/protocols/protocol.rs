@@ -38,7 +38,7 @@ pub struct Protocol {
     /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts
     /// before the others.
     pub(crate) limits: &'static [&'static str],
-    /// The object of a body that has the parameters of sampling and length; `None` where the body itself has them.
+    /// The object of a body that has the parameters of sampling and length. `None` where the body itself has them.
     pub(crate) within: Option<&'static str>,
     /// Tokens of an answer whose request sets no limit; `None` for as many as fit.
     pub usual_tokens: Option<u32>,
@@ -54,7 +54,7 @@ pub struct Protocol {
     pub(crate) headers: &'static [(&'static str, &'static str)],
     /// Header that carries the API key beside `Authorization`.
     pub(crate) key_header: Option<&'static str>,
-    /// The function that adds the fields that request an answer of a form; `None` where none can be requested.
+    /// The function that adds the fields that request an answer of a form. `None` where none can be requested.
     pub(crate) shape: Option<fn(&mut Map<String, Value>, &AnswerShape, SchemaField)>,
     /// The kind of work that an answer counts as.
     pub work: WorkKind,
@@ -66,6 +66,14 @@ impl Protocol {
     /// Whether it carries prompts of this kind.
     pub fn carries(&self, need: PromptNeed) -> bool {
         need == PromptNeed::Nothing || self.carries.contains(&need)
+    }
+
+    /// Parameters of sampling and length in a body, if it has the object for them.
+    pub(crate) fn parameters_in<'a>(&self, body: &'a Map<String, Value>) -> Option<&'a Map<String, Value>> {
+        match self.within {
+            Some(name) => body.get(name)?.as_object(),
+            None => Some(body),
+        }
     }
 
     /// Whether its requests can carry this parameter.

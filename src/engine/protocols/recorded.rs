@@ -22,7 +22,7 @@ struct Recorded {
     protocol: &'static Protocol,
     body: &'static [u8],
     form: AnswerForm,
-    /// Its text, or the arguments of its call of a tool, as it begins and as it ends.
+    /// Begin and end of its text, or of the arguments of its call.
     text: [&'static str; 2],
     tool: Option<&'static str>,
     chunks: usize,

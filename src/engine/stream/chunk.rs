@@ -20,8 +20,7 @@ use message::Message;
 /// The grammar of a protocol's answers, beside what all have in common: errors, pings, framing.
 #[derive(Debug)]
 pub struct AnswerGrammar {
-    /// Reads a member of a document, of whose members it is one, where it has a part of the answer. Returns whether it
-    /// has one.
+    /// Reads one of the members of a document. Returns whether it has a part of the answer.
     pub(crate) member: for<'a> fn(&mut ChunkJson<'a>, &MemberList<'a>, &str, LooseValue<'a>) -> bool,
     /// Reads a common chunk fast, and as `member` would; `None` leaves it to that.
     pub(crate) common: fn(&[u8]) -> Option<FastChunk<'_>>,
@@ -70,7 +69,7 @@ pub(crate) struct ChunkJson<'a> {
     is_ping: bool,
     /// Whether no more of the answer comes after it.
     pub(crate) is_last: bool,
-    /// Whether its text is all of the answer so far, and not only what is new.
+    /// Whether its text is all of the answer so far.
     pub(crate) is_so_far: bool,
     /// Whether its usage may leave out tokens of the prompt that an earlier one counts.
     pub(crate) has_part_of_usage: bool,

@@ -135,8 +135,8 @@ impl Reply {
         self.choices.first().map_or(0, |choice| choice.planned / 2)
     }
 
-    /// Tokens of its prompts, each of which counts once, and those of them that were cached. These are absent where the
-    /// server does not tell.
+    /// Tokens of its prompts, and those of them that were cached. Each prompt counts once. The cached ones are absent
+    /// where the server does not tell.
     pub(super) fn prompt_counts(&self) -> (u32, Option<u32>) {
         let prompts = || self.choices.iter().step_by(self.n as usize);
         let tokens = prompts().map(|choice| choice.prompt_tokens).fold(0, u32::saturating_add);

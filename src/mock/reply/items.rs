@@ -125,8 +125,9 @@ fn usage(reply: &Reply) -> Value {
     let (prompt, cached) = reply.prompt_counts();
     let sent = reply.sent();
     let thought = if reply.thinks() { reply.thought_tokens().min(sent) } else { 0 };
+    let cached = json!({ "cached_tokens": cached.unwrap_or(0), "cache_write_tokens": 0 });
     json!({
-        "input_tokens": prompt, "input_tokens_details": { "cached_tokens": cached.unwrap_or(0), "cache_write_tokens": 0 },
+        "input_tokens": prompt, "input_tokens_details": cached,
         "output_tokens": sent, "output_tokens_details": { "reasoning_tokens": thought },
         "total_tokens": u64::from(prompt) + u64::from(sent),
     })
@@ -151,7 +152,7 @@ fn id(kind: ItemKind, place: u32) -> String {
     format!("{prefix}_mock_{place}")
 }
 
-/// The part of an item that has its text; a call of a tool has none.
+/// The part of an item that has its text. A call of a tool has none.
 fn part(kind: ItemKind, text: &str) -> Option<Value> {
     match kind {
         ItemKind::Message => Some(json!({ "type": "output_text", "annotations": [], "text": text })),

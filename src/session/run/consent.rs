@@ -4,8 +4,10 @@ use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
 use std::path::Path;
 
+use serde_json::Map;
+
 use super::load::{PlannedLoad, rounded};
-use crate::engine::{BaseUrl, Proxy, answer_tokens};
+use crate::engine::{BaseUrl, CommonRequest, Proxy, answer_tokens};
 use crate::session::console::{Printer, Stop};
 use crate::session::folder;
 use crate::session::settings::RunSettings;
@@ -104,7 +106,9 @@ pub(crate) fn public_load<'a>(
     let mut urls: Vec<(&BaseUrl, bool)> = Vec::new();
     let mut tokens: f64 = 0.0;
     for settings in servers.into_iter().filter(|settings| !settings.requests.yes) {
-        let of_it = load.all_tokens(|planned| answer_tokens(settings.server.common.fixed_parameters(), planned));
+        let CommonRequest { endpoint, extra_body, .. } = &settings.server.common;
+        let (none, set) = (Map::new(), endpoint.parameters_in(&extra_body.0));
+        let of_it = load.all_tokens(|planned| answer_tokens(set.unwrap_or(&none), planned));
         tokens = tokens.max(of_it);
         for url in settings.server.address.urls().filter(|_| !is_small(load, of_it)) {
             if urls.iter().all(|(asked, _)| asked != &url) {

@@ -1,6 +1,7 @@
 //! One run against a server, from the checks before it to its folder.
 
 mod cache;
+mod carried;
 mod clocks;
 mod connect;
 mod consent;

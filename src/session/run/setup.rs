@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::connect::ServerConnection;
 use super::context::{Conditions, RunContext};
-use super::{cache, connect, embedded, golden, machine, pages, tokens};
+use super::{cache, carried, connect, embedded, golden, machine, pages, tokens};
 use crate::analysis::{FigureKey, Objective};
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
@@ -39,7 +39,7 @@ impl RunSettings {
             Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
             self.check_figures("objective", self.objectives.iter().map(|objective| &objective.key)),
             self.check_shard(spec),
-            self.check_priority(),
+            self.check_carried(),
             self.requests
                 .caps()
                 .check_classes(spec)
@@ -122,7 +122,7 @@ impl RunSettings {
         })
     }
 
-    fn check_priority(&self) -> Result<(), Stop> {
+    fn check_carried(&self) -> Result<(), Stop> {
         let dialect = self.server.common.dialect;
         if self.requests.priority() == PriorityField::Sent && dialect.traits().priority.is_none() {
             return Err(Stop::usage(format!(
@@ -130,15 +130,7 @@ impl RunSettings {
                  hint: leave it out, or choose --engine vllm or sglang if that is what serves"
             )));
         }
-        let endpoint = self.server.common.endpoint;
-        if self.requests.priority() == PriorityField::Sent && !endpoint.takes("priority") {
-            return Err(Stop::usage(format!(
-                "--send-priority: requests to the endpoint {endpoint} carry no priority\n\
-                 hint: leave it out, or give --endpoint {}",
-                endpoint.another(|other| other.takes("priority"))
-            )));
-        }
-        Ok(())
+        carried::check(&self.server.common, self.requests.priority())
     }
 }
 

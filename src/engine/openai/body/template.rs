@@ -72,7 +72,8 @@ impl BodyTemplate {
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }
-        length_fields.retain(|name| !target.fixed_parameters().contains_key(*name));
+        let fixed_parameters = protocol.parameters_in(&target.extra_body.0);
+        length_fields.retain(|name| fixed_parameters.is_none_or(|set| !set.contains_key(*name)));
         let prompt = Some(protocol).filter(|_| !target.fixes(protocol.prompt_field));
         let checked = matches!(form, RequestedForm::Shaped(_));
         let capture = if checked { CaptureText::Yes } else { CaptureText::No };

@@ -42,7 +42,7 @@ pub(super) fn rows(path: &Path, content: impl Read, take: TakeItem<'_>) -> Resul
     Ok(ControlFlow::Continue(()))
 }
 
-/// Content that fails where a record is too long, such as one whose quotes are not closed.
+/// Content that fails where a record is too long. One whose quotes are not closed is.
 struct UntilLong<'a, R> {
     content: R,
     /// Bytes since the end of the last record.
