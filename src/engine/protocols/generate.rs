@@ -131,4 +131,27 @@ mod tests {
             assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens), (4, 4, Some(2)));
         }
     }
+
+    #[test]
+    fn a_long_answer_is_held_once() {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", "text/event-stream".parse().unwrap());
+        let reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
+        let mut reader = reader.beside(Default::default(), GENERATE.answers).capturing(CaptureText::Yes);
+        let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
+        let (mut events, mut text) = (VecDeque::new(), String::new());
+        let length = r#"{"type":"length","length":1500}"#;
+        // 60 events of 25 tokens, each with all before it.
+        for tokens in (25..=1_500).step_by(25) {
+            text.push_str(&" a word of some length".repeat(100));
+            let piece = document(&text, tokens, tokens, if tokens == 1_500 { length } else { "null" });
+            assert!(reader.bytes(piece.as_bytes(), arrival(tokens as u64), &mut events).is_none(), "{tokens}");
+        }
+        let end = reader.end(BodyEnd::Clean, arrival(9_999), &mut events);
+        assert_eq!(end.result, Ok(()));
+        let captured = end.captured.unwrap();
+        assert!(captured.held() < 2 * text.len(), "{} of {}", captured.held(), text.len());
+        assert_eq!(captured.read().content, text);
+        assert_eq!(events.len(), 60);
+    }
 }

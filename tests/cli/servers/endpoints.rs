@@ -77,6 +77,9 @@ fn what_breaks_in_the_middle_is_no_completed_answer() {
                 failed += 1;
                 assert_eq!(request["outcome"]["kind"], "failed", "{endpoint:?} {fault}: {request}");
                 assert_eq!(request["outcome"]["reason"], reason, "{endpoint:?} {fault}: {request}");
+                let says = request["outcome"]["message"].as_str().unwrap();
+                let is_whole = reason != "stream_error" || says.starts_with("EngineCore encountered an issue");
+                assert!(is_whole, "the server's own words: {says}");
             }
             assert!((3..18).contains(&failed), "{endpoint:?} {fault}: {failed}");
         }
