@@ -204,6 +204,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             checks: Vec::new(),
             check_every_s: None,
             cache: None,
+            system_idle_cap_s: None,
             scenario: None,
             purpose: Purpose::default(),
             mock_hardware: None,

@@ -1,6 +1,7 @@
 //! What follows a finished request: the next turn of its conversation, or its user's next request.
 
 mod graphs;
+mod lane_clock;
 mod middle;
 mod open;
 mod sketch;

@@ -3,6 +3,7 @@
 use super::arrival::pattern::ArrivalPattern;
 use super::arrival::scenario::Scenario;
 use super::arrival::stages::RATE_OR_NONE;
+use super::class::request_change::RequestChange;
 use super::class::request_class::RequestClass;
 use super::clients::behaviour::ClientBehaviour;
 use super::prompt::cache::CacheState;
@@ -32,10 +33,11 @@ impl WorkloadSpec {
         horizon.into_iter().chain(rates).chain(classes).chain(waits)
     }
 
-    /// Plans the state of the prefix cache, a typed one or its own. Where agents prime it that were typed, they begin
-    /// over most of the warm-up.
-    pub(super) fn prepare_cache(&mut self, typed: Option<CacheState>, agents_typed: bool) {
-        self.cache = typed.or(self.cache);
+    /// Plans the longest idle time and the state of the prefix cache, as typed. Where agents prime it that
+    /// were typed, they begin over most of the warm-up.
+    pub(super) fn prepare_agents(&mut self, typed: &RequestChange, agents_typed: bool) {
+        self.cache = typed.cache.or(self.cache);
+        self.system_idle_cap_s = typed.system_idle_cap_s.or(self.system_idle_cap_s);
         if matches!(self.cache, Some(CacheState::Warm | CacheState::Primed)) {
             self.classes.iter_mut().filter_map(|class| class.shared_prefix.as_mut()).for_each(|all| all.warm = 1.0);
         }
@@ -66,7 +68,7 @@ impl WorkloadSpec {
     /// What does not fit, with the cure.
     pub fn check_run(&self) -> Result<(), SpecError> {
         let mistakes = Mistakes::default();
-        let found = self.scenario_misfit().into_iter().chain(self.cache_misfit());
+        let found = self.scenario_misfit().into_iter().chain(self.cache_misfit()).chain(self.idle_misfit());
         found.for_each(|(field, sentence)| mistakes.add(None, format!("`{field}` {sentence}")));
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes.into_error(&format!("`{}`", self.name))) }
     }
@@ -81,6 +83,20 @@ impl WorkloadSpec {
             other.name
         );
         Some(("scenario", sentence))
+    }
+
+    /// Why the clock of agents cannot jump.
+    fn idle_misfit(&self) -> Option<(&'static str, String)> {
+        let cap_s = self.system_idle_cap_s?;
+        let what = if self.arrival.users().is_none() || !self.classes.iter().all(RequestClass::has_graphs) {
+            "only agents that play sessions have pauses that can be cut while nothing is in flight; give them \
+             (--agents N)"
+        } else if self.requests.is_some() {
+            "a number of requests ends the run; give [SECONDS]"
+        } else {
+            return None;
+        };
+        Some(("system_idle_cap_s", format!("is {cap_s}, and {what}, or leave it out")))
     }
 
     /// Why the cache cannot be in its state, or sessions not begin in their middle.

@@ -111,7 +111,7 @@ impl WorkloadSpec {
         }
         let mut spec = self.changed(overrides);
         overrides.request.apply(&mut spec.classes).unwrap_or_else(|mistake| mistakes.add(None, mistake));
-        spec.prepare_cache(overrides.request.cache, overrides.users.is_some() && !overrides.users_at_once);
+        spec.prepare_agents(&overrides.request, overrides.users.is_some() && !overrides.users_at_once);
         if let Some((field, sentence)) = spec.window().mistake(spec.warmup_s) {
             let flag = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",

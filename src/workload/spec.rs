@@ -55,6 +55,9 @@ spec_table! {
         classes: Vec<RequestClass> = classes(&mut arrival),
         /// State of the server's prefix cache when the window begins. Absent: as the classes say.
         cache: Option<CacheState> = option(|value| value.variant()),
+        /// Longest time of the window in which nothing is in flight, seconds. After it the clock of the agents jumps to
+        /// the next of their requests. Absent: as long as their pauses last.
+        system_idle_cap_s: Option<f64> = option(|value| value.number(SECONDS)),
         /// The tenants; empty where requests have none.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tenants: Vec<Tenant> = tenants(classes.as_deref(), arrival.as_ref().and_then(ArrivalPattern::trace)),

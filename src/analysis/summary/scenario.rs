@@ -50,8 +50,9 @@ pub(crate) enum ScenarioRule {
 
 /// Shortest window, seconds.
 pub(crate) const LEAST_S: u32 = 900;
-/// Longest time in which nothing is in flight.
+/// Longest time in which nothing is in flight, and how late its end may be.
 const LONGEST_IDLE: Duration = Duration::from_secs(10);
+const LATE: Duration = Duration::from_millis(100);
 /// Part of their sessions in which agents begin.
 const START: [f64; 2] = [0.25, 0.75];
 /// Largest share of requests that fail, and of those that exceed the context.
@@ -132,7 +133,7 @@ impl ScenarioRule {
             }
             Self::Idle => {
                 let idle = longest_idle(log);
-                (idle > LONGEST_IDLE).then(|| format!("it was for {}", seconds(idle.as_secs_f64())))
+                (idle > LONGEST_IDLE + LATE).then(|| format!("it was for {}", seconds(idle.as_secs_f64())))
             }
             Self::Marker => found(rules.salt != SaltScope::Session, "sessions have texts in common"),
             Self::Published => {

@@ -184,7 +184,20 @@ impl LaterTurns {
         if let Some(turn) = last.turn.filter(|turn| turn.graph.is_some() && !sessions.is_open(turn.session)) {
             self.prefixes.forget(turn);
         }
-        self.take_released()
+        self.take_released() + self.catch_up(record.ended)
+    }
+
+    /// Lets requests come sooner where nothing is in flight from `now` on. It returns how many more are awaited.
+    fn catch_up(&mut self, now: Timestamp) -> u64 {
+        let Some(sessions) = &mut self.sessions else { return 0 };
+        let (moved, next, awaited) = sessions.catch_up(now);
+        if !moved.is_empty() {
+            // All that were handed out come sooner.
+            self.due = DueQueue::default();
+        }
+        let later = next.iter().filter(|next| next.phase != Phase::Cooldown).count() as u64;
+        moved.into_iter().chain(next).for_each(|request| self.due.push(request.scheduled, request.index, request));
+        awaited + later
     }
 
     /// The prefix of a request that begins like `begins`. Where it is of a session, its turns share more.

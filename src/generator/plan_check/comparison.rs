@@ -279,9 +279,9 @@ impl<'a> Comparison<'a> {
                 same("of tags ", number(record.tags), number(request.tags)).filter(|_| !rows_of_prompts)
             })
             .or_else(|| {
-                // What an answer makes needless is no part of the plan.
+                // What an answer makes needless is no part of the plan, nor how far the clock of the agents had jumped.
                 let turn = |of: &PlannedRequest| {
-                    let place = |place: GraphPlace| GraphPlace { left_out: 0, ..place };
+                    let place = |place: GraphPlace| GraphPlace { left_out: 0, ahead_ns: 0, ..place };
                     of.turn.map(|turn| Turn { graph: turn.graph.map(place), ..turn })
                 };
                 let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, turn(of));

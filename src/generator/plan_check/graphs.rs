@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::generator::graph::session::SessionGraph;
 use crate::generator::request::PlannedRequest;
 use crate::generator::sessions::{SessionPlanner, TurnEnd};
-use crate::record::{FailureKind, Outcome, Release, RequestRecord};
+use crate::record::{FailureKind, Outcome, Phase, Release, RequestRecord};
 
 /// The graphs under way, by their session and the number of their first request.
 #[derive(Default)]
@@ -59,7 +59,15 @@ impl OpenGraphs {
         };
         let last = PlannedRequest::from_record(before);
         let row = self.rows.get(&last.session()).copied();
+        let at = last.turn.map_or(at, |turn| turn.on_agents_clock(at));
         let next = sessions.after(&PlannedRequest { row, ..last }, TurnEnd { at, answered }).0?;
+        let scheduled = record.turn().map_or(next.scheduled, |turn| turn.in_run(next.scheduled));
+        // The clock of the agents may have jumped from the cool-down into the window.
+        let next = if scheduled == next.scheduled {
+            next
+        } else {
+            sessions.at(PlannedRequest { phase: Phase::Measured, ..next }, scheduled)
+        };
         match next.row {
             Some(row) => self.rows.insert(next.session(), row),
             None => self.rows.remove(&next.session()),
@@ -70,9 +78,9 @@ impl OpenGraphs {
     /// Notes the record of a request that ended `at` this moment of the plan.
     pub(super) fn ended(&mut self, record: &RequestRecord, at: Timestamp) {
         let Some(turn) = record.turn().filter(|turn| turn.graph.is_some()) else { return };
-        let key = (turn.session, turn.begun);
+        let (key, at) = ((turn.session, turn.begun), turn.on_agents_clock(at));
         if turn.place() == 0 {
-            // On the clock of its own generator.
+            // On the clock of its own generator, and of the agents.
             let since = record.ended.since(record.scheduled).as_nanos() as u64;
             let scheduled = Timestamp::from_nanos(at.as_nanos().saturating_sub(since));
             let first = PlannedRequest { scheduled, ..PlannedRequest::from_record(record) };
@@ -115,6 +123,6 @@ impl OpenGraphs {
         // The next request says how many tokens of the answer it repeats.
         let asked = turn.carried().and_then(|index| ended.get(&index)).map_or(0, |(_, asked)| *asked);
         let request = graph.request(opener, turn.place(), turn.history_tokens.max(asked))?;
-        Some(sessions.at(request, scheduled))
+        Some(sessions.at(request, turn.in_run(scheduled)))
     }
 }

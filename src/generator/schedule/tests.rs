@@ -68,6 +68,7 @@ fn workload() -> WorkloadSpec {
         checks: Vec::new(),
         check_every_s: None,
         cache: None,
+        system_idle_cap_s: None,
         scenario: None,
         purpose: Purpose::default(),
         mock_hardware: None,

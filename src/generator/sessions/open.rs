@@ -14,7 +14,7 @@ use crate::record::{Release, SessionCounts, Turn};
 #[derive(Debug)]
 pub(super) struct OpenSession {
     graph: Arc<SessionGraph>,
-    /// Moment of its first request.
+    /// Moment of its first request, on the clock of the agents.
     begun: Timestamp,
     /// Tokens of the prompt and the answer of each answered request, by places.
     said: Vec<Option<u32>>,
@@ -39,7 +39,8 @@ impl OpenSession {
         dependents: &mut Dependents<PlannedRequest>,
         counts: &mut SessionCounts,
     ) -> Option<Self> {
-        let (graph, turn, begun) = (planner.graph_of(opener)?, opener.turn?, opener.scheduled);
+        let (graph, turn) = (planner.graph_of(opener)?, opener.turn?);
+        let begun = turn.on_agents_clock(opener.scheduled);
         for place in 1..graph.len() {
             let (request, release) = graph.request(opener, place, 0).zip(graph.release((&turn, begun), place))?;
             dependents.add(request.index, request, &release);

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::lane_clock::LaneClock;
 use super::open::OpenSession;
 use super::{ConversationBreak, SessionPlanner};
 use crate::clock::Timestamp;
 use crate::generator::datasets::SentPrompts;
 use crate::generator::graph::Dependents;
 use crate::generator::request::PlannedRequest;
-use crate::record::{Outcome, Release, RequestRecord, SessionCounts, Turn};
+use crate::record::{Outcome, Phase, Release, RequestRecord, SessionCounts, Turn};
 use crate::workload::AnswerShape;
 
 /// Sessions of a run with the counts of their turns.
@@ -28,6 +29,8 @@ pub struct SessionTurns {
     sent: SentPrompts,
     /// Tokens that those under way have in common with one sent before, by their indices.
     shared: HashMap<u64, u32>,
+    /// The clock of what waits for ends.
+    clock: LaneClock,
 }
 
 impl SessionPlanner {
@@ -43,13 +46,15 @@ impl SessionTurns {
     pub fn new(planner: SessionPlanner, until: Timestamp) -> Self {
         let (counts, dependents) = (SessionCounts::default(), Dependents::default());
         let (open, sent, shared) = (HashMap::new(), SentPrompts::default(), HashMap::new());
-        Self { planner, until, counts, dependents, open, sent, shared }
+        let clock = LaneClock::new(&planner.workload);
+        Self { planner, until, counts, dependents, open, sent, shared, clock }
     }
 
     /// Notes a dispatched request: it begins its session, or is counted as a later turn. The session may have requests
     /// that wait for no other: [`SessionTurns::next_released`].
     pub fn released(&mut self, request: &PlannedRequest) {
         let Some(turn) = request.turn else { return };
+        self.clock.left(request);
         if !turn.is_opener() {
             self.counts.released(request.phase);
         }
@@ -75,7 +80,7 @@ impl SessionTurns {
         if let Some((turn, open)) = graph.and_then(|turn| Some((turn, self.open.get_mut(&turn.session)?))) {
             record.release = open.release(&turn).map(Box::new);
             say_shared(record, self.shared.remove(&last.index));
-            let ended = (last, record.ended);
+            let ended = (last, self.clock.of_run(record.ended));
             if answered.is_some()
                 && !record.calls_tools()
                 && let Some(place) = record.turn.as_mut().and_then(|turn| turn.graph.as_mut())
@@ -98,7 +103,33 @@ impl SessionTurns {
             broken.count(&mut self.counts);
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
-        self.dependents.ended(last.index, record.ended);
+        self.dependents.ended(last.index, self.clock.of_run(record.ended));
+        self.clock.ended();
+    }
+
+    /// Lets requests come sooner where nothing is in flight after an end `at` this moment. All that it released was
+    /// taken. Returns those that were handed out before, at their new moments; others, which were too late before; and
+    /// how many of the former a run waits for and did not before.
+    pub fn catch_up(&mut self, at: Timestamp) -> (Vec<PlannedRequest>, Vec<PlannedRequest>, u64) {
+        let (mut moved, mut next, mut awaited) = (Vec::new(), Vec::new(), 0);
+        for (raw, [before, moment], was_out) in self.clock.jump(at, self.planner.window).into_iter().flatten() {
+            let request = self.planner.at(self.clock.stamped(raw), moment);
+            let is_out = was_out || self.is_sent(request);
+            self.clock.plan(raw, moment, is_out);
+            if was_out {
+                let was_awaited = self.planner.at(raw, before).phase != Phase::Cooldown;
+                awaited += u64::from(!was_awaited && request.phase != Phase::Cooldown);
+                moved.push(request);
+            } else if is_out {
+                next.push(request);
+            }
+        }
+        (moved, next, awaited)
+    }
+
+    /// Whether a request of this moment is sent in the run.
+    fn is_sent(&mut self, request: PlannedRequest) -> bool {
+        request.scheduled < self.until && self.planner.counted(request).is_some()
     }
 
     /// Marks the record of a request in a graph with the ends that released it. It also says what is shared.
@@ -130,9 +161,13 @@ impl SessionTurns {
                 }
                 None => next,
             };
-            let next = Some(self.planner.at(next, at)).filter(|next| next.scheduled < self.until);
-            if let Some(next) = next.and_then(|next| self.planner.counted(next)) {
-                return Some(next);
+            let moment = self.clock.in_run(at);
+            let request = self.planner.at(self.clock.stamped(next), moment);
+            let request = Some(request).filter(|request| request.scheduled < self.until);
+            let request = request.and_then(|request| self.planner.counted(request));
+            self.clock.plan(next, moment, request.is_some());
+            if request.is_some() {
+                return request;
             }
         }
     }

@@ -55,11 +55,12 @@ impl SessionChecker {
     fn check_graph(&mut self, record: &RequestRecord, turn: Turn) -> Result<(), String> {
         let ends = self.ends.entry((turn.session, turn.begun)).or_default();
         let due = record.release.as_ref().and_then(|release| release.moment(|index| ends.get(&index).copied()));
+        let due = due.map(|due| turn.in_run(due));
         if let Some(due) = due.filter(|due| *due != record.scheduled) {
             let [said, due] = [record.scheduled, due].map(Timestamp::as_secs_f64);
             return Err(format!("it was scheduled at {said} s, and what it waited for releases it at {due} s"));
         }
-        ends.insert(record.index, record.ended);
+        ends.insert(record.index, turn.on_agents_clock(record.ended));
         if turn.of.is_some_and(|of| ends.len() >= of as usize) {
             self.ends.remove(&(turn.session, turn.begun));
         }

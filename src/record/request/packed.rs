@@ -156,6 +156,7 @@ impl RequestRecord {
                 graph.agent = agent as u16;
                 small(with, &mut graph.depth)?;
                 small(with, &mut graph.left_out)?;
+                with.number(&mut graph.ahead_ns)?;
                 let places = [graph.carries.as_mut(), graph.recorded.as_mut()];
                 places.into_iter().flatten().try_for_each(|place| small(with, place))?;
             }

@@ -1,8 +1,11 @@
 //! The part of a run that a request belongs to, and its place in a session.
 
 use std::ops::AddAssign;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
 
 /// The place of a request in a session. A session is a sequence of requests, each a think time after the end of the one
 /// before, or a graph of them.
@@ -49,9 +52,30 @@ pub struct GraphPlace {
     /// Requests of the session that are left out because its answer calls no tool.
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
     pub left_out: u32,
+    /// Lead of the agents' clock over the run's when the request was due, nanoseconds. Moments that release requests
+    /// are on that clock.
+    #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub ahead_ns: u64,
+}
+
+impl GraphPlace {
+    /// Lead of the agents' clock while the request was in flight.
+    pub fn ahead(&self) -> Duration {
+        Duration::from_nanos(self.ahead_ns)
+    }
 }
 
 impl Turn {
+    /// Converts a moment of the run to the agents' clock. It is one at which the request was in flight.
+    pub fn on_agents_clock(&self, moment: Timestamp) -> Timestamp {
+        moment.after(self.graph.map_or(Duration::ZERO, |place| place.ahead()))
+    }
+
+    /// Converts a moment of the agents' clock to the run.
+    pub fn in_run(&self, moment: Timestamp) -> Timestamp {
+        Timestamp::from_nanos(moment.as_nanos().saturating_sub(self.graph.map_or(0, |place| place.ahead_ns)))
+    }
+
     /// Bits of an index for the session.
     const SESSION_BITS: u32 = 28;
     /// The last number of a session.
@@ -206,7 +230,7 @@ mod tests {
         let json = serde_json::to_string(&turn).unwrap();
         assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70}"#);
         assert_eq!(serde_json::from_str::<Turn>(&json).unwrap(), turn);
-        let graph = Some(GraphPlace { agent: 0, depth: 1, carries: Some(0), recorded: None, left_out: 0 });
+        let graph = Some(GraphPlace { depth: 1, carries: Some(0), ..GraphPlace::default() });
         let json = serde_json::to_string(&Turn { graph, ..turn }).unwrap();
         assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70,"graph":{"depth":1,"carries":0}}"#);
         assert_eq!(serde_json::from_str::<Turn>(&json).unwrap().depth(), 1);

@@ -66,16 +66,21 @@ impl NextTurns {
             let mut text = text.read();
             text.content.is_empty() && text.take_whole_calls().is_empty()
         };
-        let next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
+        let mut next: Vec<_> = std::iter::from_fn(|| self.sessions.next_released()).collect();
         // Of a graph those that repeat it may wait for others too.
         let repeats = !next.is_empty() || last.turn.is_some_and(|turn| turn.graph.is_some());
         let is_repeated = repeats && captured.as_ref().is_some_and(is_empty);
         self.sessions.counts.empty_answers += u64::from(is_repeated);
-        let awaited = awaited(&next) + std::mem::take(&mut self.begun);
         let is_over = next.is_empty() && !self.sessions.is_open(last.session());
         let record = &finished.record;
+        let (moved, sooner, more) = self.sessions.catch_up(record.ended);
+        next.extend(sooner);
+        let awaited = awaited(&next) + more + std::mem::take(&mut self.begun);
         let is_last_word = record.outcome == Outcome::Completed && !record.calls_tools();
         self.announce(TurnEvent::Ended { last, captured, is_last_word, next, is_over });
+        if !moved.is_empty() {
+            self.announce(TurnEvent::Moved(moved));
+        }
         awaited
     }
 

@@ -1,5 +1,6 @@
 //! Dispatches later turns at times that are known only when the turns before them have ended.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
@@ -8,7 +9,7 @@ use tokio::sync::mpsc;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{Pacing, SharpWait, WaitStep, start_thread};
 use crate::engine::Engine;
-use crate::generator::DueQueue;
+use crate::generator::{DueQueue, PlannedRequest};
 use crate::runner::feed::ReadyRequest;
 use crate::runner::pacer::{NAP, Outlet, ring_at};
 
@@ -28,7 +29,7 @@ pub(super) fn start<E: Engine>(
             start_thread("turn writer", move || {
                 let _witness = witness;
                 while let Some(event) = events.blocking_recv() {
-                    if !write_and_pass_on(&mut writer, event, |ready| written.send(ready).is_ok()) {
+                    if !write_and_pass_on(&mut writer, event, |turn| written.send(turn).is_ok()) {
                         return;
                     }
                 }
@@ -40,38 +41,64 @@ pub(super) fn start<E: Engine>(
     Ok(())
 }
 
+/// A message to the pacer of turns.
+enum PacedTurn {
+    Written(ReadyRequest),
+    Moved(Vec<PlannedRequest>),
+}
+
+impl PacedTurn {
+    /// Puts what it says among the requests that are due.
+    fn take_into(self, due: &mut DueQueue<ReadyRequest>) {
+        let mut ready = match self {
+            Self::Written(ready) => vec![ready],
+            Self::Moved(moved) => {
+                let mut all: Vec<_> = std::iter::from_fn(|| due.pop()).map(|(_, ready)| ready).collect();
+                let mut moved: HashMap<u64, PlannedRequest> =
+                    moved.into_iter().map(|request| (request.index, request)).collect();
+                for ready in &mut all {
+                    ready.request = moved.remove(&ready.request.index).unwrap_or(ready.request);
+                }
+                all
+            }
+        };
+        ready.drain(..).for_each(|ready| due.push(ready.request.scheduled, ready.request.index, ready));
+    }
+}
+
 /// Writes the turns that `event` announces and hands them on. It then writes those after them ahead. Returns false when
 /// nobody takes them any more.
 fn write_and_pass_on<E: Engine>(
     writer: &mut TurnWriter<E>,
     event: TurnEvent,
-    hand_on: impl FnMut(ReadyRequest) -> bool,
+    mut hand_on: impl FnMut(PacedTurn) -> bool,
 ) -> bool {
     let begun = match &event {
+        TurnEvent::Moved(moved) => return hand_on(PacedTurn::Moved(moved.clone())),
         TurnEvent::Began(opener, _, next) => std::iter::once(opener).chain(next).copied().collect(),
         TurnEvent::Ended { next, .. } => next.clone(),
     };
-    let taken = writer.take(event).all(hand_on);
+    let taken = writer.take(event).all(|ready| hand_on(PacedTurn::Written(ready)));
     for request in begun {
         writer.write_ahead(&request);
     }
     taken
 }
 
-fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
+fn dispatch_precisely(turns: &Receiver<PacedTurn>, outlet: &Outlet) {
     let _raised = outlet.pacing.raise_pacer();
     let mut wait = SharpWait::new(outlet.clock);
     let mut due = DueQueue::default();
     while !outlet.is_stopped() {
         let action = due.moment().map_or(WaitStep::Sleep(NAP), |moment| wait.step_towards(moment));
         let came = match action {
-            WaitStep::Sleep(left) => match requests.recv_timeout(left.min(NAP)) {
-                Ok(ready) => Some(ready),
+            WaitStep::Sleep(left) => match turns.recv_timeout(left.min(NAP)) {
+                Ok(turn) => Some(turn),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             },
-            WaitStep::Spin => match requests.try_recv() {
-                Ok(ready) => Some(ready),
+            WaitStep::Spin => match turns.try_recv() {
+                Ok(turn) => Some(turn),
                 Err(TryRecvError::Empty) => {
                     std::hint::spin_loop();
                     None
@@ -85,8 +112,8 @@ fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
                 None
             }
         };
-        if let Some(ready) = came {
-            due.push(ready.request.scheduled, ready.request.index, ready);
+        if let Some(turn) = came {
+            turn.take_into(&mut due);
         }
     }
 }
@@ -103,8 +130,8 @@ async fn dispatch_by_timer<E: Engine>(
             biased;
             event = events.recv() => {
                 let Some(event) = event else { return };
-                write_and_pass_on(&mut writer, event, |ready| {
-                    due.push(ready.request.scheduled, ready.request.index, ready);
+                write_and_pass_on(&mut writer, event, |turn| {
+                    turn.take_into(&mut due);
                     true
                 });
             }

@@ -24,6 +24,8 @@ pub(super) enum TurnEvent {
         next: Vec<PlannedRequest>,
         is_over: bool,
     },
+    /// Requests that were written, or will have been, come at other moments.
+    Moved(Vec<PlannedRequest>),
 }
 
 /// Writes later turns.
@@ -168,6 +170,7 @@ impl<E: Engine> TurnWriter<E> {
                 }
                 next
             }
+            TurnEvent::Moved(_) => Vec::new(),
         };
         requests.into_iter().map(|next| self.write(&next))
     }

@@ -9,7 +9,7 @@ use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::cache::CacheState;
 use crate::workload::prompt::source::SharedPrefixes;
-use crate::workload::reading::{one_of, one_part};
+use crate::workload::reading::{one_of, one_part, seconds};
 use crate::workload::spec::WorkloadSpec;
 
 /// Tokens of the blocks in which vLLM caches. A planned share is of whole ones.
@@ -39,6 +39,11 @@ pub struct RequestChange {
     /// middle were sent too [default: the workload's, else as its classes say]
     #[arg(long, value_name = "STATE", value_parser = one_of::<CacheState>(CacheState::VARIANTS))]
     pub cache: Option<CacheState>,
+
+    /// Cut times in which nothing is in flight to this. The next requests of all agents then come sooner, by the same
+    /// time each (`guide agents`) [default: the workload's, else none]
+    #[arg(id = "system_idle_cap", long = "system-idle-cap", value_name = "TIME", value_parser = seconds)]
+    pub system_idle_cap_s: Option<f64>,
 }
 
 impl RequestChange {

@@ -318,6 +318,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 checks: Vec::new(),
                 check_every_s: None,
                 cache: None,
+                system_idle_cap_s: None,
                 scenario: None,
                 purpose: Purpose::default(),
                 mock_hardware: Some("h100".to_owned()),

@@ -3,6 +3,7 @@
 mod datasets;
 mod fit;
 mod graphs;
+mod idle_cap;
 mod planned_hits;
 mod retries;
 mod session_files;

@@ -32,6 +32,9 @@ pub struct Sessions {
     /// Agents, or users, that had no request in the window. Left out where all had one, and in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_agents: Option<u64>,
+    /// Time that the clock of the agents jumped over while nothing was in flight, seconds. Left out where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_idle_s: Option<f64>,
     /// Sessions that came to their end, or had no more room in the context.
     pub completed: u64,
     /// A turn failed, and those after it were not sent.
@@ -92,7 +95,8 @@ impl Sessions {
         let mut all = conversations.into_iter().peekable();
         all.peek()?;
         let idle_agents = idle_agents(observed);
-        let mut sessions = Self { turns_planned: Some(0), idle_agents, ..Self::default() };
+        let skipped_idle_s = skipped_idle_s(observed);
+        let mut sessions = Self { turns_planned: Some(0), idle_agents, skipped_idle_s, ..Self::default() };
         let (mut durations, mut times, mut completed) = (Vec::new(), SessionTimes::default(), 0_u64);
         while let Some(((session, _), conversation)) = all.next() {
             // A user of a closed loop who began another conversation had come to the end of this one.
@@ -209,6 +213,12 @@ fn idle_agents(observed: &Observed<'_>) -> Option<u64> {
     let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
     let working: BTreeSet<u64> = measured.filter_map(|record| Some(record.turn()?.session)).collect();
     Some(agents.saturating_sub(working.len() as u64)).filter(|idle| *idle > 0)
+}
+
+/// Seconds by which the clock of the agents was ahead at last.
+fn skipped_idle_s(observed: &Observed<'_>) -> Option<f64> {
+    let ahead = observed.log.records.iter().filter_map(|record| Some(record.turn()?.graph?.ahead()));
+    ahead.max().filter(|ahead| !ahead.is_zero()).map(|ahead| ahead.as_secs_f64())
 }
 
 /// The moment at which the run stopped waiting.

@@ -58,6 +58,7 @@ fn sessions(sessions: &Sessions) -> Section {
         .facts("duration", duration)
         .facts("an hour", rate(sessions))
         .facts("time", sessions.time.map(spent))
+        .facts("skipped", sessions.skipped_idle_s.map(skipped))
 }
 
 /// Says how many sessions are completed in an hour.
@@ -79,6 +80,11 @@ fn spent(time: SessionTime) -> String {
         percent(time.pause_share),
         percent(time.client_share)
     )
+}
+
+/// Says by how much requests came sooner.
+fn skipped(idle_s: f64) -> String {
+    format!("{} of pauses in which nothing was in flight: what followed them came sooner", seconds(idle_s))
 }
 
 /// `p50 41.2 s`, with the marks of the latency table.
