@@ -43,7 +43,7 @@ pub(super) fn start<E: Engine>(
 
 /// A message to the pacer of turns.
 enum PacedTurn {
-    Written(ReadyRequest),
+    Written(Box<ReadyRequest>),
     Moved(Vec<PlannedRequest>),
 }
 
@@ -51,7 +51,7 @@ impl PacedTurn {
     /// Puts what it says among the requests that are due.
     fn take_into(self, due: &mut DueQueue<ReadyRequest>) {
         let mut ready = match self {
-            Self::Written(ready) => vec![ready],
+            Self::Written(ready) => vec![*ready],
             Self::Moved(moved) => {
                 let mut all: Vec<_> = std::iter::from_fn(|| due.pop()).map(|(_, ready)| ready).collect();
                 let mut moved: HashMap<u64, PlannedRequest> =
@@ -78,7 +78,7 @@ fn write_and_pass_on<E: Engine>(
         TurnEvent::Began(opener, _, next) => std::iter::once(opener).chain(next).copied().collect(),
         TurnEvent::Ended { next, .. } => next.clone(),
     };
-    let taken = writer.take(event).all(|ready| hand_on(PacedTurn::Written(ready)));
+    let taken = writer.take(event).all(|ready| hand_on(PacedTurn::Written(Box::new(ready))));
     for request in begun {
         writer.write_ahead(&request);
     }
