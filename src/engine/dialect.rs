@@ -9,7 +9,7 @@ use super::dialect_traits::{
 };
 use super::metrics::exporters;
 use super::metrics::exposition::{MetricSample, metric_samples};
-use super::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
+use super::protocols::limits::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use crate::record::{Counter, EngineKind, Gauge, PageKind, ServerTime};
 
 /// The tokenize call of vLLM and SGLang.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
+use super::protocols::limits::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 use crate::simulator::urgency;
 use crate::workload::Priority;

@@ -9,7 +9,8 @@ use super::body::{BodyTemplates, LONG_ANSWER, SHORT_ANSWER, TEST_TOKENS};
 use super::engine::OpenAiEngine;
 use super::preflight::{LengthTest, SmokeError, SmokeReport};
 use crate::engine::dialect_traits::{LengthFields, LengthForcing};
-use crate::engine::protocols::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, TOKEN_LIMITS, answers_asked};
+use crate::engine::protocols::limits::{MAX_COMPLETION_TOKENS, MAX_TOKENS, TOKEN_LIMITS};
+use crate::engine::protocols::protocol::answers_asked;
 use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind};
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::choices::CHOICES;
+use super::limits::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use super::prompt::{content, string};
-use super::protocol::{MAX_COMPLETION_TOKENS, MAX_TOKENS, Protocol};
+use super::protocol::Protocol;
 use super::shapes::shape;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::generator::{Prompt, PromptNeed};

@@ -1,8 +1,9 @@
 //! Completions: `prompt`, a text or token ids, answered by a text.
 
 use super::choices::CHOICES;
+use super::limits::MAX_TOKENS;
 use super::prompt::content;
-use super::protocol::{MAX_TOKENS, Protocol};
+use super::protocol::Protocol;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::generator::PromptNeed;
 use crate::record::WorkKind;

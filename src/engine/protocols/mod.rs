@@ -5,6 +5,7 @@ mod choices;
 mod completions;
 mod dialogue;
 mod generate;
+pub(super) mod limits;
 mod messages;
 mod prompt;
 pub(super) mod protocol;

@@ -57,7 +57,7 @@ impl Wording for SoFar {
     }
 }
 
-/// The first `tokens` tokens of a choice, and what is told of it.
+/// The first `tokens` tokens of a choice, and what is said of it.
 fn document(reply: &Reply, index: usize, tokens: u32) -> Value {
     let choice = &reply.choices[index];
     let mut about = json!({ "id": reply.head, "finish_reason": null });

@@ -8,9 +8,9 @@ use crate::support::{Desk, mock};
 /// Endpoints whose answers are tokens, and what the ids of the mock's answers begin with.
 const ENDPOINTS: [(&str, &str); 3] = [("responses", "resp"), ("messages", "msg"), ("generate", "gen")];
 
-/// Flies `quick` at an endpoint of a mock with these options. Returns its requests, each with what the mock wrote down
+/// Runs `quick` at an endpoint of a mock with these options. Returns its requests, each with what the mock wrote down
 /// of it.
-fn flown((endpoint, prefix): (&str, &str), options: &[&str], more: &[&str]) -> (Desk, Vec<(Value, Value)>) {
+fn run_at((endpoint, prefix): (&str, &str), options: &[&str], more: &[&str]) -> (Desk, Vec<(Value, Value)>) {
     let desk = Desk::new();
     desk.file("quick.toml", &QUICK.replace("horizon_s = 2", "horizon_s = 1"));
     let truth = desk.path().join("truth.ndjson");
@@ -41,7 +41,7 @@ fn sent(served: &Value) -> u64 {
 fn tokens_are_those_that_the_server_sent() {
     for endpoint in ENDPOINTS {
         for more in [&[][..], &["--no-stream"]] {
-            let (desk, beside) = flown(endpoint, &["--ttft", "20ms", "--itl", "5ms"], more);
+            let (desk, beside) = run_at(endpoint, &["--ttft", "20ms", "--itl", "5ms"], more);
             assert_eq!(beside.len(), 20, "{endpoint:?}");
             for (request, served) in beside.iter().filter(|(request, _)| request["phase"] == "measured") {
                 assert_eq!(request["outcome"]["kind"], "completed", "{endpoint:?}: {request}");
@@ -67,7 +67,7 @@ fn what_breaks_in_the_middle_is_no_completed_answer() {
         ] {
             let fault = format!("{fault}=0.5");
             let options = ["--ttft", "1ms", "--itl", "1ms", "--seed", "3", "--fault", &fault];
-            let (_, beside) = flown(endpoint, &options, &[]);
+            let (_, beside) = run_at(endpoint, &options, &[]);
             let mut failed = 0;
             for (request, served) in beside.iter().filter(|(request, _)| request["phase"] == "measured") {
                 if served["faults"].as_array().is_none_or(Vec::is_empty) {

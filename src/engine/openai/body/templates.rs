@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::answer_form::RequestedForm;
 use super::template::BodyTemplate;
-use crate::engine::protocols::protocol::TOKEN_LIMITS;
+use crate::engine::protocols::limits::TOKEN_LIMITS;
 use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerEnding, GoldenCheck, Priority};

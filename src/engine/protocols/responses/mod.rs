@@ -3,7 +3,8 @@
 mod answers;
 mod input;
 
-use super::protocol::{MAX_OUTPUT_TOKENS, Protocol};
+use super::limits::MAX_OUTPUT_TOKENS;
+use super::protocol::Protocol;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::generator::PromptNeed;
 use crate::record::WorkKind;

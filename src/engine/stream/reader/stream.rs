@@ -78,7 +78,7 @@ impl StreamedAnswer {
         }
         let step = self.grammar.event(event);
         limits.size.tokens = self.grammar.tokens;
-        if self.grammar.is_so_far {
+        if self.grammar.is_so_far && event.data.first() == Some(&b'{') {
             // What came before comes once more in it, so that the last one is all of the answer.
             limits.size.bytes =
                 limits.size.bytes.saturating_sub(std::mem::replace(&mut self.so_far, event.data.len()) as u64);
