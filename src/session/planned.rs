@@ -100,8 +100,8 @@ impl PlannedRun {
         let Self { repeat, workload, schedule, .. } = self;
         if let Some(cap_s) = workload.system_idle_cap_s {
             return Err(Stop::usage(format!(
-                "`system_idle_cap_s` is {cap_s}, and one of several generators does not know when nothing is in \
-                 flight\nhint: run it from one machine, or leave the cap out"
+                "`system_idle_cap_s` is {cap_s}, and one of several generators does not know when nothing is \
+                 in flight\nhint: run it from one machine, or leave the cap out"
             )));
         }
         let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
