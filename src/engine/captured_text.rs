@@ -182,7 +182,7 @@ impl CapturedText {
             let Ok(document) = ChunkJson::parse(&json, self.answers) else { return };
             for choice in document.choices() {
                 let text = answers.entry(choice.index).or_default();
-                if document.is_so_far {
+                if document.marks.is_so_far {
                     text.content.clear();
                 }
                 text.content.push_str(choice.content());

@@ -58,9 +58,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Compressed files brought `Unpacked`.
 /// Sub-agents of `TraceLab` brought `Stretch`, `TimedAgent` and `MintedBlocks`.
 /// Its rounds in CSV brought `TraceLabTable`.
-/// Idle time that is cut brought `LaneClock`. Endpoints of events brought `ReplyEvent` and `Progress`.
+/// Idle time that is cut brought `LaneClock`. Endpoints of events brought `ReplyEvent`, `Progress`
+/// and `ChunkMarks`.
 pub(crate) const PUBLIC_TYPES: usize = 704;
-pub(crate) const RESTRICTED_TYPES: usize = 663;
+pub(crate) const RESTRICTED_TYPES: usize = 664;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

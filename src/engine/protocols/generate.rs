@@ -58,12 +58,14 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
                 let ids = found(members, "output_ids").and_then(LooseValue::parts).map(|ids| ids.len() as u64);
                 let tokens = found(&about, "completion_tokens").and_then(LooseValue::count);
                 // A server that sends only what is new counts all of it even so.
-                document.is_so_far = ids.is_none() || tokens.is_none() || ids == tokens;
+                document.marks.is_so_far = ids.is_none() || tokens.is_none() || ids == tokens;
                 let ending = found(&about, "finish_reason");
                 let reason = ending.and_then(LooseValue::members).unwrap_or_default();
                 let finish = word(&reason, "type");
-                if finish.as_deref() == Some("abort") {
-                    found(&reason, "message").into_iter().for_each(|words| document.note_error(words));
+                if finish.as_deref() == Some("abort")
+                    && let Some(words) = found(&reason, "message")
+                {
+                    document.note_error(words);
                 }
                 document.choices = Some(vec![Choice { text, finish, ..Choice::default() }]);
             }
@@ -79,6 +81,7 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use http::StatusCode;
@@ -110,7 +113,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert("content-type", "text/event-stream".parse().unwrap());
             let reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
-            let mut reader = reader.beside(Default::default(), GENERATE.answers).capturing(CaptureText::Yes);
+            let mut reader = reader.beside(Arc::default(), GENERATE.answers).capturing(CaptureText::Yes);
             let mut events = VecDeque::new();
             let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
             for (place, (text, ids, tokens)) in documents.into_iter().enumerate() {
@@ -137,7 +140,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", "text/event-stream".parse().unwrap());
         let reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
-        let mut reader = reader.beside(Default::default(), GENERATE.answers).capturing(CaptureText::Yes);
+        let mut reader = reader.beside(Arc::default(), GENERATE.answers).capturing(CaptureText::Yes);
         let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
         let (mut events, mut text) = (VecDeque::new(), String::new());
         let length = r#"{"type":"length","length":1500}"#;

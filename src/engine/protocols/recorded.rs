@@ -1,6 +1,7 @@
 //! Answers that vLLM 0.32 gave at these endpoints, read again, whole and cut anywhere.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -94,7 +95,7 @@ fn read(of: &Recorded, to: usize, size: usize, close: BodyEnd) -> (AnswerEnd, Ve
     let media = if of.form == AnswerForm::Streamed { "text/event-stream" } else { "application/json" };
     headers.insert("content-type", media.parse().unwrap());
     let reader = ResponseReader::new(StatusCode::OK, &headers, of.form, Secrets::default());
-    let mut reader = reader.beside(Default::default(), of.protocol.answers).capturing(CaptureText::Yes);
+    let mut reader = reader.beside(Arc::default(), of.protocol.answers).capturing(CaptureText::Yes);
     let mut events = VecDeque::new();
     let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
     for (place, piece) in of.body[..to].chunks(size).enumerate() {

@@ -67,16 +67,23 @@ pub(crate) struct ChunkJson<'a> {
     bare: Option<&'a RawValue>,
     /// Whether its type says that it only keeps the connection alive. A code that says that all is well counts too.
     is_ping: bool,
+    /// What it says of the answer as a whole.
+    pub(crate) marks: ChunkMarks,
+    /// Names of its fields.
+    names: Vec<Cow<'a, str>>,
+    /// Fields that could not be read.
+    pub(crate) unread: Vec<&'static str>,
+}
+
+/// What a document says of its answer as a whole.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkMarks {
     /// Whether no more of the answer comes after it.
     pub(crate) is_last: bool,
     /// Whether its text is all of the answer so far.
     pub(crate) is_so_far: bool,
     /// Whether its usage may leave out tokens of the prompt that an earlier one counts.
     pub(crate) has_part_of_usage: bool,
-    /// Names of its fields.
-    names: Vec<Cow<'a, str>>,
-    /// Fields that could not be read.
-    pub(crate) unread: Vec<&'static str>,
 }
 
 /// One choice of a document.

@@ -219,8 +219,8 @@ impl Grammar {
         }
         let (mut text, mut choices, mut bytes) = (None, 0, 0);
         // Of a text that comes once more each time, what is new counts.
-        let known = if document.is_so_far { self.shown.bytes as usize } else { 0 };
-        self.is_so_far = document.is_so_far;
+        let known = if document.marks.is_so_far { self.shown.bytes as usize } else { 0 };
+        self.is_so_far = document.marks.is_so_far;
         for choice in document.choices() {
             let kind = choice.text_kind().filter(|_| choice.text_bytes() > known);
             if let Some(field) = choice.text_elsewhere() {
@@ -234,13 +234,13 @@ impl Grammar {
         self.shown.bytes += bytes as u64;
         let token_ids = document.choices().iter().filter_map(|choice| choice.token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
-        let earlier = self.usage.filter(|_| document.has_part_of_usage).map_or(0, |usage| usage.prompt_tokens);
+        let earlier = self.usage.filter(|_| document.marks.has_part_of_usage).map_or(0, |usage| usage.prompt_tokens);
         let usage = usage.map(|usage| Usage { prompt_tokens: usage.prompt_tokens.max(earlier), ..usage });
         let said = ChunkContents { text, token_ids, usage: usage.filter(|_| document.wrong_usage.is_empty()) };
         let only = only.as_bytes().get(known..).unwrap_or_default();
         let step = self.step(said, choices, only, bytes);
-        self.done |= document.is_last;
-        Ok(if document.is_last && self.all_finished() { Step::Complete } else { step })
+        self.done |= document.marks.is_last;
+        Ok(if document.marks.is_last && self.all_finished() { Step::Complete } else { step })
     }
 
     /// Whether every choice has a finish reason.

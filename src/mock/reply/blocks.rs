@@ -49,7 +49,7 @@ impl Wording for Blocks {
             events.extend((items > 0).then(|| stopped(items - 1)));
             reply.progress.set(Progress { items: place + 1, ..reply.progress.get() });
             let block = match (&reply.tool, thinks) {
-                (Some(tool), _) => called(tool, json!({})),
+                (Some(tool), _) => called(tool, &json!({})),
                 (None, true) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
                 (None, false) => json!({ "type": "text", "text": "" }),
             };
@@ -87,7 +87,7 @@ impl Wording for Blocks {
             blocks.push(json!({ "type": "thinking", "thinking": text(0..turn), "signature": "" }));
         }
         blocks.push(match &reply.tool {
-            Some(tool) => called(tool, serde_json::from_str(&text(0..sent)).unwrap_or_else(|_| json!({}))),
+            Some(tool) => called(tool, &serde_json::from_str(&text(0..sent)).unwrap_or_else(|_| json!({}))),
             None => json!({ "type": "text", "text": text(turn..sent) }),
         });
         let mut message = message(reply, &blocks);
@@ -122,7 +122,7 @@ fn message(reply: &Reply, blocks: &[Value]) -> Value {
 }
 
 /// The block that calls a tool.
-fn called(tool: &str, input: Value) -> Value {
+fn called(tool: &str, input: &Value) -> Value {
     json!({ "type": "tool_use", "id": "toolu_mock", "name": tool, "input": input })
 }
 

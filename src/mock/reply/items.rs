@@ -203,15 +203,14 @@ fn closed(reply: &Reply, to: u32) -> Vec<ReplyEvent> {
         ItemKind::Call => "response.function_call_arguments.done",
     };
     let mut said = about.clone();
-    match part(kind, &text) {
-        Some(part) => {
-            (said["content_index"], said["text"]) = (0.into(), text.as_str().into());
-            (about["content_index"], about["part"]) = (0.into(), part);
-            if kind == ItemKind::Message {
-                said["logprobs"] = json!([]);
-            }
+    if let Some(part) = part(kind, &text) {
+        (said["content_index"], said["text"]) = (0.into(), text.as_str().into());
+        (about["content_index"], about["part"]) = (0.into(), part);
+        if kind == ItemKind::Message {
+            said["logprobs"] = json!([]);
         }
-        None => (said["name"], said["arguments"]) = (reply.tool.clone().into(), text.as_str().into()),
+    } else {
+        (said["name"], said["arguments"]) = (reply.tool.clone().into(), text.as_str().into());
     }
     let mut events = vec![event(reply, name, &said)];
     events.extend((kind != ItemKind::Call).then(|| event(reply, "response.content_part.done", &about)));

@@ -121,7 +121,9 @@ pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> 
     let endpoint = target.endpoint;
     target.extra_body.0.retain(|name, _| !is_own(name) && name != endpoint.prompt_field);
     let within = endpoint.within.and_then(|name| target.extra_body.0.get_mut(name)?.as_object_mut());
-    within.into_iter().for_each(|parameters| parameters.retain(|name, _| !is_own(name)));
+    if let Some(parameters) = within {
+        parameters.retain(|name, _| !is_own(name));
+    }
     let prompt = match (&check.prompt, &check.messages) {
         (_, Some(messages)) => Prompt::Messages(messages.to_string()),
         (prompt, None) => Prompt::Text(prompt.clone().unwrap_or_default()),

@@ -71,7 +71,7 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
     match (&*kind, name) {
         (known, "type") if known != "message" && EVENTS.contains(&known) => {
             document.choices.get_or_insert_default();
-            document.is_last |= known == "message_stop";
+            document.marks.is_last |= known == "message_stop";
             return false;
         }
         // Of the answer it counts what is there before any of it.
@@ -106,7 +106,7 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
         (_, "usage") if value.0.get() != "null" => {
             document.read_usage(value);
             let counts = value.members().unwrap_or_default();
-            document.has_part_of_usage = found(&counts, "cache_read_input_tokens").is_none();
+            document.marks.has_part_of_usage = found(&counts, "cache_read_input_tokens").is_none();
         }
         ("message", "content") => {
             let Some(blocks) = value.items() else {
@@ -131,7 +131,7 @@ fn index(members: &MemberList<'_>) -> Option<u32> {
 }
 
 /// A part of the answer with this text.
-fn part<'a>(kind: ChunkText, text: Cow<'a, str>, index: Option<u32>) -> Choice<'a> {
+fn part(kind: ChunkText, text: Cow<'_, str>, index: Option<u32>) -> Choice<'_> {
     Choice::of_part(match kind {
         ChunkText::Content => Message { content: text, ..Message::default() },
         ChunkText::Reasoning => Message { thoughts: vec![text], ..Message::default() },

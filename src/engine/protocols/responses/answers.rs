@@ -122,7 +122,7 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
         }
         "response" if LAST.contains(&&*kind) => {
             let response = value.members().unwrap_or_default();
-            document.is_last = true;
+            document.marks.is_last = true;
             let finish = finish(&response).or_else(|| kind.strip_prefix("response.").map(|end| end.to_owned().into()));
             document.choices.get_or_insert_default().push(Choice { finish, ..Choice::default() });
             for (name, value) in response.iter().filter(|(_, value)| value.get() != "null") {
