@@ -4,12 +4,12 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 14_832),
+    ("analysis", 14_836),
     ("arrivals", 356),
     ("calibration", 636),
     ("cli", 6_272),
     ("clock", 499),
-    ("engine", 11_857),
+    ("engine", 11_865),
     ("experiment", 13_657),
     ("foreign", 1_826),
     ("generator", 11_347),
@@ -58,7 +58,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Compressed files brought `Unpacked`.
 /// Sub-agents of `TraceLab` brought `Stretch`, `TimedAgent` and `MintedBlocks`.
 /// Its rounds in CSV brought `TraceLabTable`.
-/// Idle time that is cut brought `LaneClock`. Endpoints of events brought `ReplyEvent`, `Progress`
+/// Idle time that is cut brought `LaneClock`. Endpoints of events brought `ReplyEvent`, `ReplyProgress`
 /// and `ChunkMarks`.
 pub(crate) const PUBLIC_TYPES: usize = 704;
 pub(crate) const RESTRICTED_TYPES: usize = 664;

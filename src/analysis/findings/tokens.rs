@@ -226,7 +226,8 @@ fn token_mismatch(run: &Summary) -> Option<Vec<RuleFact>> {
         "the server was asked to count the tokens of each chunk (continuous_usage_stats) and did not: compare TPOT, \
          not ITL"
     } else {
-        "compare TPOT, not ITL; vLLM, SGLang and TensorRT-LLM count the tokens of each chunk under their own --engine"
+        "compare TPOT, not ITL; vLLM, SGLang and TensorRT-LLM count the tokens of each chunk of chats and completions \
+         under their own --engine"
     };
     let answers = tokens.disagreeing_requests;
     (off > MISMATCH_BAR).then(|| facts![answers, seen, counted, source, off, MISMATCH_BAR, source, cure])

@@ -75,7 +75,9 @@ pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
 pub(crate) fn forces_length(engine: &EngineFacts) -> bool {
     match &engine.length_fields {
         Some(fields) => fields.contains("ignore_eos"),
-        None => matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm | Llamacpp)),
+        None => {
+            engine.endpoint != "messages" && matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm | Llamacpp))
+        }
     }
 }
 
@@ -95,7 +97,8 @@ pub(crate) fn may_be_emptied(engine: &EngineFacts) -> bool {
 
 /// Whether they asked it to count the tokens of each chunk.
 pub(crate) fn counts_chunks(engine: &EngineFacts) -> bool {
-    engine.streamed && matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm))
+    let can_ask = matches!(&*engine.endpoint, "chat" | "completions");
+    engine.streamed && can_ask && matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm))
 }
 
 #[cfg(test)]

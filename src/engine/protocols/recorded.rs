@@ -18,7 +18,7 @@ use crate::engine::target::AnswerForm;
 use crate::engine::transport::{ArrivalStamp, BodyEnd};
 use crate::record::{FailureKind, FinishReason};
 
-/// What an answer says, worked out by hand.
+/// Contents of an answer, worked out by hand.
 #[derive(Clone, Copy)]
 struct Recorded {
     protocol: &'static Protocol,

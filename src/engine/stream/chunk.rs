@@ -67,7 +67,7 @@ pub(crate) struct ChunkJson<'a> {
     bare: Option<&'a RawValue>,
     /// Whether its type says that it only keeps the connection alive. A code that says that all is well counts too.
     is_ping: bool,
-    /// What it says of the answer as a whole.
+    /// Marks about the answer as a whole.
     pub(crate) marks: ChunkMarks,
     /// Names of its fields.
     names: Vec<Cow<'a, str>>,
@@ -75,7 +75,7 @@ pub(crate) struct ChunkJson<'a> {
     pub(crate) unread: Vec<&'static str>,
 }
 
-/// What a document says of its answer as a whole.
+/// Marks of a document, about its answer as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkMarks {
     /// Whether no more of the answer comes after it.

@@ -84,12 +84,12 @@ pub(crate) struct Reply {
     pub(super) choices: Vec<ReplyChoice>,
     /// Choices per prompt; those of the first prompt come first.
     pub(super) n: u32,
-    pub(super) progress: Cell<Progress>,
+    pub(super) progress: Cell<ReplyProgress>,
 }
 
 /// How far a stream of numbered events has come.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ReplyProgress {
     /// Events so far.
     pub(super) events: u32,
     /// Items or blocks that have begun.

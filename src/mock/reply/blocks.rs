@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::answer::{Progress, Reply, ReplyEvent, Wording};
+use super::answer::{Reply, ReplyEvent, ReplyProgress, Wording};
 use crate::engine::{self, AnswerForm, Protocol};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
@@ -44,10 +44,10 @@ impl Wording for Blocks {
         let text = reply.choices[index].text.tokens(tokens.clone());
         let (place, thinks) = block_at(reply, tokens.start);
         let mut events = Vec::new();
-        let Progress { items, .. } = reply.progress.get();
+        let ReplyProgress { items, .. } = reply.progress.get();
         if items <= place {
             events.extend((items > 0).then(|| stopped(items - 1)));
-            reply.progress.set(Progress { items: place + 1, ..reply.progress.get() });
+            reply.progress.set(ReplyProgress { items: place + 1, ..reply.progress.get() });
             let block = match (&reply.tool, thinks) {
                 (Some(tool), _) => called(tool, &json!({})),
                 (None, true) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
@@ -65,7 +65,7 @@ impl Wording for Blocks {
     }
 
     fn last(&self, reply: &Reply) -> Vec<ReplyEvent> {
-        let Progress { items, .. } = reply.progress.get();
+        let ReplyProgress { items, .. } = reply.progress.get();
         let mut ended = json!({ "delta": { "stop_reason": stop_reason(reply), "stop_sequence": null } });
         if !reply.has(Fault::NoUsage) {
             ended["usage"] = usage(reply, reply.sent());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::answer::{Progress, Reply, ReplyEvent, Wording};
+use super::answer::{Reply, ReplyEvent, ReplyProgress, Wording};
 use crate::engine::{self, AnswerForm, Protocol};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
@@ -49,12 +49,12 @@ impl Wording for Items {
         let text = reply.choices[index].text.tokens(tokens.clone());
         let (place, kind) = item_at(reply, tokens.start);
         let mut events = Vec::new();
-        let Progress { items, .. } = reply.progress.get();
+        let ReplyProgress { items, .. } = reply.progress.get();
         if items <= place {
             if items > 0 {
                 events.extend(closed(reply, tokens.start));
             }
-            reply.progress.set(Progress { items: place + 1, from: tokens.start, ..reply.progress.get() });
+            reply.progress.set(ReplyProgress { items: place + 1, from: tokens.start, ..reply.progress.get() });
             events.extend(opened(reply, place, kind));
         }
         let name = match kind {
@@ -98,7 +98,7 @@ impl Wording for Items {
 /// An event of this type with these members, numbered.
 fn event(reply: &Reply, name: &'static str, members: &Value) -> ReplyEvent {
     let progress = reply.progress.get();
-    reply.progress.set(Progress { events: progress.events + 1, ..progress });
+    reply.progress.set(ReplyProgress { events: progress.events + 1, ..progress });
     let mut data = members.clone();
     data["sequence_number"] = progress.events.into();
     data["type"] = name.into();
@@ -192,7 +192,7 @@ fn opened(reply: &Reply, place: u32, kind: ItemKind) -> Vec<ReplyEvent> {
 
 /// Events that end the item under way before the token `to`.
 fn closed(reply: &Reply, to: u32) -> Vec<ReplyEvent> {
-    let Progress { items, from, .. } = reply.progress.get();
+    let ReplyProgress { items, from, .. } = reply.progress.get();
     let Some(choice) = reply.choices.first().filter(|_| items > 0) else { return Vec::new() };
     let (place, kind) = item_at(reply, from);
     let text = choice.text.tokens(from..to);
