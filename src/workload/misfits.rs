@@ -65,7 +65,7 @@ impl WorkloadSpec {
     ///
     /// # Errors
     ///
-    /// What does not fit, with the cure.
+    /// The misfit, with its cure.
     pub fn check_run(&self) -> Result<(), SpecError> {
         let mistakes = Mistakes::default();
         let found = self.scenario_misfit().into_iter().chain(self.cache_misfit()).chain(self.idle_misfit());

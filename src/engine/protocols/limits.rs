@@ -4,7 +4,7 @@
 pub(crate) const MAX_TOKENS: &str = "max_tokens";
 /// OpenAI's newer name of that field.
 pub(crate) const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
-/// Its name in OpenAI's Responses.
+/// Name of that field in OpenAI's Responses.
 pub(crate) const MAX_OUTPUT_TOKENS: &str = "max_output_tokens";
 /// All names of that field: Hugging Face's and llama.cpp's too.
 pub(crate) const TOKEN_LIMITS: [&str; 5] =

@@ -34,9 +34,9 @@ pub(crate) struct ReplyChoice {
 /// An event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyEvent {
-    /// Its name; empty where it has none.
+    /// Name of the event. Empty where it has none.
     pub(crate) name: &'static str,
-    /// Its data.
+    /// Data of the event.
     pub(crate) data: String,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Reply {
     pub(super) progress: Cell<ReplyProgress>,
 }
 
-/// How far a stream of numbered events has come.
+/// Progress of a stream of numbered events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReplyProgress {
     /// Events so far.

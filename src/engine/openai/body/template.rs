@@ -17,7 +17,7 @@ use crate::record::WorkKind;
 pub(crate) struct BodyTemplate {
     /// The object without its closing brace. Where an object within it has the length, that comes last, and is open.
     fixed: Vec<u8>,
-    /// Whether it is so.
+    /// Whether an object within it is open.
     is_nested: bool,
     /// Fields that hold the requested length.
     length_fields: Vec<&'static str>,
