@@ -60,6 +60,8 @@ pub use load::timeline::{Bin, BinWait, Timeline};
 pub use parts::fairness::Fairness;
 pub use parts::part::Part;
 pub use parts::phases::PhaseLoad;
+pub use parts::servers::{ServerGroup, ServerShare};
+pub use parts::slower::SlowerBy;
 pub use parts::tags::TagValues;
 pub use requests::{
     AnswerForms, Balance, CheckExample, CheckPasses, ClassForms, Dot, FailureCount, Failures, FormFault, Lengths,

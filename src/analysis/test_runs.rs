@@ -237,6 +237,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             serving_flags: serde_json::Map::new(),
             modelled: serde_json::Map::new(),
         }],
+        routing: None,
         limits: ClientLimits::default(),
         objectives: Vec::new(),
         percentiles: Vec::new(),

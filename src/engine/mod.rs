@@ -44,7 +44,7 @@ pub(crate) use protocols::ECHO;
 pub(crate) use protocols::protocol::answer_tokens;
 pub use protocols::{CHAT, COMPLETIONS, GENERATE, MESSAGES, Protocol, RESPONSES};
 pub(crate) use proxy::Proxy;
-pub use router::{Router, Targets};
+pub use router::{RoutedAnswer, Router, Targets};
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
 pub use stream::{AnswerGrammar, ChunkText, ResponseReader};

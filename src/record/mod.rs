@@ -18,8 +18,8 @@ pub use request::{
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, Delays,
     DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, Http2Facts, PartKind, PlanCheck, PlanFacts,
-    PromptFacts, PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader, ServerCounters, Shard,
-    StampSource, StreamReads,
+    PromptFacts, PromptMethod, Repeat, RequestParameters, Route, Routing, RunEnding, RunFooter, RunHeader,
+    ServerCounters, Shard, StampSource, StreamReads,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, PageKind, Reading, ServerState, ServerTime, Telemetry, TelemetrySource,

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use crate::engine::{shown_path, without_secrets};
 
-/// The option whose value is a name and what may be secret.
-const HEADER: &str = "--header";
+/// The options whose value is a name and what may be secret.
+const HEADERS: [&str; 2] = ["--header", "--header-per-url"];
 
 /// The option whose value may end with a query.
 const PATH: &str = "--path";
 
 /// Options whose value may hold a secret.
-const SECRET: [&str; 5] = [HEADER, PATH, "--extra-body", "--switch-cmd", "--reset-cmd"];
+const SECRET: [&str; 6] = [HEADERS[0], HEADERS[1], PATH, "--extra-body", "--switch-cmd", "--reset-cmd"];
 
 /// End of a command line that is typed again, where something is masked. It is a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
@@ -97,12 +97,11 @@ pub(crate) fn again(
 }
 
 fn mask(option: &str, value: &str) -> String {
+    let is_header = HEADERS.contains(&option);
     match value.split_once(':') {
-        _ if option == HEADER && value.starts_with('@') => value.to_owned(),
-        Some((_, named)) if option == HEADER && names_a_variable(named) => value.to_owned(),
-        Some((name, _))
-            if option == HEADER && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') =>
-        {
+        _ if is_header && value.starts_with('@') => value.to_owned(),
+        Some((_, named)) if is_header && names_a_variable(named) => value.to_owned(),
+        Some((name, _)) if is_header && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') => {
             format!("{name}: ***")
         }
         _ if option == PATH => shown_path(value),

@@ -8,9 +8,9 @@ use clap::Args;
 
 use crate::analysis::Objective;
 use crate::clock::Pacing;
-use crate::engine::{BaseUrl, CommonRequest, MetricsUrl, Targets};
+use crate::engine::{BaseUrl, CommonRequest, Header, MetricsUrl, Targets};
 use crate::live::Screen;
-use crate::record::{DeploymentFacts, Shard};
+use crate::record::{DeploymentFacts, Routing, Shard};
 use crate::session::console::{Printer, Stop};
 use crate::workload::reading::some_time;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
@@ -49,6 +49,10 @@ pub(crate) struct RunSettings {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSettings {
     pub(crate) address: ServerAddress,
+    /// How several servers share the requests.
+    pub(crate) routing: Routing,
+    /// A header for each server, in their order, or none.
+    pub(crate) own_headers: Vec<Header>,
     /// How long to wait for the server to become ready, where that was said.
     pub(crate) wait: Option<Duration>,
     /// All that requests have in common. What the workload decides of it is there once the workload is checked.
@@ -63,6 +67,20 @@ pub(crate) enum ServerAddress {
     EmbeddedMock(DeploymentFacts),
     /// Servers that are there already.
     At(Targets<BaseUrl>),
+}
+
+impl ServerSettings {
+    /// How the requests are shared out, where there are several servers.
+    pub(crate) fn several(&self) -> Option<&Routing> {
+        (self.address.urls().count() > 1).then_some(&self.routing)
+    }
+
+    /// Returns what the requests to the server in this place have in common.
+    pub(crate) fn of_server(&self, place: usize) -> CommonRequest {
+        let mut common = self.common.clone();
+        common.headers.extend(self.own_headers.get(place).cloned());
+        common
+    }
 }
 
 impl ServerAddress {

@@ -47,6 +47,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             serving_flags: serde_json::Map::new(),
             modelled: serde_json::Map::new(),
         }],
+        routing: None,
         limits: ClientLimits::default(),
         objectives: Vec::new(),
         percentiles: Vec::new(),

@@ -43,7 +43,7 @@ impl PartKind {
                 let tags = keys.flat_map(|key| workload.tag_values(key).into_iter().map(move |value| (key, value)));
                 tags.map(|(key, value)| format!("{key}={value}")).collect()
             }
-            Self::Phase | Self::Turn | Self::Agent | Self::PromptLength | Self::Address => Vec::new(),
+            Self::Phase | Self::Turn | Self::Agent | Self::PromptLength | Self::Server | Self::Address => Vec::new(),
             Self::Slice => GoldenCheck::slices(&workload.checks).into_iter().map(str::to_owned).collect(),
         }
     }
@@ -118,6 +118,7 @@ impl PartName {
             | PartKind::Turn
             | PartKind::Agent
             | PartKind::PromptLength
+            | PartKind::Server
             | PartKind::Address => false,
         };
         self.kinds().any(is)

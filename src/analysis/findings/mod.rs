@@ -6,6 +6,7 @@ mod devices;
 mod load;
 mod row;
 mod server;
+mod servers;
 #[cfg(test)]
 mod tests;
 mod tokens;

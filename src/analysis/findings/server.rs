@@ -2,6 +2,7 @@
 
 use super::devices;
 use super::row::{FindingRow, GONE, GREW, when};
+use super::servers;
 use crate::analysis::client::load::ClientLoad;
 use crate::analysis::judgements::{FindingKind as Kind, Rule};
 use crate::analysis::rules::Suppressor::{Advice, Reason, Smoke};
@@ -27,6 +28,14 @@ const CLOSED_BY_CLIENT: EngineKind = EngineKind::Llamacpp;
 const LATE: [Suppressor; 4] = [Reason(Rule::ScheduleLag), Reason(Rule::ClientStarved), Reason(Rule::HostStalls), Smoke];
 
 pub(super) const RULES: &[FindingRow] = &[
+    when(Kind::DeadServer, "server", &[], servers::dead).says("{}").cure(
+        "look in its log, and whether it runs at all; the failures count, so the figures are those of a service that \
+         sends requests to it",
+    ),
+    when(Kind::SlowServer, "server", &[GONE, Smoke], servers::slow).says("{}; limit: {%} and chance").cure(
+        "compare what it runs on, its settings and its log with those of the others; then measure it by itself: \
+         skyline ab --a URL --b URL",
+    ),
     when(Kind::ColdConnections, "first-run", &[GREW, GONE, Smoke], |run| {
         let mut facts = over_bar(run, run.requests.reconnected)?;
         facts.extend(facts![keep_alive(&run.run.engine)]);

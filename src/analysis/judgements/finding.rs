@@ -19,6 +19,10 @@ pub struct Finding {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
+    /// One of several servers completed none of its requests, and others did.
+    DeadServer,
+    /// One of several servers is slower than the others by more than chance.
+    SlowServer,
     /// The user stopped the run.
     Interrupted,
     /// The log has no last line.

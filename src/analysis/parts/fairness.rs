@@ -53,7 +53,7 @@ fn service(observed: &Observed<'_>) -> Vec<Option<f64>> {
     tokens.into_values().map(|(asked, got)| (asked > 0).then(|| got as f64 / asked as f64)).collect()
 }
 
-fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+pub(super) fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let shares: Vec<f64> = shares.collect::<Option<_>>()?;
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))

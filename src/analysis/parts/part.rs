@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::phases::{PhaseLoad, phases};
+use super::servers::names;
 use super::tags::TagValues;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::sessions::in_conversation;
@@ -25,10 +26,11 @@ pub struct Part {
     pub kind: PartKind,
     /// Name of the class, priority, tenant or model. Of a tag it is `NAME=VALUE`. Of a phase it is `base`, `burst`,
     /// `after_burst`, `dip` (below the base rate), `stage_1` and so on or `after_stages`. Of turns, counted from 1, it
-    /// is `1` or `5–9`. Of agents it is `main` or `sub-agents`. Of prompts by length it is `1k to 4k`. Of an address it
-    /// is `10.0.0.7:8000`.
+    /// is `1` or `5–9`. Of agents it is `main` or `sub-agents`. Of prompts by length it is `1k to 4k`. Of a
+    /// server it is its URL, of an address `10.0.0.7:8000`.
     pub name: String,
-    /// SLO targets of the requests, in the order of the workload. None of phases, turns, agents, lengths and addresses.
+    /// SLO targets of the requests, in the order of the workload. None of phases, turns, agents,
+    /// lengths, servers and addresses.
     pub slo_targets: Vec<SloTarget>,
     /// Load of a phase; left out of other parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +133,7 @@ const PROMPTS: [(u64, &str); 5] =
     [(0, "under 1k"), (1_000, "1k to 4k"), (4_000, "4k to 16k"), (16_000, "16k to 64k"), (64_000, "64k and more")];
 
 /// Returns the group of a prompt by its length.
-fn prompt_group(record: &RequestRecord) -> Option<usize> {
+pub(super) fn prompt_group(record: &RequestRecord) -> Option<usize> {
     PROMPTS.iter().rposition(|(from, _)| record.prompt_tokens() >= *from)
 }
 
@@ -144,6 +146,8 @@ struct Division<'a> {
     name: Box<dyn Fn(usize) -> String + 'a>,
     /// Loads of the parts, where they are phases.
     phases: Vec<PhaseLoad>,
+    /// Parts that are there even without a request.
+    always: usize,
 }
 
 impl<'a> Division<'a> {
@@ -152,7 +156,7 @@ impl<'a> Division<'a> {
         place: impl Fn(&RequestRecord) -> Option<usize> + 'a,
         name: impl Fn(usize) -> String + 'a,
     ) -> Self {
-        Self { kind, place: Box::new(place), name: Box::new(name), phases: Vec::new() }
+        Self { kind, place: Box::new(place), name: Box::new(name), phases: Vec::new(), always: 0 }
     }
 
     /// Requests by something that is named in a list, and that a request may lack.
@@ -165,10 +169,10 @@ impl<'a> Division<'a> {
         Self::new(kind, after_none, name)
     }
 
-    /// The parts of a run, in order; phases even without a request.
+    /// The parts of a run, in order; phases and servers even without a request.
     fn parts(&self, observed: &Observed<'_>) -> Vec<Part> {
         let mut parts: BTreeMap<usize, Vec<&Measured<'_>>> =
-            (0..self.phases.len()).map(|place| (place, Vec::new())).collect();
+            (0..self.always).map(|place| (place, Vec::new())).collect();
         for request in &observed.requests {
             if let Some(place) = (self.place)(&request.record()) {
                 parts.entry(place).or_default().push(request);
@@ -225,7 +229,7 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
             of.iter().position(|(other, _)| *other == phase)
         };
         let division = Division::new(PartKind::Phase, place, move |place| names[place].1.clone());
-        all.push(Division { phases, ..division });
+        all.push(Division { always: phases.len(), phases, ..division });
     }
     if LoadForm::from_workload(workload) != LoadForm::Open {
         let turn = |record: &RequestRecord| {
@@ -241,6 +245,13 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
     let first = lengths.next();
     if lengths.any(|length| Some(length) != first) {
         all.push(Division::new(PartKind::PromptLength, prompt_group, |place| PROMPTS[place].1.to_owned()));
+    }
+    let servers = names(&observed.log.header);
+    if servers.len() > 1 {
+        let always = servers.len();
+        let division =
+            Division::new(PartKind::Server, |record| Some(record.target.into()), move |place| servers[place].clone());
+        all.push(Division { always, ..division });
     }
     let addresses = observed.log.footer.iter().flat_map(|footer| footer.addresses.iter().flatten());
     let addresses: Vec<&str> = addresses.map(String::as_str).collect();

@@ -124,6 +124,7 @@ pub(in crate::analysis) fn targets_of(kind: PartKind, name: &str, workload: &Wor
         | PartKind::Turn
         | PartKind::Agent
         | PartKind::PromptLength
+        | PartKind::Server
         | PartKind::Address => Vec::new(),
     }
 }

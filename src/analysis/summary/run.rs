@@ -24,6 +24,7 @@ use crate::analysis::load::sessions::Sessions;
 use crate::analysis::load::steady_state::SteadyState;
 use crate::analysis::parts::fairness::Fairness;
 use crate::analysis::parts::part::Part;
+use crate::analysis::parts::servers::ServerGroup;
 use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::{
     AnswerForms, Failures, Observed, OddAnswers, Quality, RequestCounts, RequestSpeed, StreamDelivery, TokenAccount,
@@ -77,13 +78,16 @@ pub struct Summary {
     pub deadlines: Option<TokenDeadlines>,
     /// Figures of its parts, kind by kind. They are each class, priority, tenant, model and tag in the order of the
     /// workload, tags by how frequent they are, each phase of a load that changes, each turn of conversations, and
-    /// each of several addresses.
+    /// each of several servers and addresses.
     pub parts: Vec<Part>,
     /// Tags of its requests, in alphabetical order; left out where they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagValues>,
     /// How evenly the tenants were served; absent with fewer than two.
     pub fairness: Option<Fairness>,
+    /// How several servers, or the addresses of one name, shared the requests. Left out where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServerGroup>,
     /// Conversations; absent where there are none.
     pub sessions: Option<Sessions>,
     /// Figures that the users of a closed loop reached. Absent where the load is not closed.
@@ -197,6 +201,7 @@ impl Summary {
             slo,
             deadlines: TokenDeadlines::from_observed(observed),
             fairness: Fairness::new(observed, &parts),
+            servers: ServerGroup::new(observed, &parts),
             parts,
             tags,
             sessions: Sessions::from_observed(observed),

@@ -8,6 +8,7 @@ use clap::Args;
 use super::connections::ConnectionArgs;
 use super::deployment::DeploymentArgs;
 use super::prices::PriceArgs;
+use super::routing::RoutingArgs;
 use super::server::ServerArgs;
 use super::values::some_time;
 use crate::clock::Pacing;
@@ -25,6 +26,8 @@ use crate::telemetry::NVML;
 pub(in crate::cli) struct TargetArgs {
     #[command(flatten)]
     pub(in crate::cli) server: ServerArgs,
+    #[command(flatten)]
+    routing: RoutingArgs,
     #[command(flatten)]
     connections: ConnectionArgs,
     #[command(flatten)]
@@ -71,6 +74,7 @@ impl TargetArgs {
     pub(in crate::cli) fn settings(&self, load_option: LoadOption, screen: Screen) -> Result<RunSettings, Stop> {
         let typed = both(self.telemetry.settings(), both(self.priced_deployment(), self.deployment.check()));
         let (mut server, (telemetry, (deployment, ()))) = both(self.server.settings(), typed)?;
+        server.routing = self.routing.settings(server.address.urls().count())?;
         server.common.priority = self.requests.priority();
         server.common.connections =
             self.connections.options(server.common.dialect, self.requests.connections_per_host)?;

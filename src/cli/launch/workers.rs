@@ -154,7 +154,8 @@ impl WorkerArgs {
         ];
         all(refused.map(|(is_refused, why)| if is_refused { Err(Stop::usage(why)) } else { Ok(()) }))?;
         let server = &mut bench.target.server;
-        let (headers, mut key) = (std::mem::take(&mut server.headers), server.api_key_env.take());
+        let (mut headers, mut key) = (std::mem::take(&mut server.headers), server.api_key_env.take());
+        headers.append(&mut server.own_headers);
         // What follows the verb stands before a `--` that was typed.
         let mut own = vec![format!("--shard=auto/{}", self.shards)];
         if key.is_none() {
@@ -203,9 +204,13 @@ fn name_of(workload: &str) -> String {
 
 /// Refuses a secret in what is printed.
 fn refuse_secrets(words: &[String], settings: &RunSettings) -> Result<(), Stop> {
-    let common = &settings.server.common;
-    let target = |url: &BaseUrl| Target { common: common.clone(), ..Target::new(url.clone(), common.dialect) };
-    let secrets = Secrets::joined(settings.server.address.urls().map(|url| Secrets::from_target(&target(url))));
+    let server = &settings.server;
+    let target = |(place, url): (usize, &BaseUrl)| Target {
+        common: server.of_server(place),
+        ..Target::new(url.clone(), server.common.dialect)
+    };
+    let secrets = (0..).zip(server.address.urls()).map(|of| Secrets::from_target(&target(of)));
+    let secrets = Secrets::joined(secrets);
     let is_secret = |word: &&String| without_secrets(&secrets.hide((*word).clone())) != **word;
     match words.iter().find(is_secret) {
         None => Ok(()),

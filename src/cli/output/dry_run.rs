@@ -101,7 +101,8 @@ pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings)
         ServerAddress::At(urls) => format!("at {}", joined(urls.iter(), " and ")),
     };
     let model = server.common.model.as_deref().unwrap_or("the first that it lists");
-    (name, format!("{} {address}, {}, model: {model}", server.common.dialect, server.common.endpoint))
+    let shared = server.several().map(|routing| format!(", requests by {routing}")).unwrap_or_default();
+    (name, format!("{} {address}, {}, model: {model}{shared}", server.common.dialect, server.common.endpoint))
 }
 
 /// Limits of the clients of this workload, and what its runs are judged by.

@@ -111,7 +111,9 @@ impl Router<OpenAiEngine> {
     /// Returns the sum of what each server counted since `before`. `None` where one does not report it.
     pub async fn counted_since(&self, before: &Targets<Option<CounterReading>>) -> Option<ServerCounters> {
         let mut sum: Option<ServerCounters> = None;
-        for (engine, before) in self.targets().iter().zip(before.iter()) {
+        let counts = self.count_once();
+        for ((engine, before), _) in self.targets().iter().zip(before.iter()).zip(counts).filter(|(_, counts)| *counts)
+        {
             let before = before.as_ref()?;
             // A page is that of one address, whichever it was.
             if engine.addresses().len() > 1 {
@@ -123,9 +125,17 @@ impl Router<OpenAiEngine> {
         sum
     }
 
+    /// Whether the page of each server counts. Of servers behind one address, which have one page, that of the first
+    /// does.
+    fn count_once(&self) -> Vec<bool> {
+        let urls: Vec<_> = self.targets().iter().map(|engine| &engine.target.url).collect();
+        (0..urls.len()).map(|place| !urls[..place].contains(&urls[place])).collect()
+    }
+
     /// Requests in all servers that report them, as [`OpenAiEngine::in_flight_requests`] says of one.
     pub async fn in_flight_requests(&self) -> Option<u64> {
-        let all = futures::future::join_all(self.targets().iter().map(OpenAiEngine::in_flight_requests)).await;
+        let counted = self.targets().iter().zip(self.count_once()).filter(|(_, counts)| *counts);
+        let all = futures::future::join_all(counted.map(|(engine, _)| engine.in_flight_requests())).await;
         all.into_iter().flatten().reduce(u64::saturating_add)
     }
 }

@@ -52,7 +52,8 @@ fn add(known: &mut Vec<(String, Value)>, flag: &str, takes: Takes, text: &str) -
     let inside = |field: &str| format!("{flag}.{field}");
     let mut all = match takes {
         Takes::Words => {
-            known.extend(text.split_whitespace().map(|word| (flag.to_owned(), word.into())));
+            let words = text.split([' ', ',']).filter(|word| !word.is_empty());
+            known.extend(words.map(|word| (flag.to_owned(), word.into())));
             return true;
         }
         Takes::FirstFields if known.iter().any(|(name, _)| name.split('.').next() == Some(flag)) => {

@@ -61,7 +61,7 @@ pub(super) enum Takes {
     One,
     /// All words up to the next flag.
     Many,
-    /// All words up to the next flag, which blanks divide too.
+    /// All words up to the next flag, which blanks and commas divide too.
     Words,
     /// A value with the fields that the table has.
     Fields,

@@ -36,7 +36,7 @@ type ReadFact = fn(&RunHeader) -> Value;
 ///
 /// The salt may differ unless prompts share prefixes: it makes no prompt warmer. So may calibrations, objectives,
 /// hosts and stamp sources: merging keeps the worst of them, or all.
-const FACTS: [(&str, ReadFact, &str); 17] = [
+const FACTS: [(&str, ReadFact, &str); 18] = [
     ("the plan", |of| of.plan.hash.chars().take(12).collect::<String>().into(), SAME_PLAN),
     ("the window", |of| json!((of.plan.window_start, of.plan.window_end)), SAME_PLAN),
     ("the workload", |of| json!(of.workload.without_texts()), SAME_PLAN),
@@ -48,6 +48,11 @@ const FACTS: [(&str, ReadFact, &str); 17] = [
         "the server's address",
         |of| of_each(of, |engine| json!(engine.url)),
         "run all shards again with the same --url, one that every generator reaches the server by",
+    ),
+    (
+        "the sharing out of requests to servers",
+        |of| json!(of.routing),
+        "run all shards again with the same --route and --weights",
     ),
     ("the server's version", |of| of_each(of, |engine| json!(engine.server_version)), AGAIN),
     ("the endpoint", |of| of_each(of, |engine| json!(engine.endpoint)), AGAIN),

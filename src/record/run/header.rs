@@ -6,6 +6,7 @@ use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource
 use super::clock::ClockOffset;
 use super::engine::{self, DeploymentFacts, EngineFacts};
 use super::limits::ClientLimits;
+use super::routing::Routing;
 use crate::clock::Timestamp;
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;
@@ -38,10 +39,11 @@ pub struct RunHeader {
     /// Requests that warmed the server before the run, and are in no log. They were sent before the first of its runs
     /// where it has several; absent: none.
     pub warming_requests: Option<u64>,
-    /// The servers, in the order of [`RequestRecord::target`](crate::record::RequestRecord::target); one, until
-    /// requests are routed.
+    /// The servers, in the order of [`RequestRecord::target`](crate::record::RequestRecord::target).
     #[serde(alias = "engine", deserialize_with = "engine::one_or_more")]
     pub engines: Vec<EngineFacts>,
+    /// How requests were shared out to them; absent with one.
+    pub routing: Option<Routing>,
     /// The operator's facts about the deployment.
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
     pub deployment: DeploymentFacts,

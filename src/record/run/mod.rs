@@ -9,6 +9,7 @@ pub(super) mod header;
 mod limits;
 pub(super) mod part_kind;
 pub(super) mod plan_check;
+pub(super) mod routing;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource, StreamReads};
 pub use clock::{ClockOffset, ClockReference};
@@ -22,3 +23,4 @@ pub use header::{
 pub use limits::ClientLimits;
 pub use part_kind::PartKind;
 pub use plan_check::PlanCheck;
+pub use routing::{Route, Routing};

@@ -26,6 +26,8 @@ pub enum PartKind {
     Agent,
     /// The group of the length of their prompts.
     PromptLength,
+    /// The server that they were sent to.
+    Server,
     /// The address that they were sent to.
     Address,
 }

@@ -3,6 +3,7 @@
 use super::engines::{Script, ms};
 use super::{RunOptions, execute};
 use crate::engine::{Router, Targets};
+use crate::record::{Route, Routing};
 
 fn patient() -> RunOptions {
     RunOptions { drain: ms(1_000), ..RunOptions::default() }
@@ -16,8 +17,9 @@ fn server(ttft: u64) -> Script {
 async fn each_record_names_the_server_that_answered_it() {
     let three = || Targets::new(server(10), vec![server(20), server(30)]);
     let in_turn = Router::in_turn(three());
-    let backwards = Router::by(|request, servers| servers.get() - 1 - (request.index % 3) as u16, three());
-    for (router, place) in [(in_turn, [0, 1, 2]), (backwards, [2, 1, 0])] {
+    let weights = vec![2, 1, 0];
+    let weighted = Router::new(&Routing { route: Route::RoundRobin, weights }, three());
+    for (router, place) in [(in_turn, [0, 1, 2]), (weighted, [0, 1, 0])] {
         let run = execute(router, 5, 45, patient(), &[]).await;
         let measured = run.records.iter().filter(|record| record.index < 9);
         for record in measured.clone() {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::engine::{AnswerForm, Header};
-use crate::record::{ClientLimits, DeploymentFacts, EngineKind, Http2Facts, RequestParameters, RunLog};
+use crate::record::{ClientLimits, DeploymentFacts, EngineKind, Http2Facts, RequestParameters, Routing, RunLog};
 use crate::session::console::Stop;
 use crate::session::save;
 use crate::session::settings::RunSettings;
@@ -244,6 +244,10 @@ pub(crate) struct ServerManifest {
     parameters: RequestParameters,
     /// Their names: of a short value even a hash would say what it is.
     headers: Vec<String>,
+    /// How several servers share the requests, and the names of the headers of each.
+    routing: Option<Routing>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    own_headers: Vec<String>,
     tokenizer: Option<String>,
     /// The salt that varies the texts, where that was said.
     salt: Option<u64>,
@@ -254,6 +258,7 @@ pub(crate) struct ServerManifest {
 impl ServerManifest {
     pub(crate) fn from_settings(settings: &RunSettings) -> Self {
         let RunSettings { server, deployment, requests, .. } = settings;
+        let names = |headers: &[Header]| headers.iter().map(|header| header.name().to_string()).collect();
         Self {
             url: listed(server.address.urls(), ", "),
             engine: server.common.dialect.to_string(),
@@ -263,7 +268,9 @@ impl ServerManifest {
             http2: server.common.http2.facts(),
             streamed: server.common.form == AnswerForm::Streamed,
             parameters: server.common.parameters(),
-            headers: server.common.headers.iter().map(Header::name).map(ToString::to_string).collect(),
+            headers: names(&server.common.headers),
+            routing: server.several().cloned(),
+            own_headers: names(&server.own_headers),
             tokenizer: requests.tokenizer.clone(),
             salt: requests.salt,
             limits: requests.limits(None),

@@ -79,12 +79,14 @@ impl ServerConnection {
             .enable_all()
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
+        let mut places = 0..;
         let opened = urls.try_map(|url| {
             let proxy = Proxy::of_environment(url.whole()).map_err(Stop::usage)?;
             if let Some(proxy) = &proxy {
                 printer.words(&format!("requests go through the proxy {proxy}, which the environment names"));
             }
-            let target = Target { url: url.clone(), proxy, length: None, common: server.common.clone() };
+            let common = server.of_server(places.next().unwrap_or_default());
+            let target = Target { url: url.clone(), proxy, length: None, common };
             runtime.block_on(async {
                 tokio::select! {
                     opened = tested(target, server.wait, screen, printer) => opened,
@@ -92,9 +94,44 @@ impl ServerConnection {
                 }
             })
         })?;
-        let router = Router::in_turn(opened.map(|(engine, _)| engine.clone()));
+        let engines = opened.map(|(engine, _)| engine.clone());
+        one_kind(engines.iter().map(OpenAiEngine::facts))?;
+        let router = Router::new(&server.routing, engines);
         Ok(Self { runtime, router, smokes: opened.map(|(_, smoke)| smoke.clone()), mock })
     }
+}
+
+/// Facts that servers of one run share, each with the cure where they differ.
+const SHARED: [(&str, fn(&EngineFacts) -> Option<&str>, &str); 3] = [
+    (
+        "models",
+        |facts| Some(&facts.model),
+        "name one that all of them serve with --model, or give --url for servers of one model",
+    ),
+    ("engines", |facts| Some(&facts.engine), "give --url for servers of one engine"),
+    (
+        "fields for the length of answers",
+        |facts| facts.length_fields.as_deref(),
+        "serve the same version at each --url, or measure each by itself",
+    ),
+];
+
+/// Refuses servers that are not of one kind. Their figures would be those of none.
+fn one_kind<'a>(mut servers: impl Iterator<Item = &'a EngineFacts> + Clone) -> Result<(), Stop> {
+    let Some(first) = servers.next() else { return Ok(()) };
+    for (what, read, cure) in SHARED {
+        if let Some(other) = servers.clone().find(|other| read(other) != read(first)) {
+            let said = |facts| read(facts).unwrap_or("the usual");
+            return Err(Stop::impossible(format!(
+                "the servers have different {what}: {} has {}, and {} has {}\nhint: {cure}",
+                first.url,
+                said(first),
+                other.url,
+                said(other)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Waits for the server of `target`, connects and sends one test request.

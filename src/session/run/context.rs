@@ -272,7 +272,7 @@ impl RunContext {
     }
 
     fn header(&self, prepared: &PreparedRun<'_>, clock: RunClock) -> RunHeader {
-        let Self { settings, conditions, .. } = self;
+        let settings = &self.settings;
         let reported = |(engine, counted): (&OpenAiEngine, &Option<CounterReading>)| {
             let (facts, block_tokens) = (engine.facts().clone(), counted.and_then(|counted| counted.block_tokens));
             EngineFacts { cache_block_tokens: block_tokens.or(facts.cache_block_tokens), ..facts }
@@ -288,6 +288,7 @@ impl RunContext {
             cache: prepared.cache,
             warming_requests: Some(self.warmed.get()).filter(|requests| *requests > 0),
             engines: prepared.engine.targets().iter().zip(prepared.counted.iter()).map(reported).collect(),
+            routing: settings.server.several().cloned(),
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(prepared.workload.clients.as_ref()),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
@@ -297,7 +298,7 @@ impl RunContext {
             shard_delays_ns: Vec::new(),
             clock_offsets: prepared.clocks.clone(),
             shard_skew_ns: None,
-            calibration: conditions.calibration,
+            calibration: self.conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
             stamps: prepared.engine.stamp_source(),
             workload: if settings.requests.save_text {
@@ -342,7 +343,7 @@ impl RunContext {
             if let Some(client) = &mut footer.client {
                 (client.read_delay, client.stream_reads) = (server.read_delays(), server.stream_reads());
             }
-            Ok(footer)
+            Ok::<_, io::Error>(footer)
         });
         drop(live);
         let mut problems = scraping.finish();
@@ -360,7 +361,6 @@ impl RunContext {
             Err(error) => {
                 // What was sent is stored all the same.
                 started.writer.stop();
-                let error: io::Error = error;
                 return Err(Stop::impossible(error));
             }
         };

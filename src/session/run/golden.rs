@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::ServerConnection;
 use crate::clock::RunClock;
-use crate::engine::{CommonRequest, OpenAiEngine, Protocol, Router};
+use crate::engine::{CommonRequest, OpenAiEngine, Protocol, Router, Targets};
 use crate::generator::PromptNeed;
 use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
@@ -136,28 +136,37 @@ impl<'a> Golden<'a> {
         })
     }
 
-    /// Sends each once, without load.
-    fn ask(&self, screen: Screen) -> Vec<FinishedCheck> {
+    /// Sends each once to each server, without load. Gives the address of the server with what came.
+    fn ask(&self, screen: Screen) -> Vec<(&str, FinishedCheck)> {
         let prompts = counted(self.named.len() as u64, "golden prompt");
         let _line =
             StepLine::start(screen, format!("sending {prompts}, each for up to {}", spoken(self.checks.patience())));
-        self.server.runtime.block_on(self.checks.before())
+        let mut asked = Vec::new();
+        for target in self.checks.engine.targets().iter() {
+            let engine = Arc::new(Router::in_turn(Targets::one(target.clone())));
+            let alone = Checks { engine, prompts: self.checks.prompts.clone(), limit: self.checks.limit };
+            let finished = self.server.runtime.block_on(alone.before());
+            asked.extend(finished.into_iter().map(|finished| (target.facts().url.as_str(), finished)));
+        }
+        asked
     }
 
     /// Sends each once and prints which do not pass. The run goes on; an objective may decide by them.
     pub(crate) fn before(&self, screen: Screen, printer: Printer) -> Vec<FinishedCheck> {
         let asked = self.ask(screen);
-        for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
-            if let Some(said) = in_words(&self.named, &record) {
-                printer.words(&format!("warning: check {said}"));
+        let several = self.checks.engine.targets().count().get() > 1;
+        for (url, finished) in &asked {
+            if let Some(said) = in_words(&self.named, &self.judge.check(finished.clone())) {
+                let of = if several { format!(" of {url}") } else { String::new() };
+                printer.words(&format!("warning: check{of} {said}"));
             }
         }
-        asked
+        asked.into_iter().map(|(_, finished)| finished).collect()
     }
 
     /// Sends each once. Gives its name, and what happened where it did not pass.
     pub(crate) fn results(&self, screen: Screen) -> Vec<(String, Option<String>)> {
-        let records = self.ask(screen).into_iter().map(|asked| self.judge.check(asked));
+        let records = self.ask(screen).into_iter().map(|(_, asked)| self.judge.check(asked));
         let names = self.named.iter().map(|check| check.name.clone());
         names.zip(records.map(|record| in_words(&self.named, &record))).collect()
     }

@@ -23,7 +23,13 @@ pub(super) fn find(
     // Which roots are trusted, and which option exports metrics, is the same for all.
     let engine = engines.first();
     let own = engines.iter().filter(|_| telemetry.reads_own_page);
-    let mut pages: Vec<_> = own.flat_map(OpenAiEngine::metrics_pages).collect();
+    let mut pages: Vec<MetricsPage> = Vec::new();
+    for page in own.flat_map(OpenAiEngine::metrics_pages) {
+        // Servers behind one address have one page.
+        if !pages.iter().any(|other| other.url() == page.url()) {
+            pages.push(page);
+        }
+    }
     let own_urls: Vec<_> = pages.iter().map(MetricsPage::url).collect();
     for url in &telemetry.urls {
         if !own_urls.contains(&url.to_string()) {

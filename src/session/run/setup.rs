@@ -9,7 +9,7 @@ use super::{cache, carried, connect, embedded, golden, machine, pages, tokens};
 use crate::analysis::{FigureKey, Objective};
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
-use crate::record::{Calibration, DeploymentFacts};
+use crate::record::{Calibration, DeploymentFacts, Route};
 use crate::runner::Breaker;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
@@ -39,6 +39,7 @@ impl RunSettings {
             Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
             self.check_figures("objective", self.objectives.iter().map(|objective| &objective.key)),
             self.check_shard(spec),
+            self.check_route(spec),
             self.check_carried(),
             self.requests
                 .caps()
@@ -97,6 +98,18 @@ impl RunSettings {
             )));
         }
         Ok(())
+    }
+
+    /// Refuses servers by tenants, of which there are none.
+    fn check_route(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        if self.server.routing.route != Route::Tenant || !spec.tenants.is_empty() {
+            return Ok(());
+        }
+        Err(Stop::usage(format!(
+            "--route tenant: the requests of `{}` have no tenants\nhint: give the workload `tenants`, or choose \
+             --route session",
+            spec.name
+        )))
     }
 
     /// Refuses a breaker that can never end a run.

@@ -1,4 +1,4 @@
-//! A run over two servers, which no command line asks for yet: the seam holds from the addresses to the tables.
+//! A run over two servers, from the addresses to the tables.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::clock::Pacing;
 use crate::engine::{CommonRequest, Targets};
 use crate::live::Screen;
 use crate::mock::{Backend, MockOptions, MockServer};
-use crate::record::{CheckResult, DeploymentFacts, RunHeader, RunLog};
+use crate::record::{CheckResult, DeploymentFacts, Routing, RunHeader, RunLog};
 use crate::report::Export;
 use crate::session::console::{Interrupts, Printer};
 use crate::session::planned::PlannedRun;
@@ -37,7 +37,13 @@ fn settings(first: &str, second: &str) -> RunSettings {
     let Typed { requests, .. } = Typed::parse_from(["skyline"]);
     let address = ServerAddress::At(Targets::new(first.parse().unwrap(), vec![second.parse().unwrap()]));
     RunSettings {
-        server: ServerSettings { address, wait: None, common: CommonRequest::default() },
+        server: ServerSettings {
+            address,
+            routing: Routing::default(),
+            own_headers: Vec::new(),
+            wait: None,
+            common: CommonRequest::default(),
+        },
         deployment: DeploymentFacts::default(),
         requests,
         telemetry: TelemetrySettings {
@@ -100,7 +106,7 @@ fn requests_go_to_both_servers_and_their_records_say_which() {
     assert_eq!(header.engines.iter().map(|engine| &engine.url).collect::<Vec<_>>(), urls.each_ref());
     let prefixes: Vec<_> = header.engines.iter().map(|engine| engine.request_id_prefix.as_str()).collect();
     assert_ne!(prefixes[0], prefixes[1]);
-    assert_eq!(log.checks.len(), 2, "a golden prompt before the load, and one under it");
+    assert_eq!(log.checks.len(), 3, "a golden prompt to each before the load, and one under it");
     assert!(log.checks.iter().all(|check| check.result == CheckResult::Passed), "{:?}", log.checks);
     let report = stored.run.report();
     let jsonl = Export::ALL.iter().find(|export| export.name == "jsonl").unwrap();

@@ -56,6 +56,7 @@ impl Simulation {
             cache: None,
             warming_requests: None,
             engines: vec![model.engine()],
+            routing: None,
             limits: self.limits.clone(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
             percentiles: Vec::new(),

@@ -15,4 +15,5 @@ mod http2;
 pub(crate) mod prometheus;
 mod requested;
 mod secrets;
+mod several;
 mod speculation;

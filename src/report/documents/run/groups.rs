@@ -1,7 +1,7 @@
-//! A run by its parts: priorities, classes, tenants, models, tags, phases, prompt lengths and addresses.
+//! A run by its parts: priorities, classes, tenants, models, tags, phases, prompt lengths, servers and addresses.
 
 use super::slo::shared;
-use crate::analysis::{Fairness, FigureKey, Metric, Part, PhaseLoad, Quantile, Summary, TagValues};
+use crate::analysis::{Fairness, FigureKey, Metric, Part, PhaseLoad, Quantile, ServerGroup, Summary, TagValues};
 use crate::record::PartKind;
 use crate::report::document::{ALWAYS, FigureColumn, Section, Table, TableCell, TableOf, shortened};
 use crate::report::documents::parts::cells::bounds;
@@ -14,12 +14,17 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         ("By tenant", PartKind::Tenant, summary.fairness),
         ("By model", PartKind::Model, None),
         ("By prompt length, tokens", PartKind::PromptLength, None),
+        ("By server", PartKind::Server, None),
         ("By address", PartKind::Address, None),
     ];
     let several = kinds.into_iter().filter_map(|(title, kind, fair)| {
         let parts = summary.parts_of(kind);
         // One part says what the whole run says.
-        (parts.len() > 1).then(|| section(title, &parts, fair))
+        let group = summary.servers.as_ref().filter(|group| group.kind == kind);
+        (parts.len() > 1).then(|| match group {
+            Some(group) => servers(title, &parts, group),
+            None => section(title, &parts, fair),
+        })
     });
     let tags = summary.tags.iter().filter_map(|tag| by_tag(summary, tag));
     several.chain(tags).chain([by_phase(summary)]).collect()
@@ -81,6 +86,35 @@ fn section(title: &str, parts: &[&Part], fair: Option<Fairness>) -> Section {
         .facts("fairness", fair.and_then(fairness))
 }
 
+/// Several servers, or addresses of one: what each got, and how it answered.
+fn servers(title: &str, parts: &[&Part], group: &ServerGroup) -> Section {
+    const LATENCIES: [FigureColumn; 4] = [
+        FigureColumn::percentile(Metric::Ttft, Quantile::P50, ALWAYS),
+        FigureColumn::percentile(Metric::Ttft, Quantile::P99, ALWAYS),
+        FigureColumn::percentile(Metric::Tpot, Quantile::P50, ALWAYS),
+        FigureColumn::percentile(Metric::Tpot, Quantile::P99, 1),
+    ];
+    let rows = parts.iter().copied().zip(&group.each);
+    let table = Table::over(format!("{title}: latencies, ms"), rows)
+        .column("", |(part, _)| part.name.clone())
+        .column(("requests", 4), |(part, _)| part.requests)
+        .column(("share", ALWAYS), |(_, server)| server.share.map(percent))
+        .column_where_known(("meant", 5), |(_, server)| server.meant.map(percent))
+        .figures(&LATENCIES, |(part, _), key| latency(part, key))
+        .column(("errors", ALWAYS), |(part, _)| part.error_rate.map(percent))
+        .column_where_known(("cache hits", 3), |(_, server)| server.cache_hit_rate.map(percent));
+    let number = group.each.len();
+    let evenness = group.evenness.map(|index| {
+        let (least, meant) =
+            (three_digits(1.0 / number as f64), if group.routing.is_some() { "as meant" } else { "even" });
+        format!("{index:.3} (Jain's index over {number} of what each got: 1 is {meant}, {least} one gets all)")
+    });
+    Section::detail(format!("{title}, ms"))
+        .table(table)
+        .facts("requests shared out by", group.routing.as_ref().map(ToString::to_string))
+        .facts("evenness", evenness)
+}
+
 /// Says how evenly the tenants were served.
 fn fairness(fairness: Fairness) -> Option<String> {
     let indices =
@@ -92,12 +126,9 @@ fn fairness(fairness: Fairness) -> Option<String> {
 }
 
 fn latencies<'a>(title: &str, parts: &[&'a Part]) -> TableOf<&'a Part> {
-    let all: u64 = parts.iter().map(|part| part.requests).sum();
-    let share = move |part: &Part| percent(part.requests as f64 / all.max(1) as f64);
     Table::over(format!("{title}: latencies, ms"), parts.iter().copied())
         .column("", |part| name(part).to_owned())
         .column(("requests", 4), |part| part.requests)
-        .column_where_known(("share", 6), move |part| (part.kind == PartKind::Address).then(|| share(part)))
         .figures(&LATENCIES, latency)
         .column(("errors", 5), |part| part.error_rate.map(percent))
 }

@@ -7,7 +7,7 @@ use super::prompts;
 use crate::analysis::{
     ClientEffect, ClientLoad, FactSource, HostStallImpact, LoadForm, ScenarioFigures, Summary, Window,
 };
-use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
+use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, PartKind, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
 use crate::report::documents::parts::{arrivals, cells, reproduction};
 use crate::report::documents::{calibration, trace};
@@ -103,9 +103,12 @@ fn server(section: Section, summary: &Summary) -> Section {
     });
     let asked = if is_model { String::new() } else { format!(", {}, {delivery}{http2}", engine.endpoint) };
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
+    let group = summary.servers.iter().filter(|group| group.kind == PartKind::Server);
+    let others = group.flat_map(|group| group.each.iter().skip(1));
     let deployment = (!is_model).then(|| deployment(&summary.run.deployment)).flatten();
     section
         .fact("server", cells::server(engine) + &asked)
+        .facts("server", others.map(|server| server.name.as_str()))
         .facts("modelled", is_model.then(|| modelled(engine)))
         .facts("parameters", parameters.map(ToString::to_string))
         .facts("deployment", deployment)

@@ -1,5 +1,9 @@
 //! Which server, and what is asked of every answer alike.
 
+mod address;
+pub(super) mod header;
+mod http2;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,14 +11,13 @@ use clap::Args;
 use http::HeaderName;
 use serde_json::{Map, Value};
 
-use super::header;
-use super::http2::Http2Args;
+use self::http2::Http2Args;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, CommonRequest, ExtraBody, Header, Protocol, Sampling, Scheme, Secret,
-    Targets, TlsOptions, check_ca_cert, session_header,
+    AnswerForm, CertificateCheck, CommonRequest, ExtraBody, Header, Protocol, Sampling, Scheme, Secret, TlsOptions,
+    check_ca_cert, session_header,
 };
-use crate::record::{DeploymentFacts, EngineKind};
+use crate::record::{EngineKind, Routing};
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
 use crate::workload::reading::exact_json;
@@ -39,10 +42,10 @@ pub(in crate::cli) struct ServerArgs {
     backend: Option<(EngineKind, &'static Protocol)>,
 
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an
-    /// endpoint and a query are taken as they are; `unix:/run/server.sock` for a Unix socket [default: the engine's own
-    /// port on this machine]
+    /// endpoint and a query are taken as they are; `unix:/run/server.sock` for a Unix socket; repeated, the servers
+    /// share the requests [default: the engine's own port on this machine]
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
-    url: Option<String>,
+    url: Vec<String>,
 
     /// Path of the endpoint below --url, such as /llm/chat; one with a version in it, such as
     /// /custom/v1/chat/completions, replaces the /v1 of --url [default: that of --endpoint]
@@ -62,6 +65,11 @@ pub(in crate::cli) struct ServerArgs {
     /// be repeated; values are never stored or shown [default: none]
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
     pub(in crate::cli) headers: Vec<String>,
+
+    /// Header of the requests to one server, such as `X-data-parallel-rank: 0`. Written as --header is; one for each
+    /// --url, in their order; an address that is given twice is then two servers [default: none]
+    #[arg(long = "header-per-url", value_name = "HEADER", help_heading = "Server")]
+    pub(in crate::cli) own_headers: Vec<String>,
 
     /// Header that carries the id of each request's session, such as X-Session-ID, for a balancer that keeps sessions
     /// together [default: none]
@@ -128,7 +136,7 @@ impl ServerArgs {
     pub(in crate::cli) fn with(&self, filed: FiledServer<'_>, file: &str) -> Result<Self, Stop> {
         let FiledServer { url, engine, model, .. } = filed;
         let both = [
-            ("--url", self.url.is_some() && url.is_some()),
+            ("--url", !self.url.is_empty() && url.is_some()),
             ("--engine", self.engine.is_some() && engine.is_some()),
             ("--model", self.model.is_some() && model.is_some()),
         ];
@@ -147,10 +155,10 @@ impl ServerArgs {
     }
 
     fn dialect(&self) -> EngineKind {
-        match (self.engine.or(self.backend.map(|(dialect, _)| dialect)), &self.url) {
+        match (self.engine.or(self.backend.map(|(dialect, _)| dialect)), self.url.as_slice()) {
             (Some(dialect), _) => dialect,
-            (None, Some(_)) => EngineKind::Vllm,
-            (None, None) => EngineKind::Mock,
+            (None, []) => EngineKind::Mock,
+            (None, _) => EngineKind::Vllm,
         }
     }
 
@@ -158,7 +166,7 @@ impl ServerArgs {
     /// model and the patience.
     pub(in crate::cli) fn at(&self, given: FiledServer<'_>) -> Self {
         Self {
-            url: given.url.map(str::to_owned).or_else(|| self.url.clone()),
+            url: given.url.map_or_else(|| self.url.clone(), |url| vec![url.to_owned()]),
             engine: given.engine.or(self.engine),
             model: given.model.map(str::to_owned).or_else(|| self.model.clone()),
             wait: given.wait.or(self.wait),
@@ -172,7 +180,9 @@ impl ServerArgs {
         let secrets = both(self.tls(address.as_ref().ok()), self.api_key());
         let ((address, headers), (extra_body, (tls, api_key))) =
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
-        let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&headers))?;
+        let own_headers = self.own_headers(&address.urls().collect::<Vec<_>>())?;
+        let all_headers = [headers.as_slice(), &own_headers].concat();
+        let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&all_headers))?;
         let (temperature, top_p, top_k) = (Some(self.temperature), self.top_p, self.top_k);
         let common = CommonRequest {
             dialect: self.dialect(),
@@ -188,47 +198,7 @@ impl ServerArgs {
             extra_body: ExtraBody(extra_body),
             ..CommonRequest::default()
         };
-        Ok(ServerSettings { address, wait: self.wait, common })
-    }
-
-    fn address(&self) -> Result<ServerAddress, Stop> {
-        let dialect = self.dialect();
-        let url: BaseUrl = match (&self.url, dialect.traits().own_port) {
-            (Some(url), _) => url.parse().map_err(|error| Stop::usage(format!("--url: {error}")))?,
-            (None, _) if dialect == EngineKind::Mock => {
-                return match &self.path {
-                    None => Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default())),
-                    Some(_) => Err(Stop::usage(
-                        "--path: the mock that is started for the run has the usual path\n\
-                         hint: name the server with --url, or leave --path out",
-                    )),
-                };
-            }
-            (None, Some(port)) => format!("http://127.0.0.1:{port}").parse().map_err(Stop::usage)?,
-            (None, None) => {
-                return Err(Stop::usage(format!(
-                    "`--engine {dialect}` has no address of its own\nhint: give one with --url"
-                )));
-            }
-        };
-        let url = match &self.path {
-            None => url,
-            Some(path) => url.with_path(path).map_err(|error| Stop::usage(format!("--path: {error}")))?,
-        };
-        Ok(ServerAddress::At(Targets::one(url)))
-    }
-
-    /// The endpoint that was named, by its address or by itself.
-    fn endpoint(&self, address: &ServerAddress) -> Result<&'static Protocol, Stop> {
-        match (self.endpoint, address.urls().find_map(BaseUrl::endpoint)) {
-            (Some(typed), Some(named)) if typed != named && self.path.is_none() => Err(Stop::usage(format!(
-                "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
-            ))),
-            (typed, named) => {
-                let of_backend = self.backend.map(|(_, endpoint)| endpoint);
-                Ok(typed.or(named).or(of_backend).unwrap_or_default())
-            }
-        }
+        Ok(ServerSettings { address, routing: Routing::default(), own_headers, wait: self.wait, common })
     }
 
     fn session_header(&self, headers: &[Header]) -> Result<Option<HeaderName>, Stop> {
@@ -290,7 +260,7 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
 mod tests {
     use clap::Parser;
 
-    use super::{EngineKind, ServerAddress, Targets};
+    use super::EngineKind;
     use crate::cli::args::TargetArgs;
     use crate::cli::output::planned_server;
     use crate::engine::{CHAT, COMPLETIONS};
@@ -320,14 +290,18 @@ mod tests {
 
     #[test]
     fn of_several_servers_all_are_named() {
-        let Typed { target } = Typed::parse_from(["skyline", "--url", "http://a:1"]);
-        let mut settings = target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap();
-        let [a, b] = ["http://a:1", "http://b:2"].map(|url| url.parse().unwrap());
-        settings.server.address = ServerAddress::At(Targets::new(a, vec![b]));
+        let Typed { target } =
+            Typed::parse_from(["skyline", "--url", "http://a:1", "--url", "http://b:2", "--weights", "3,1"]);
+        let settings = target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap();
         let (_, said) = planned_server("server", &settings);
         assert!(said.starts_with("vllm at http://a:1 and http://b:2, "), "{said}");
+        assert!(said.ends_with(", requests by session, weights 3,1"), "{said}");
         let manifest = serde_json::to_value(ServerManifest::from_settings(&settings)).unwrap();
         assert_eq!(manifest["url"], "http://a:1, http://b:2");
+        let two = ["vllm", "--url", "http://a:1", "--url", "http://b:2"];
+        let weighted = [&two[..], &["--weights", "3,1"]].concat();
+        let refused = refusal(&two, &weighted).unwrap();
+        assert!(refused.contains("\n  routing.weights was null, and is [3,1] now"), "{refused}");
     }
 
     #[test]
