@@ -60,9 +60,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Its rounds in CSV brought `TraceLabTable`.
 /// Idle time that is cut brought `LaneClock`. Endpoints of events brought `ReplyEvent`, `ReplyProgress`
 /// and `ChunkMarks`.
-/// Several servers brought six public ones: `Route`, `Routing`, `RoutedAnswer`, `ServerGroup`, `ServerShare`, `SlowerBy`.
+/// Several servers brought six public ones: `Route`, `Routing`, `RoutedAnswer`, `ServerGroup`, `ServerShare`, `SlowerBy`;
+/// and the restricted `RoutingArgs`.
 pub(crate) const PUBLIC_TYPES: usize = 710;
-pub(crate) const RESTRICTED_TYPES: usize = 664;
+pub(crate) const RESTRICTED_TYPES: usize = 665;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

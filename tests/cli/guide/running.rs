@@ -95,6 +95,8 @@ impl Ground {
                 ("--resume", _) => self.stored("tables"),
                 ("--fit", _) => "fits".to_owned(),
                 (option, _) if let Some(value) = shorter(verb, option) => value.to_owned(),
+                // Another server at another name of this machine.
+                ("--url", "http://b:8000") => self.url.replace("127.0.0.1", "localhost"),
                 (_, word) if word.starts_with("http") => self.url.clone(),
                 (_, "results/FIRST") => self.stored("shard-1"),
                 (_, "results/SECOND") => self.stored("shard-2"),
