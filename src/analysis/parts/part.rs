@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::phases::{PhaseLoad, phases};
-use super::servers::names;
 use super::tags::TagValues;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::sessions::in_conversation;
@@ -246,7 +245,7 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
     if lengths.any(|length| Some(length) != first) {
         all.push(Division::new(PartKind::PromptLength, prompt_group, |place| PROMPTS[place].1.to_owned()));
     }
-    let servers = names(&observed.log.header);
+    let servers = observed.log.header.server_names();
     if servers.len() > 1 {
         let always = servers.len();
         let division =

@@ -6,7 +6,7 @@ use super::fairness::index;
 use super::part::Part;
 use super::slower::{SlowerBy, slower};
 use crate::analysis::requests::Observed;
-use crate::record::{Outcome, PartKind, RequestRecord, Routing, RunHeader};
+use crate::record::{Outcome, PartKind, RequestRecord, Routing};
 
 /// Several servers, or the addresses of one, and what each got and did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,16 +42,6 @@ pub struct ServerShare {
     /// Latencies that are longer than the others' by more than chance. The surest comes first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slower: Vec<SlowerBy>,
-}
-
-/// Returns the names of the servers of a run. Those of ranks behind one address have their number.
-pub(super) fn names(header: &RunHeader) -> Vec<String> {
-    let urls: Vec<_> = header.engines.iter().map(|engine| engine.url.as_str()).collect();
-    let name = |(place, url): (usize, &&str)| {
-        let same = |urls: &[&str]| urls.iter().filter(|other| *other == url).count();
-        if same(&urls) > 1 { format!("{url} ({})", same(&urls[..=place])) } else { (*url).to_owned() }
-    };
-    urls.iter().enumerate().map(name).collect()
 }
 
 impl ServerGroup {

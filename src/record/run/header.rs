@@ -89,6 +89,16 @@ impl RunHeader {
         self.engines.first().unwrap_or_else(|| unreachable!("a header without a server is not read"))
     }
 
+    /// Names of the servers: their addresses. Those of ranks behind one address have their number.
+    pub fn server_names(&self) -> Vec<String> {
+        let urls: Vec<_> = self.engines.iter().map(|engine| engine.url.as_str()).collect();
+        let name = |(place, url): (usize, &&str)| {
+            let same = |urls: &[&str]| urls.iter().filter(|other| *other == url).count();
+            if same(&urls) > 1 { format!("{url} ({})", same(&urls[..=place])) } else { (*url).to_owned() }
+        };
+        urls.iter().enumerate().map(name).collect()
+    }
+
     /// The server of `record`.
     pub fn engine_of(&self, record: &RequestRecord) -> &EngineFacts {
         self.engines.get(usize::from(record.target)).unwrap_or_else(|| self.engine())

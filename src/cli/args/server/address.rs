@@ -70,7 +70,7 @@ impl ServerArgs {
         if let (Some(place), 0) = (again, given) {
             return Err(Stop::usage(format!(
                 "--url {} is given twice\nhint: give it once, and --weights for more requests; ranks behind one \
-                 address are told apart by --header-per-url",
+                 address have --header-per-url",
                 urls[place]
             )));
         }
