@@ -64,7 +64,7 @@
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
 //! | the slots of a concurrency cap, and the wait for one | `generator/slots.rs` |
 //! | when a slot is freed | `runner/in_flight.rs` |
-//! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life.rs` |
+//! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life/mod.rs` |
 //! | what follows a turn of a session, in both | `generator/sessions/turns.rs` |
 //! | which request waits for which | `generator/graph.rs` |
 //! | which of several servers a request goes to | `engine/router.rs` |

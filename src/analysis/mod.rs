@@ -51,6 +51,7 @@ pub use latency::table::LatencyTable;
 pub use load::aftermath::{GoodputStretch, SpikeAftermath};
 pub use load::attempts::{AskedWaits, AttemptFigures, RetriedFailure};
 pub use load::closed_loop::ClosedLoop;
+pub use load::leaving::LeavingFigures;
 pub use load::movement::Movement;
 pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::sessions::{SessionTime, Sessions};

@@ -63,6 +63,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
         hidden_tokens: 0,
+        leaves: false,
         merged_reads: 0,
         late_stamps: None,
         context_full: false,
@@ -171,6 +172,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         images: None,
         length: crate::workload::AnswerEnding::default(),
         answer: None,
+        cancel: None,
         priorities: slos.iter().map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo }).collect(),
         metadata: std::collections::BTreeMap::new(),
     }

@@ -13,7 +13,7 @@ use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
 use crate::generator::traces::requests::Blocks;
 use crate::record::{Phase, PlanFacts, Turn};
-use crate::workload::{RequestClass, RetryPolicy, SaltScope, WorkloadSpec};
+use crate::workload::{LeavingPolicy, RequestClass, RetryPolicy, SaltScope, WorkloadSpec};
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -89,6 +89,11 @@ impl Schedule {
     pub fn retry_policy(&self) -> Option<RetryPolicy> {
         let WorkloadSpec { clients, seed, .. } = &*self.workload;
         clients.as_ref().map(|clients| RetryPolicy::new(clients.clone(), *seed))
+    }
+
+    /// The clients who leave before their answer is complete. It is `None` where all stay.
+    pub fn leaving_policy(&self) -> Option<LeavingPolicy> {
+        LeavingPolicy::new(&self.workload)
     }
 
     /// The requests in order, without prompts. Of a session only the first request: [`Schedule::sessions`] draws what

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::breaker::Breaker;
 use crate::clock::Pacing;
 use crate::generator::ConcurrencyCaps;
-use crate::workload::RetryPolicy;
+use crate::workload::{LeavingPolicy, RetryPolicy};
 
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct RunOptions {
     /// Rules on when a request is sent again, and hedged; `None`: each is sent once. Over all of its attempts a request
     /// has no limit but the drain.
     pub retries: Option<Arc<RetryPolicy>>,
+    /// The clients who leave before their answer is complete; `None`: all stay.
+    pub leaving: Option<Arc<LeavingPolicy>>,
     /// Conditions that end the run early.
     pub breakers: Vec<Breaker>,
     /// How the pacer waits for the next dispatch.

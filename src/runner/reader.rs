@@ -28,7 +28,7 @@ use crate::clock::{Pacing, RunClock, Timestamp, start_thread};
 use crate::engine::{Answer as _, Engine, PreparedRequest, ReaderRest};
 use crate::generator::PlannedRequest;
 use crate::record::WorkKind;
-use crate::workload::RetryPolicy;
+use crate::workload::{LeavingPolicy, RetryPolicy};
 
 /// The readers of one run, and their connections.
 pub struct Readers<E> {
@@ -193,6 +193,7 @@ pub(super) struct Sender<E> {
     pub(super) clock: RunClock,
     pub(super) timeouts: Timeouts,
     pub(super) retries: Option<Arc<RetryPolicy>>,
+    pub(super) leaving: Option<Arc<LeavingPolicy>>,
     pub(super) progress: Arc<Progress>,
     pub(super) cancel: CancellationToken,
     /// Receiver of requests that have ended.
@@ -237,8 +238,9 @@ impl<E: Engine> Sender<E> {
         let held = HeldRequest { sender, request, work, dispatched, admitted, finished: None };
         let task = async move {
             let mut held = held;
-            let Self { readers, clock, timeouts, retries, progress, cancel, .. } = &*held.sender;
-            let rules = ClientRules { timeouts: *timeouts, retries: retries.as_deref() };
+            let Self { readers, clock, timeouts, retries, leaving, progress, cancel, .. } = &*held.sender;
+            let (retries, leaving) = (retries.as_deref(), leaving.as_deref());
+            let rules = ClientRules { timeouts: *timeouts, retries, leaving };
             let engine = &*readers.of_request(&request).engine;
             let context = RequestContext { engine, clock: *clock, rules, progress, cancel };
             held.finished = Some(held.begun().execute(prepared, answer, context).await);

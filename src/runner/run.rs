@@ -62,7 +62,8 @@ impl<E: Engine> Run<E> {
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> io::Result<RunFooter> {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         // Where nothing waits for a decision, readers and pacers do what must be in time, and this loop only counts.
-        let decides = self.options.caps.is_capped() || self.options.retries.is_some() || feed.has_later();
+        let RunOptions { caps, retries, leaving, .. } = &self.options;
+        let decides = caps.is_capped() || retries.is_some() || leaving.is_some() || feed.has_later();
         // In virtual time this machine is not worth monitoring.
         let mut watch = None;
         if self.options.pacing != Pacing::Timer {
@@ -145,9 +146,9 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let slots = Slots::new(options.caps);
         let engine = Arc::clone(&readers.engine);
         let (ended_in, ended) = mpsc::unbounded_channel();
-        let RunOptions { timeouts, retries, .. } = options;
+        let RunOptions { timeouts, retries, leaving, .. } = options;
         let cancel = CancellationToken::new();
-        let sender = Arc::new(Sender { readers, clock, timeouts, retries, progress, cancel, ended: ended_in });
+        let sender = Arc::new(Sender { readers, clock, timeouts, retries, leaving, progress, cancel, ended: ended_in });
         let of_pacer = Arc::clone(&sender);
         let is_free = pacing != Pacing::Timer && !slots.are_limited();
         let send_now =

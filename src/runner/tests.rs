@@ -140,6 +140,7 @@ const PATIENT: RunOptions = RunOptions {
     pacing: Pacing::Timer,
     breakers: Vec::new(),
     retries: None,
+    leaving: None,
 };
 
 #[tokio::test(start_paused = true)]

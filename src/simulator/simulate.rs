@@ -94,14 +94,14 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
 
     /// Processes what is due at `now`. It passes on the history of each job that ends.
     pub fn advance(&mut self, now: Timestamp, on_end: impl FnMut(JobHistory)) {
-        self.advance_with(now, |_| (), on_end);
+        self.advance_with(now, |_, _| (), on_end);
     }
 
-    /// Does as [`Driver::advance`]. It also passes on the id of each job that gets its first token.
+    /// Does as [`Driver::advance`]. It also passes on the jobs that get tokens, with their number.
     pub fn advance_with(
         &mut self,
         now: Timestamp,
-        mut on_first: impl FnMut(JobId),
+        mut on_tokens: impl FnMut(JobId, u32),
         mut on_end: impl FnMut(JobHistory),
     ) {
         self.server.advance(now, &mut self.events);
@@ -111,8 +111,8 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
             if let Some(first) = event.first {
                 history.scheduled = Some(first.scheduled);
                 history.cached_tokens = first.cached_tokens;
-                on_first(event.job);
             }
+            on_tokens(event.job, event.tokens);
             history.chunks.push(TokenChunk { at: event.at, tokens: event.tokens, choice: 0 });
             if event.finished
                 && let Some(mut history) = self.inside.remove(&event.job)

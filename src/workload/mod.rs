@@ -30,7 +30,7 @@ pub use class::{
     ClassSession, DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, SessionChange,
     SessionStep, Slo, StepWait, Tenant,
 };
-pub use clients::{ClientBehaviour, ClientChange, Jitter, RetryCause, RetryPolicy};
+pub use clients::{ClientBehaviour, ClientChange, Jitter, Leaving, LeavingPolicy, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;
 pub use length_spread::{LengthSpread, SessionLengths, TraceLengths};
 pub use lengths::{Distribution, TOKEN_LIMIT};

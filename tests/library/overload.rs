@@ -8,7 +8,7 @@ use skyline::experiment::{SimulatedRun, VirtualRun};
 use skyline::generator::{ConcurrencyCaps, Schedule};
 use skyline::record::{AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord, RunLog};
 use skyline::simulator::{AbandonedWork, Admission, AdmissionGroup, Delay, EngineModel, Fleet, SimulatedServer};
-use skyline::workload::WorkloadSpec;
+use skyline::workload::{Distribution, Leaving, WorkloadSpec};
 
 use crate::virtual_time::header;
 
@@ -280,4 +280,46 @@ fn clients_that_never_have_to_try_again_change_nothing() {
         run(&spec, &mut *plain(2, Delay::Exponential(0.1), Admission::default()).server().unwrap(), None)
     };
     assert_eq!(ran("").records, ran("[clients]\ntimeout_s = 500\nretries = 3\nhedge_after_s = 400").records);
+}
+
+#[test]
+fn the_share_of_clients_who_leave_a_queue_is_that_of_a_dam_of_finite_capacity() {
+    // Each client leaves 0.5 s after it came, from the queue or from service. The work before a newcomer is then the
+    // content of a dam of that capacity: P = (1 − ρ)a / (1 − ρa) with a = exp(−(μ − λ)τ) (Barrer, Operations Research
+    // 5:5, 1957, 644–656).
+    let arrival = "{ kind = \"poisson\", rate_per_s = 8 }";
+    let mut spec = workload(arrival, 5_000.0, "");
+    spec.classes[0].cancel = Some(Leaving { share: 1.0, after_s: Some(0.5), after_tokens: None });
+    let service = Delay::Exponential(0.1);
+    let records = run(&spec, &mut *plain(1, service, Admission::default()).server().unwrap(), None).records;
+    let left = records.iter().filter(|record| record.outcome == Outcome::Cancelled);
+    let a = (-1.0_f64).exp();
+    let expected = 0.2 * a / (1.0 - 0.8 * a);
+    let share = left.clone().count() as f64 / records.len() as f64;
+    assert!((share - expected).abs() < 0.01, "{share} and {expected}");
+    assert!(left.clone().all(|record| record.ended.since(record.dispatched) == Duration::from_millis(500)));
+    assert!(records.iter().all(|record| record.leaves && record.ended.since(record.dispatched).as_secs_f64() <= 0.5));
+    // Nobody leaves a tenth of the classes' share, drawn for each request alone.
+    spec.classes[0].cancel = Some(Leaving { share: 0.1, after_s: Some(0.5), after_tokens: None });
+    let some = run(&spec, &mut *plain(1, service, Admission::default()).server().unwrap(), None).records;
+    let leave = some.iter().filter(|record| record.leaves).count() as f64 / some.len() as f64;
+    assert!((leave - 0.1).abs() < 0.01, "{leave}");
+    let measured = some.iter().filter(|record| record.phase == Phase::Measured);
+    assert!(measured.clone().all(|record| record.leaves || record.outcome == Outcome::Completed));
+}
+
+#[test]
+fn clients_leave_a_simulated_server_after_their_tokens() {
+    let mut spec = workload("{ kind = \"poisson\", rate_per_s = 5 }", 20.0, "");
+    spec.classes[0].output_tokens = Distribution::Constant { value: 20 };
+    spec.classes[0].cancel = Some(Leaving { share: 0.5, after_s: None, after_tokens: Some(7) });
+    let engine = EngineModel::Plain { slots: 64, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.05) };
+    let records = run(&spec, &mut *Fleet::of_one(engine, 3).server().unwrap(), None).records;
+    for record in records.iter().filter(|record| record.phase == Phase::Measured) {
+        let (tokens, outcome) = if record.leaves { (7, Outcome::Cancelled) } else { (20, Outcome::Completed) };
+        assert_eq!((record.output_tokens, &record.outcome), (tokens, &outcome), "{record:?}");
+        let last = Duration::from_millis(100 + 50 * (tokens - 1));
+        assert!(record.ended.since(record.dispatched).abs_diff(last) < Duration::from_micros(1), "{record:?}");
+    }
+    assert!(records.iter().any(|record| record.leaves) && records.iter().any(|record| !record.leaves));
 }

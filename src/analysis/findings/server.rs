@@ -20,6 +20,11 @@ const FULL: f64 = 0.95;
 /// milliseconds, is worth a look.
 const OUTSIDE_BAR: f64 = 0.1;
 const OUTSIDE_BAR_MS: f64 = 5.0;
+/// Requests in the server beyond those that clients wait for, on average. Readings of a busy server lie beside the
+/// moments of its requests.
+const HELD_BAR: f64 = 1.0;
+/// Share of those that clients wait for which is no more than that either.
+const HELD_SHARE: f64 = 0.1;
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
 /// Engine to which this client opens a connection for each request by itself. Idle ones hold threads of this server.
@@ -62,6 +67,15 @@ pub(super) const RULES: &[FindingRow] = &[
          the latency; limit: {%}",
     )
     .cure("nothing is wrong with the server; raise --connections-per-host, or leave it out"),
+    when(Kind::HeldForNobody, "workloads", &[], |run| {
+        let held = run.leaving.filter(|found| found.left > 0)?.held_requests?;
+        (held > HELD_BAR.max(HELD_SHARE * run.in_flight?.mean)).then(|| facts![held, HELD_BAR])
+    })
+    .says(
+        "the server held {} more requests than clients waited for, on average (limit: {}): it goes on for nobody when \
+         a client leaves, or others use it too",
+    )
+    .cure("let the server or the gateway before it stop a request when its client disconnects"),
     when(Kind::Throttled, "server", &[], |run| {
         let (words, cure) = longest_slowdown(run.server.as_ref()?)?;
         Some(facts![words, SLOWED, cure])

@@ -38,6 +38,8 @@ pub enum FindingKind {
     /// Requests waited before a retry for as long as the server asked. That is longer than their clients wait by
     /// themselves.
     AskedWaits,
+    /// The server went on with requests whose clients had left.
+    HeldForNobody,
     /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
     ClientLate,
     /// The run does not show whether the server kept up.

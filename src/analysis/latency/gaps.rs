@@ -65,11 +65,12 @@ struct OpenGap {
 }
 
 impl<'a> Received<'a> {
-    /// Returns what was received of the answer of `record`. `None` where it failed.
+    /// Returns what was received of the answer of `record`. `None` where it failed, or its client was to leave.
     pub(crate) fn from_record(record: &'a RequestRecord) -> Option<Self> {
         let cut_off = record.outcome.is_cut_off();
         let waited_until = (cut_off && !text_is_whole(record)).then_some(record.ended);
-        (record.outcome == Outcome::Completed || cut_off).then_some(Self { chunks: &record.chunks, waited_until })
+        (!record.leaves && (record.outcome == Outcome::Completed || cut_off))
+            .then_some(Self { chunks: &record.chunks, waited_until })
     }
 
     /// Returns the silence in which it was cut off, where that is a stall already. The median of its other gaps says

@@ -57,7 +57,7 @@ pub(crate) fn due_tokens(log: &RunLog, request: &Measured<'_>) -> Option<(u64, u
     let record = request.record();
     let Slo { ttft_ms, tpot_ms, .. } = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let (first, each) = ttft_ms.zip(tpot_ms)?;
-    if !request.shows_tokens() || record.outcome == Outcome::Cancelled {
+    if !request.shows_tokens() || record.leaves {
         return None;
     }
     let begin = request.begin();
@@ -167,7 +167,7 @@ mod tests {
         natural.header.workload.classes[0].length = AnswerEnding::Natural;
         assert_eq!(summarise(&natural, &[]).deadlines.map(|found| (found.tokens, found.late_tokens)), Some((3, 1)));
         let mut cancelled = some.build();
-        cancelled.outcome = Outcome::Cancelled;
+        (cancelled.outcome, cancelled.leaves) = (Outcome::Cancelled, true);
         assert_eq!(due(cancelled), None);
     }
 

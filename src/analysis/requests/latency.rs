@@ -50,6 +50,8 @@ impl RequestLatency {
         let schedule_lag = Some(Figure::Exact(millis(record.dispatched.since(record.scheduled))));
         let queue_wait = queue_wait(record);
         let latency = match &record.outcome {
+            // Those who stayed until the end had the shorter answers, so that none of them can count.
+            _ if record.leaves => Self::default(),
             Outcome::Completed => Self::completed(record, begin),
             outcome if outcome.is_cut_off() && text_is_whole(record) => Self::completed(record, begin),
             outcome if outcome.is_cut_off() => Self::cut_off(record, begin),

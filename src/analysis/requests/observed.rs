@@ -280,7 +280,7 @@ pub(crate) fn measure<'a>(log: &RunLog, delivery: &StreamDelivery, records: &'a 
 fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> SloOutcome {
     let latency = latency_of(log, record);
     let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
-    let target = if record.outcome == Outcome::Cancelled { Slo::default() } else { target };
+    let target = if record.leaves { Slo::default() } else { target };
     let latency_of_answer = (record.outcome == Outcome::Completed).then_some(&latency);
     let slo = if !log.header.engine_of(record).streamed {
         SloOutcome::of_whole_answer(target, latency_of_answer)

@@ -18,6 +18,7 @@ use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::load::leaving::LeavingFigures;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::served::Served;
 use crate::analysis::load::sessions::Sessions;
@@ -95,6 +96,9 @@ pub struct Summary {
     /// Attempts of clients that retry or hedge. Left out where each request was sent once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<AttemptFigures>,
+    /// Clients who left before their answer was complete. Left out where all were to stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaving: Option<LeavingFigures>,
     /// How many answers had the requested form; absent if no form was requested.
     pub answers: Option<AnswerForms>,
     /// How many golden prompts passed; absent where the workload has none.
@@ -179,6 +183,7 @@ impl Summary {
         let every = observed.requests.iter().collect::<Vec<_>>();
         let slo = Attainment::new(observed, observed.due(), &every, |_| true);
         let attempts = AttemptFigures::new(observed, rates.offered_requests_per_s, &slo);
+        let in_flight = InFlight::from_observed(observed);
         let quality = Quality::from_log(log);
         let acceptable = Acceptable::new(observed, quality.as_ref(), objectives);
         let server = ServerSide::new(observed, &rates);
@@ -207,6 +212,7 @@ impl Summary {
             sessions: Sessions::from_observed(observed),
             closed_loop: ClosedLoop::from_observed(observed),
             attempts,
+            leaving: LeavingFigures::new(observed, in_flight),
             answers: AnswerForms::from_observed(observed),
             quality,
             costs,
@@ -219,7 +225,7 @@ impl Summary {
             cache_hits,
             speculation: SpeculationFigures::new(observed, server.as_ref()),
             stalls,
-            in_flight: InFlight::from_observed(observed),
+            in_flight,
             aftermath: SpikeAftermath::from_observed(observed),
             steady_state: SteadyState::from_observed(observed),
             served: Served::from_observed(observed),

@@ -31,6 +31,8 @@ pub(super) struct VirtualClients<'a, S: ?Sized> {
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The requests of jobs that are not their first: those have the request's index.
     again: HashMap<JobId, u64>,
+    /// Requests whose clients have read all that they read, and leave.
+    have_read: Vec<u64>,
 }
 
 /// A request that leaves now, or as soon as there is a slot for it.
@@ -61,9 +63,12 @@ struct ClientLife<'a> {
     armed: Option<(Timestamp, Timer)>,
 }
 
-/// A due action, with the index of its request. Ordered: of those at one moment limits come first, then hedges.
+/// A due action, with the index of its request. Ordered: of those at one moment clients leave first, then
+/// come limits, then hedges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
+    /// A client leaves.
+    Leave(u64),
     /// An attempt breaks a limit.
     Limit(u64),
     /// A request without a token is sent a second time.
@@ -83,6 +88,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             rules,
             timers: BTreeSet::new(),
             again: HashMap::new(),
+            have_read: Vec::new(),
         }
     }
 
@@ -116,6 +122,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, timer));
             match timer {
+                Timer::Leave(index) => self.leave(now, index, ended),
                 Timer::Limit(index) => self.at_limit(now, index, ended),
                 Timer::Hedge(index) => self.send(now, index, AttemptKind::Hedge, ended),
                 Timer::Retry(index) => self.send(now, index, AttemptKind::Retry, ended),
@@ -123,12 +130,16 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         }
         let (mut begun, mut over) = (Vec::new(), Vec::new());
         let listens = self.rules.is_some();
-        self.driver.advance_with(now, |id| begun.extend(listens.then_some(id)), |history| over.push(history));
-        for id in begun {
-            self.keep_only(now, id, true);
+        let came = |id, tokens| begun.extend(listens.then_some((id, tokens)));
+        self.driver.advance_with(now, came, |history| over.push(history));
+        for (id, tokens) in begun {
+            self.keep_only(now, id, Some(tokens));
         }
         for history in over {
             self.over(now, history, ended);
+        }
+        for index in std::mem::take(&mut self.have_read) {
+            self.leave(now, index, ended);
         }
         self.send_waiting(now, ended);
     }
@@ -137,7 +148,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
         while let Some(Dispatched { request, prefix, at }) = self.slots.next() {
             let job = job(&request, prefix);
             let life = self.rules.map(|rules| {
-                let life = RequestLife::new(request.index, rules);
+                let life = RequestLife::new(request.index, request.class, request.output_tokens, rules);
                 Box::new(ClientLife { life, job: job.clone(), sent: now, armed: None })
             });
             let admitted = self.slots.are_limited().then_some(now);
@@ -159,7 +170,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             self.failed(now, history, Failure::new(kind, reject.to_string()), ended);
             return;
         }
-        self.keep_only(now, id, false);
+        self.keep_only(now, id, None);
         let index = self.request_of(id);
         let Some(course) = self.in_flight.get_mut(&index) else { return };
         if let Some(client) = &mut course.life {
@@ -171,7 +182,7 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             self.again.remove(&id);
             client.arm(None, &mut self.timers);
         }
-        self.end(now, index, history, None, ended);
+        self.end(now, index, Some(history), None, ended);
     }
 
     /// Handles a job that failed. Its request is sent again, goes on with the other job, or ends with it.
@@ -190,27 +201,33 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
             }
             let end = AttemptEnd::Failed(failure.reason);
             let again = client.life.conclude(now, end, retry_after, history.chunks.tokens());
-            client.arm(again.map(|at| (at, Timer::Retry(index))), &mut self.timers);
+            let leaves_at = client.life.leaves_at();
+            let next = again.map(|at| match leaves_at.filter(|leaves_at| *leaves_at <= at) {
+                Some(leaves_at) => (leaves_at, Timer::Leave(index)),
+                None => (at, Timer::Retry(index)),
+            });
+            client.arm(next, &mut self.timers);
             if again.is_some() {
                 return;
             }
         }
-        self.end(now, index, history, Some(failure), ended);
+        self.end(now, index, Some(history), Some(Outcome::Failed(failure.into())), ended);
     }
 
-    /// Ends the request `index` with this attempt, and frees its slot.
+    /// Ends the request `index` with this attempt, if it has one, and frees its slot. Its outcome is that of the job
+    /// where none is given.
     fn end(
         &mut self,
         now: Timestamp,
         index: u64,
-        history: JobHistory,
-        failure: Option<Failure>,
+        history: Option<JobHistory>,
+        outcome: Option<Outcome>,
         ended: &mut Vec<EndedRequest>,
     ) {
         let Some(course) = self.in_flight.remove(&index) else { return };
         self.slots.free(course.request.class);
-        self.waits.add(&course.request, &history);
-        ended.push(course.ended(Some(history), now, failure));
+        history.iter().for_each(|history| self.waits.add(&course.request, history));
+        ended.push(course.ended(history, now, outcome));
     }
 
     fn request_of(&self, id: JobId) -> u64 {
@@ -244,17 +261,16 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
 impl RequestCourse<'_> {
     /// Returns the record of the request by `history`. That is of its last attempt, or of the one that answered. One
     /// that waits before another attempt when the run ends has none.
-    fn ended(self, history: Option<JobHistory>, now: Timestamp, failure: Option<Failure>) -> EndedRequest {
+    fn ended(self, history: Option<JobHistory>, now: Timestamp, outcome: Option<Outcome>) -> EndedRequest {
         let Self { request, dispatched, admitted, life } = self;
         let asked = RequestRecord { admitted, ended: now, ..request.record(dispatched) };
         let mut record = match history {
             Some(history) => answered(&asked, history, now),
             None => asked,
         };
-        if let Some(failure) = failure {
-            record.outcome = Outcome::Failed(failure.into());
-        }
+        record.outcome = outcome.unwrap_or(record.outcome);
         if let Some(client) = life {
+            record.leaves = client.life.leaves();
             record.sent = Some(client.sent);
             record.set_attempts(client.life.into_attempts().unwrap_or_default());
         }

@@ -55,8 +55,8 @@ pub struct SimulatedRun {
 impl VirtualRun {
     /// Runs it against `server`, which must be fresh.
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
-        let policy = self.schedule.retry_policy();
-        let rules = policy.as_ref().map(ClientRules::from_policy);
+        let (retries, leaving) = (self.schedule.retry_policy(), self.schedule.leaving_policy());
+        let rules = ClientRules::from_policies(retries.as_ref(), leaving.as_ref());
         let mut clients = VirtualClients::new(server, self.caps.clone(), rules);
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));

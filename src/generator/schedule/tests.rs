@@ -31,6 +31,7 @@ fn chat() -> RequestClass {
         images: None,
         length: crate::workload::AnswerEnding::default(),
         answer: None,
+        cancel: None,
         priorities: vec![
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
             PriorityShare { priority: Priority::Medium, weight: 0.3, slo: slo(500.0) },

@@ -41,8 +41,7 @@ pub struct RequestRecord {
     pub tags: Option<u16>,
     /// Its place in a session; absent if it stands alone.
     pub turn: Option<Box<Turn>>,
-    /// Ends of others that released it. They are absent where its planned moment did, or, for a later turn, the end of
-    /// the turn before it.
+    /// Ends of others that released it. Absent where its planned moment did, or the end of the turn before it.
     pub release: Option<Box<Release>>,
     /// Its server: the place in [`RunHeader::engines`](crate::record::RunHeader::engines).
     #[serde(default, skip_serializing_if = "crate::workload::reading::is_usual")]
@@ -108,6 +107,9 @@ pub struct RequestRecord {
     pub merged_reads: u32,
     /// Chunks of it whose stamps may be late.
     pub late_stamps: Option<Box<LateStamps>>,
+    /// Whether its client was to leave before the end. No latency and no SLO counts it then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves: bool,
     /// Whether its conversation ended early with it: the next turn would have exceeded the context.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub context_full: bool,

@@ -180,6 +180,9 @@ impl RequestRow<'_> {
                 Some(row.lost_connection == Some(LostConnection::AsSent))
             })
             .whole("attempts", "How often it was tried, retries and hedges included", |row| Some(row.attempts_made()))
+            .flag("leaves", "Its client was to leave before the end: no latency and no SLO counts it", |row| {
+                Some(row.leaves)
+            })
             .text(
                 "outcome",
                 "completed, failed, cancelled or censored: still running when the run stopped waiting",

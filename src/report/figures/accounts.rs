@@ -20,6 +20,7 @@ pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure
     if let Some(attempts) = &summary.attempts {
         section(&mut rows, "attempts", attempts)?;
     }
+    section(&mut rows, "leaving", &summary.leaving)?;
     section(&mut rows, "tokens", &summary.tokens)?;
     section(&mut rows, "request_speed", &summary.request_speed)?;
     section(&mut rows, "stalls", &summary.stalls)?;
@@ -96,6 +97,7 @@ fn unit(section: &str, key: &str) -> Unit {
         ("_rate", Unit::SHARE),
         ("_attainment", Unit::SHARE),
         ("relative_error", Unit::SHARE),
+        ("_share", Unit::SHARE),
         ("first_attempt_success", Unit::SHARE),
         ("_tokens", Unit::TOKENS),
         ("most_off", Unit::TOKENS),

@@ -79,7 +79,9 @@ impl Progress {
     pub(crate) fn first_tokens(&self, at: Timestamp, tokens: u32, record: &RequestRecord) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
-        held(&self.ttft).record(second, nanos(self.form.begin_of(record), at), 1, record.phase);
+        if !record.leaves {
+            held(&self.ttft).record(second, nanos(self.form.begin_of(record), at), 1, record.phase);
+        }
     }
 
     /// Notes that the first tokens of an attempt came at `at`. It may yet fail and be followed by another: no TTFT so
@@ -130,7 +132,7 @@ impl Progress {
 
     /// Counts whether the request met its SLO, where it has one that can be measured.
     fn judge(&self, record: &RequestRecord, slo: Slo) {
-        if record.outcome == Outcome::Cancelled {
+        if record.leaves {
             return;
         }
         let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::new(record, self.form));
@@ -148,6 +150,9 @@ impl Progress {
     fn completed_in(&self, second: u64, record: &RequestRecord) {
         if record.phase == Phase::Measured {
             held(&self.measured).completed += 1;
+        }
+        if record.leaves {
+            return;
         }
         if let Some(last) = record.chunks.last_at().or(record.whole_answer) {
             held(&self.e2e).record(second, nanos(self.form.begin_of(record), last), 1, record.phase);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
+use self::answer_end::AttemptOutcome;
 use super::feed::ReadyRequest;
 use super::life::{ClientRules, RequestLife, Which};
 use super::live_answer::{LiveAnswer, next_event};
@@ -56,23 +57,6 @@ pub(super) struct RequestRun {
     chunks_counted: bool,
 }
 
-/// How an attempt, with its hedge, ended.
-struct AttemptOutcome {
-    at: Timestamp,
-    outcome: Outcome,
-    captured: Option<CapturedText>,
-    /// How long the server asks to wait.
-    retry_after: Option<Duration>,
-    /// When the request is sent again, if it is.
-    again: Option<Timestamp>,
-}
-
-impl AttemptOutcome {
-    fn new(at: Timestamp, outcome: Outcome) -> Self {
-        Self { at, outcome, captured: None, retry_after: None, again: None }
-    }
-}
-
 impl RequestRun {
     /// Starts the record of a request that was just dispatched.
     pub(super) fn new(request: &PlannedRequest, work: WorkKind, dispatched: Timestamp) -> Self {
@@ -108,7 +92,9 @@ impl RequestRun {
         context: RequestContext<'_, E>,
     ) -> FinishedRequest {
         let (rules, progress) = (context.rules, context.progress);
-        let mut life = RequestLife::new(self.record.index, rules);
+        let RequestRecord { index, class, output_tokens_asked, .. } = self.record;
+        let mut life = RequestLife::new(index, class, output_tokens_asked, rules);
+        self.record.leaves = life.leaves();
         let (mut begun, mut kind) = (self.record.admitted.unwrap_or(self.record.dispatched), AttemptKind::First);
         loop {
             // The body is shared, not copied; it is kept only where it may be sent again.
@@ -127,6 +113,10 @@ impl RequestRun {
                 () = context.cancel.cancelled() => {
                     let censored = AttemptOutcome::new(context.clock.now(), Outcome::Censored);
                     return self.finish(censored, life, progress);
+                }
+                () = ring_at(context.clock, life.leaves_at()) => {
+                    let left = AttemptOutcome::new(context.clock.now(), Outcome::Cancelled);
+                    return self.finish(left, life, progress);
                 }
                 () = ring_at(context.clock, Some(due)) => {}
             }
@@ -173,6 +163,9 @@ impl RequestRun {
                 () = &mut cancelled => return self.cut_off(life, clock.now(), Outcome::Censored),
                 () = alarm.as_mut() => {
                     let now = clock.now();
+                    if life.has_left(now) {
+                        return self.cut_off(life, now, Outcome::Cancelled);
+                    }
                     if let Some(failure) = life.broken(now) {
                         return self.cut_off(life, now, Outcome::Failed(failure.into()));
                     }
@@ -213,6 +206,9 @@ impl RequestRun {
                 record.late_stamps.get_or_insert_default().add(record.chunks.len(), by);
             }
             AnswerEvent::Chunk { at, tokens, text, merged, choice } => {
+                if life.has_left(at) {
+                    return Some(AttemptOutcome::new(at, Outcome::Cancelled));
+                }
                 if let Some(failure) = life.broken(at) {
                     return Some(AttemptOutcome::new(at, Outcome::Failed(failure.into())));
                 }
@@ -231,9 +227,12 @@ impl RequestRun {
                         progress.more_tokens(at, tokens, last, record.phase);
                     }
                 }
-                life.token(which, at);
+                life.token(which, at, tokens);
                 record.chunks.push(TokenChunk { at, tokens, choice });
                 record.merged_reads += u32::from(merged);
+                if life.has_left(at) {
+                    return Some(AttemptOutcome::new(at, Outcome::Cancelled));
+                }
             }
         }
         None
@@ -247,6 +246,9 @@ impl RequestRun {
         life: &mut RequestLife<'_, LiveAnswer<A>>,
     ) -> Option<AttemptOutcome> {
         ReaderRest::ended(&self.record.chunks, end.at);
+        if life.has_left(end.at) {
+            return Some(AttemptOutcome::new(end.at, Outcome::Cancelled));
+        }
         if let Some(failure) = life.broken(end.at) {
             return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
         }

@@ -24,8 +24,8 @@ fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> R
     };
     let mut run = RequestRun::new(&request, WorkKind::Tokens, Timestamp::from_nanos(101));
     let begin = Timestamp::from_nanos(101);
-    let rules = ClientRules { timeouts: Timeouts::default(), retries: None };
-    let mut life = RequestLife::new(7, rules);
+    let rules = ClientRules { timeouts: Timeouts::default(), retries: None, leaving: None };
+    let mut life = RequestLife::new(7, 0, 100, rules);
     life.begin(LiveAnswer { answer: NoAnswer, headers: None, address: None, target: 0 }, AttemptKind::First, begin);
     let (progress, cancel) = (Progress::default(), CancellationToken::new());
     let clock = RunClock::starting_in(Duration::ZERO);

@@ -14,7 +14,7 @@ use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedR
 use crate::generator::RequestSpec;
 use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord};
 use crate::runner::options::{RunOptions, Timeouts};
-use crate::workload::{ClientBehaviour, Jitter, RetryCause, RetryPolicy};
+use crate::workload::{ClientBehaviour, Jitter, Leaving, LeavingPolicy, RetryCause, RetryPolicy, WorkloadSpec};
 
 /// The treatment that one attempt meets, each time from its sending.
 #[derive(Clone, Copy)]
@@ -229,4 +229,38 @@ async fn the_end_of_the_run_censors_a_request_that_waits_for_its_retry() {
     assert_eq!(ends(record), [(AttemptKind::First, 100, 107, BUSY)]);
     // In flight from its dispatch to the end of the window.
     assert_eq!(executed.footer.present_ns, Some(100_000_000));
+}
+
+/// Every client leaves so, and tries twice again before.
+async fn left(plays: &[Play], leaving: Leaving) -> RequestRecord {
+    let mut workload = WorkloadSpec::synthetic().unwrap();
+    workload.classes[0].cancel = Some(leaving);
+    let options = RunOptions { leaving: LeavingPolicy::new(&workload).map(Arc::new), ..PATIENT };
+    run_of(plays, patient(2), options).await.records.remove(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_leave_at_their_moment_and_what_is_over_before_it_is_complete() {
+    let after = |after_s| Leaving { share: 1.0, after_s: Some(after_s), after_tokens: None };
+    // Before the first token, between two, after the last, and while it waits to be sent again.
+    for (plays, seconds, ended, tokens, outcome) in [
+        (vec![Play::Answers(50, 90)], 0.02, 120, 0, Outcome::Cancelled),
+        (vec![Play::Answers(50, 90)], 0.07, 170, 1, Outcome::Cancelled),
+        (vec![Play::Answers(50, 90)], 0.2, 190, 2, Outcome::Completed),
+        (vec![Play::Refuses(7, 429, None), Play::Answers(5, 9)], 0.3, 400, 0, Outcome::Cancelled),
+        (vec![Play::Refuses(7, 429, None), Play::Answers(5, 90)], 0.55, 650, 1, Outcome::Cancelled),
+    ] {
+        let record = left(&plays, after(seconds)).await;
+        assert_eq!((record.ended, record.output_tokens, &record.outcome), (at(ended), tokens, &outcome), "{seconds}");
+        assert!(record.leaves && record.attempts().iter().all(|attempt| attempt.ended <= at(ended)), "{record:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_leave_after_their_tokens_unless_the_answer_has_no_more() {
+    let after = |tokens| Leaving { share: 1.0, after_s: None, after_tokens: Some(tokens) };
+    let record = left(&[Play::Answers(50, 90)], after(1)).await;
+    assert_eq!((record.ended, record.output_tokens, &record.outcome), (at(150), 1, &Outcome::Cancelled));
+    let record = left(&[Play::Answers(50, 90)], after(3)).await;
+    assert_eq!((record.output_tokens, &record.outcome, record.leaves), (2, &Outcome::Completed, true));
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::ServerConnection;
 use crate::clock::RunClock;
-use crate::engine::{CommonRequest, OpenAiEngine, Protocol, Router, Targets};
+use crate::engine::{AnswerForm, CommonRequest, OpenAiEngine, Protocol, Router, Targets};
 use crate::generator::PromptNeed;
 use crate::live::{Screen, StepLine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, Shard};
@@ -17,7 +17,7 @@ use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::ServerSettings;
 use crate::units::{counted, spoken};
-use crate::workload::{AnswerEnding, AnswerShape, GoldenCheck, WorkloadSpec};
+use crate::workload::{AnswerEnding, AnswerShape, GoldenCheck, RequestClass, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
@@ -39,6 +39,14 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
             "`{}` is a stored copy: its texts are hashes (sha256:…), and cannot be sent\n\
              hint: give the workload's own file, or that of a run with --save-text",
             spec.name
+        )));
+    }
+    let counts = |class: &&RequestClass| class.cancel.is_some_and(|cancel| cancel.after_tokens.is_some());
+    if let Some(class) = spec.classes.iter().find(counts).filter(|_| server.common.form == AnswerForm::Whole) {
+        return Err(Stop::usage(format!(
+            "clients of class `{}` leave after so many tokens, and an answer that is not streamed shows none\n\
+             hint: leave --no-stream out, or let them leave after a time (--cancel 10%@2s)",
+            class.name
         )));
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);

@@ -6,6 +6,7 @@ use strum::VariantNames as _;
 use super::request_class::RequestClass;
 use crate::units::{count, percent};
 use crate::workload::answer::ending::AnswerEnding;
+use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::cache::CacheState;
 use crate::workload::prompt::source::SharedPrefixes;
@@ -40,6 +41,12 @@ pub struct RequestChange {
     #[arg(long, value_name = "STATE", value_parser = one_of::<CacheState>(CacheState::VARIANTS))]
     pub cache: Option<CacheState>,
 
+    /// Clients who leave before their answer is complete, and when. 10%@2s leave 2 s after the request began,
+    /// 10%@50tokens after so many tokens. No latency and no SLO counts them (`guide workloads`) [default: the
+    /// workload's, else none]
+    #[arg(long, value_name = "SHARE@WHEN", value_parser = Leaving::typed)]
+    pub cancel: Option<Leaving>,
+
     /// Cut times in which nothing is in flight to this. The next requests of all agents then come sooner, by the same
     /// time each (`guide agents`) [default: the workload's, else none]
     #[arg(id = "system_idle_cap", long = "system-idle-cap", value_name = "TIME", value_parser = seconds)]
@@ -63,6 +70,7 @@ impl RequestChange {
     pub(in crate::workload) fn apply(&self, classes: &mut [RequestClass]) -> Result<(), String> {
         for class in classes {
             class.length = self.length.unwrap_or(class.length);
+            class.cancel = self.cancel.or(class.cancel);
             if self.shared_prefix.is_some() {
                 class.shared_prefix.clone_from(&self.shared_prefix);
             }

@@ -8,6 +8,7 @@ use super::traced::{fit_trace, of_requests, usual_prompts, without};
 use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::metadata::read_tags;
 use crate::workload::prompt::dataset::Dataset;
@@ -49,6 +50,8 @@ spec_table! {
         length: AnswerEnding = optional(AnswerEnding::default(), |value| value.variant()),
         /// Required answer format, which leaves the length unforced; absent: text of the requested length.
         answer: Option<AnswerShape> = option(AnswerShape::read),
+        /// Share of its clients who leave before their answer is complete. None does when absent.
+        cancel: Option<Leaving> = option(Leaving::read),
         /// Priorities with their shares; never empty (one `medium` share when the file gives none).
         priorities: Vec<PriorityShare> = slo_and_priorities(),
         /// Tags of its requests, such as a team or a product. They say of which group a request is, and change nothing
@@ -180,6 +183,7 @@ impl RequestClass {
             images: None,
             length: AnswerEnding::default(),
             answer: None,
+            cancel: None,
             priorities: PriorityShare::alone(Slo::default()),
             metadata: BTreeMap::new(),
         }

@@ -2,11 +2,13 @@
 
 pub(super) mod behaviour;
 pub(super) mod change;
+pub(super) mod leaving;
 pub(super) mod retry_cause;
 pub(super) mod retry_policy;
 
 pub use behaviour::{ClientBehaviour, Jitter};
 pub use change::ClientChange;
+pub use leaving::{Leaving, LeavingPolicy};
 pub use retry_cause::RetryCause;
 pub use retry_policy::RetryPolicy;
 

@@ -11,6 +11,7 @@ use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::mixes::{ModelMix, Tenant};
 use crate::workload::class::request_class::{PriorityShare, RequestClass};
 use crate::workload::class::slo::{Priority, Slo};
+use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::library;
 use crate::workload::prompt::dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
@@ -167,6 +168,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 prompt,
                 length: if weight < 1e8 { AnswerEnding::Natural } else { AnswerEnding::Forced },
                 answer: None,
+                cancel: (weight < 1e6).then_some(Leaving { share: 0.5, after_s: Some(weight), after_tokens: None }),
                 priorities,
                 metadata: [("team".to_owned(), format!("weight {weight}"))].into(),
             };

@@ -4,6 +4,7 @@ mod datasets;
 mod fit;
 mod graphs;
 mod idle_cap;
+mod leaving;
 mod planned_hits;
 mod retries;
 mod session_files;

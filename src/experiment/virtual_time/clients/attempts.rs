@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{ClientLife, EndedRequest, RequestCourse, Timer, VirtualClients};
 use crate::clock::Timestamp;
-use crate::record::AttemptKind;
+use crate::record::{AttemptEnd, AttemptKind, Outcome};
 use crate::runner::Which;
 use crate::simulator::{Job, JobId, SimulatedServer};
 
@@ -19,7 +19,11 @@ impl ClientLife<'_> {
 
     /// Sets it to what its attempt under way waits for.
     fn rearm(&mut self, index: u64, timers: &mut BTreeSet<(Timestamp, Timer)>) {
-        let timer = |at| if self.life.broken(at).is_some() { Timer::Limit(index) } else { Timer::Hedge(index) };
+        let timer = |at| match self.life.leaves_at() {
+            Some(leaves) if leaves <= at => Timer::Leave(index),
+            _ if self.life.broken(at).is_some() => Timer::Limit(index),
+            _ => Timer::Hedge(index),
+        };
         self.arm(self.life.alarm().map(|at| (at, timer(at))), timers);
     }
 }
@@ -57,21 +61,44 @@ impl<S: SimulatedServer + ?Sized> VirtualClients<'_, S> {
         let Some(client) = client_of(&mut self.in_flight, index) else { return };
         let Some(failure) = client.life.broken(now) else { return };
         let Some(id) = client.life.handle(Which::First).copied() else { return };
-        self.keep_only(now, id, false);
+        self.keep_only(now, id, None);
         if let Some(history) = self.driver.cancel(now, id) {
             self.failed(now, history, failure, ended);
         }
     }
 
-    /// Keeps this job alone. It cancels the other of its request, and a hedge still to come. `has_token`: its first
-    /// token has just come.
-    pub(super) fn keep_only(&mut self, now: Timestamp, id: JobId, has_token: bool) {
+    /// Ends a request whose client leaves. It has an attempt under way, or waits before the next.
+    pub(super) fn leave(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
+        let Some(client) = client_of(&mut self.in_flight, index) else { return };
+        let jobs = client.life.handles().map(|job| job.copied());
+        client.life.conclude(now, AttemptEnd::Cancelled, None, 0);
+        client.arm(None, &mut self.timers);
+        let mut histories = jobs.into_iter().flatten().filter_map(|id| {
+            self.again.remove(&id);
+            self.driver.cancel(now, id)
+        });
+        // Of two jobs neither has a token: the first stands for both.
+        let history = histories.next();
+        histories.for_each(drop);
+        self.end(now, index, history, Some(Outcome::Cancelled), ended);
+    }
+
+    /// Keeps this job alone. It cancels the other of its request, and a hedge still to come. So many `tokens` of it
+    /// have just come.
+    pub(super) fn keep_only(&mut self, now: Timestamp, id: JobId, tokens: Option<u32>) {
         let index = self.request_of(id);
         let Some(client) = client_of(&mut self.in_flight, index) else { return };
         let Some(which) = client.life.which(&id) else { return };
-        let other = if has_token { client.life.token(which, now) } else { client.life.settle(which, now) };
-        if has_token {
+        let is_first = client.life.last_token().is_none();
+        let other = match tokens {
+            Some(tokens) => client.life.token(which, now, tokens),
+            None => client.life.settle(which, now),
+        };
+        if tokens.is_some() && is_first {
             client.rearm(index, &mut self.timers);
+        }
+        if tokens.is_some() && client.life.has_left(now) {
+            self.have_read.push(index);
         }
         if let Some(other) = other {
             // It has no token: the first of the two to have one is kept.

@@ -23,6 +23,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         images: None,
         length: crate::workload::AnswerEnding::default(),
         answer: None,
+        cancel: None,
         priorities: Vec::new(),
         metadata: std::collections::BTreeMap::new(),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{attempts, flow};
+use super::{attempts, flow, leaving};
 use crate::analysis::{
     FailureCount, Finding, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status, Summary,
     VerdictOutcome, Window, failure_cure,
@@ -85,7 +85,7 @@ pub(super) fn dated(summary: &Summary) -> String {
     summary.run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-pub(super) fn sections(summary: &Summary) -> [Section; 6] {
+pub(super) fn sections(summary: &Summary) -> [Section; 7] {
     let reasons = &summary.verdict.reasons;
     let why = reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure));
     // Beside a reason of the verdict, what failed is a part of the cause.
@@ -96,6 +96,7 @@ pub(super) fn sections(summary: &Summary) -> [Section; 6] {
         Section::continued(Level::Page).more((!reasons.is_empty()).then_some("validity")),
         Section::continued(Level::Summary).figures(key_figures(summary)),
         attempts::in_brief(summary),
+        leaving::in_brief(summary),
         Section::summary("Objectives").notes(summary.objectives.iter().map(objective)),
     ]
 }

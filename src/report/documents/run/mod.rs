@@ -10,6 +10,7 @@ mod flow;
 mod groups;
 mod head;
 mod latency;
+mod leaving;
 mod prompts;
 mod server;
 mod sessions;
@@ -43,7 +44,7 @@ pub fn document(summary: &Summary, diagnosis: Option<&Diagnosis>, log: Option<&R
         .with([slo::section(summary), costs::section(summary), aftermath::section(summary)])
         .with(groups::sections(summary))
         .with(sessions::sections(summary))
-        .with([attempts::section(summary)])
+        .with([attempts::section(summary), leaving::section(summary)])
         .with(flow::sections(summary))
         .with(answers::sections(summary))
         .with([server::section(summary), Some(setup::what_was_run(summary)), setup::facts(summary)])

@@ -8,7 +8,7 @@ use super::options::Timeouts;
 use crate::clock::Timestamp;
 use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind};
 use crate::units::spoken;
-use crate::workload::{ClientBehaviour, RetryPolicy};
+use crate::workload::{ClientBehaviour, Leaving, LeavingPolicy, RetryPolicy};
 
 /// Rules by which clients give up, send again and hedge.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct ClientRules<'a> {
     pub(crate) timeouts: Timeouts,
     /// When a request is sent again, and hedged; `None`: each is sent once.
     pub(crate) retries: Option<&'a RetryPolicy>,
+    /// Whose clients leave, and when; `None`: all stay.
+    pub(crate) leaving: Option<&'a LeavingPolicy>,
 }
 
 /// A request from its first attempt to its end. At most two attempts are under way: one, and a hedge beside it.
@@ -38,6 +40,14 @@ pub(crate) struct RequestLife<'a, H> {
     hedge_at: Option<Timestamp>,
     /// Failed attempts; an attempt and its hedge count as one.
     failed: u32,
+    /// When its client leaves; `None`: it stays.
+    leaving: Option<Leaving>,
+    /// Moment when it leaves, if that is set by time.
+    leaves_at: Option<Timestamp>,
+    /// Tokens after which it leaves, if that is set by tokens.
+    most_tokens: Option<u32>,
+    /// Tokens of the attempt under way.
+    tokens: u64,
 }
 
 #[derive(Debug)]
@@ -47,15 +57,19 @@ struct LiveAttempt<H> {
 }
 
 impl<'a> ClientRules<'a> {
-    /// Rules of a workload's clients, with no limits but the workload's.
-    pub(crate) fn from_policy(policy: &'a RetryPolicy) -> Self {
-        let ClientBehaviour { timeout_s, first_token_timeout_s, .. } = policy.behaviour();
-        let limit = |seconds: &Option<f64>| {
+    /// Rules of a workload's clients, with no limits but the workload's. `None` where all send each request once, and
+    /// stay.
+    pub(crate) fn from_policies(retries: Option<&'a RetryPolicy>, leaving: Option<&'a LeavingPolicy>) -> Option<Self> {
+        let limit = |of: fn(&ClientBehaviour) -> Option<f64>| {
+            let seconds = retries.and_then(|policy| of(policy.behaviour()));
             seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
         };
-        let timeouts =
-            Timeouts { first_token: limit(first_token_timeout_s), between_tokens: None, total: limit(timeout_s) };
-        Self { timeouts, retries: Some(policy) }
+        let timeouts = Timeouts {
+            first_token: limit(|clients| clients.first_token_timeout_s),
+            between_tokens: None,
+            total: limit(|clients| clients.timeout_s),
+        };
+        (retries.is_some() || leaving.is_some()).then_some(Self { timeouts, retries, leaving })
     }
 }
 
@@ -75,10 +89,16 @@ pub(crate) enum Which {
 }
 
 impl<'a, H> RequestLife<'a, H> {
-    /// The request of this index, of which nothing is sent yet.
-    pub(crate) fn new(index: u64, rules: ClientRules<'a>) -> Self {
+    /// The request of this index and class, of which nothing is sent yet. So many answer tokens are asked for.
+    pub(crate) fn new(index: u64, class: u16, asked: u32, rules: ClientRules<'a>) -> Self {
+        let leaving = rules.leaving.and_then(|policy| policy.leaves(index, class));
         Self {
             index,
+            leaving,
+            // Who reads all of it has nothing to leave.
+            most_tokens: leaving.and_then(|leaving| leaving.after_tokens).filter(|tokens| *tokens < asked),
+            leaves_at: None,
+            tokens: 0,
             rules,
             over: Vec::new(),
             first: None,
@@ -100,7 +120,10 @@ impl<'a, H> RequestLife<'a, H> {
             Which::Hedge
         } else {
             (self.first, self.hedge) = (begun, None);
-            (self.begun, self.last_token) = (now, None);
+            (self.begun, self.last_token, self.tokens) = (now, None, 0);
+            let leaves_after = self.leaving.and_then(|leaving| leaving.after_s).filter(|_| self.leaves_at.is_none());
+            // The longest time that can be given is far below what a moment can hold.
+            self.leaves_at = leaves_after.map(|after| now.after(Duration::from_secs_f64(after))).or(self.leaves_at);
             self.hedge_at = self.rules.retries.and_then(RetryPolicy::hedge_after).map(|after| now.after(after));
             Which::First
         }
@@ -138,11 +161,28 @@ impl<'a, H> RequestLife<'a, H> {
         Some(attempt.kind)
     }
 
-    /// Notes a token of an attempt. The first cancels the other attempt, whose handle is returned, and a hedge
+    /// Notes tokens of an attempt. The first cancel the other attempt, whose handle is returned, and a hedge
     /// still to come.
-    pub(crate) fn token(&mut self, which: Which, at: Timestamp) -> Option<H> {
+    pub(crate) fn token(&mut self, which: Which, at: Timestamp, tokens: u32) -> Option<H> {
         self.last_token = Some(at);
+        self.tokens += u64::from(tokens);
         self.settle(which, at)
+    }
+
+    /// Whether its client is one of those who leave, unless the end comes sooner.
+    pub(crate) const fn leaves(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// Moment when its client leaves, if that is set by time.
+    pub(crate) const fn leaves_at(&self) -> Option<Timestamp> {
+        self.leaves_at
+    }
+
+    /// Whether its client has left by `now`.
+    pub(crate) fn has_left(&self, now: Timestamp) -> bool {
+        let has_read = |tokens: u32| self.tokens >= u64::from(tokens);
+        self.leaves_at.is_some_and(|at| at <= now) || self.most_tokens.is_some_and(has_read)
     }
 
     /// Keeps one of the attempts under way. Returns the handle of the other, which is cancelled.
@@ -188,7 +228,7 @@ impl<'a, H> RequestLife<'a, H> {
     /// for nothing but its answer, or where none is under way.
     pub(crate) fn alarm(&self) -> Option<Timestamp> {
         self.first.as_ref()?;
-        self.limits().map(|(at, ..)| at).chain(self.hedge_at).min()
+        self.limits().map(|(at, ..)| at).chain(self.hedge_at).chain(self.leaves_at).min()
     }
 
     /// The failure of the first limit that the attempt under way has broken by `now`.
@@ -245,148 +285,4 @@ impl<'a, H> RequestLife<'a, H> {
 }
 
 #[cfg(test)]
-mod tests {
-    //! The decisions of clients at each moment, in exact time.
-
-    use super::*;
-    use crate::workload::{Jitter, RetryCause};
-
-    const SECOND: u64 = 1_000_000_000;
-
-    fn at(second: u64) -> Timestamp {
-        Timestamp::from_nanos(second * SECOND)
-    }
-
-    /// Returns the policy of patient clients. They wait 10 s for the first token and 60 s in all, hedge after 5 s, and
-    /// try twice again after 1 s.
-    fn policy() -> RetryPolicy {
-        let behaviour = ClientBehaviour {
-            timeout_s: Some(60.0),
-            first_token_timeout_s: Some(10.0),
-            retries: 2,
-            retry_on: vec![RetryCause::Timeout, RetryCause::Reset],
-            backoff_s: 1.0,
-            backoff_factor: 1.0,
-            jitter: Jitter::None,
-            hedge_after_s: Some(5.0),
-            ..ClientBehaviour::default()
-        };
-        RetryPolicy::new(behaviour, 1)
-    }
-
-    /// Facts of each attempt. They are its kind, when it began and ended, how, and the tokens thrown away.
-    type Seen = (AttemptKind, u64, u64, AttemptEnd, u32);
-
-    fn attempts(life: RequestLife<'_, char>) -> Vec<Seen> {
-        let seen = |attempt: Attempt| {
-            let Attempt { kind, begun, ended, end, discarded_tokens, .. } = attempt;
-            (kind, begun.as_nanos() / SECOND, ended.as_nanos() / SECOND, end, discarded_tokens)
-        };
-        life.into_attempts().unwrap().into_iter().map(seen).collect()
-    }
-
-    #[test]
-    fn the_first_of_two_to_give_a_token_is_kept() {
-        for (winner, loser, which) in [('h', 'f', Which::Hedge), ('f', 'h', Which::First)] {
-            let policy = policy();
-            let rules = ClientRules::from_policy(&policy);
-            let mut life = RequestLife::new(0, rules);
-            life.begin('f', AttemptKind::First, at(0));
-            assert_eq!(life.alarm(), Some(at(5)));
-            assert!(life.hedge_is_due(at(5)) && !life.hedge_is_due(at(4)));
-            life.begin('h', AttemptKind::Hedge, at(5));
-            assert_eq!(life.alarm(), Some(at(10)), "the limit is that of the first attempt");
-            assert_eq!(life.which(&'h'), Some(Which::Hedge));
-            assert_eq!(life.token(which, at(8)), Some(loser));
-            assert_eq!((life.which(&winner), life.which(&loser)), (Some(Which::First), None));
-            // The limit to the first token is met; the one in all stays.
-            assert_eq!(life.alarm(), Some(at(60)));
-            assert_eq!(life.token(Which::First, at(9)), None);
-            assert_eq!(life.conclude(at(12), AttemptEnd::Answered, None, 2), None);
-            let kept = |handle| {
-                if handle == winner { (12, AttemptEnd::Answered) } else { (8, AttemptEnd::Cancelled) }
-            };
-            let (first, hedge) = (kept('f'), kept('h'));
-            let all = [(AttemptKind::First, 0, first.0, first.1, 0), (AttemptKind::Hedge, 5, hedge.0, hedge.1, 0)];
-            assert_eq!(attempts(life), all);
-        }
-    }
-
-    #[test]
-    fn one_of_two_that_fails_leaves_the_other_and_both_end_at_the_limit() {
-        let policy = policy();
-        let rules = ClientRules::from_policy(&policy);
-        for failing in [Which::First, Which::Hedge] {
-            let mut life = RequestLife::new(0, rules);
-            life.begin('f', AttemptKind::First, at(0));
-            assert!(!life.drop_failed(Which::First, at(1), FailureKind::Reset), "there is no other");
-            life.begin('h', AttemptKind::Hedge, at(5));
-            assert!(life.drop_failed(failing, at(6), FailureKind::Reset));
-            assert!(life.broken(at(9)).is_none());
-            let failure = life.broken(at(10)).unwrap();
-            assert_eq!(failure.reason, FailureKind::TimeoutFirstToken);
-            assert_eq!(failure.message, "no more than 10 s allowed");
-            let end = AttemptEnd::Failed(failure.reason);
-            assert_eq!(life.conclude(at(10), end, None, 0), Some(at(11)), "one try has failed");
-            assert_eq!(life.alarm(), None, "it waits");
-            life.begin('r', AttemptKind::Retry, at(11));
-            assert_eq!(life.alarm(), Some(at(16)), "each attempt has limits of its own");
-        }
-    }
-
-    #[test]
-    fn a_request_is_sent_again_as_often_as_its_policy_says_and_tokens_count_as_lost_only_then() {
-        let policy = policy();
-        let rules = ClientRules::from_policy(&policy);
-        let mut life = RequestLife::new(0, rules);
-        let reset = AttemptEnd::Failed(FailureKind::Reset);
-        let mut again = Vec::new();
-        for (second, kind) in [(0, AttemptKind::First), (3, AttemptKind::Retry), (6, AttemptKind::Retry)] {
-            life.begin('a', kind, at(second));
-            life.token(Which::First, at(second + 1));
-            again.push(life.conclude(at(second + 2), reset, None, 7));
-        }
-        assert_eq!(again, [Some(at(3)), Some(at(6)), None]);
-        let all = [
-            (AttemptKind::First, 0, 2, reset, 7),
-            (AttemptKind::Retry, 3, 5, reset, 7),
-            (AttemptKind::Retry, 6, 8, reset, 0),
-        ];
-        assert_eq!(attempts(life), all);
-    }
-
-    #[test]
-    fn silence_between_tokens_has_a_limit_of_its_own_and_requests_sent_once_keep_no_attempts() {
-        let timeouts = Timeouts { between_tokens: Some(Duration::from_secs(2)), ..Timeouts::default() };
-        let rules = ClientRules { timeouts, retries: None };
-        let mut life = RequestLife::new(0, rules);
-        life.begin('a', AttemptKind::First, at(0));
-        assert_eq!(life.alarm(), None);
-        life.token(Which::First, at(100));
-        life.token(Which::First, at(101));
-        assert_eq!(life.alarm(), Some(at(103)));
-        assert_eq!(life.broken(at(103)).unwrap().reason, FailureKind::TimeoutBetweenTokens);
-        let timeout = AttemptEnd::Failed(FailureKind::TimeoutBetweenTokens);
-        assert_eq!(life.conclude(at(103), timeout, None, 2), None);
-        assert_eq!(life.into_attempts(), None);
-    }
-
-    #[test]
-    fn the_end_of_a_run_cancels_both_attempts_and_a_server_may_ask_for_a_longer_wait() {
-        let policy = policy();
-        let rules = ClientRules::from_policy(&policy);
-        let mut life = RequestLife::new(0, rules);
-        life.begin('f', AttemptKind::First, at(0));
-        let reset = AttemptEnd::Failed(FailureKind::Reset);
-        assert_eq!(life.conclude(at(1), reset, Some(Duration::from_secs(4)), 0), Some(at(5)));
-        life.begin('r', AttemptKind::Retry, at(5));
-        life.begin('h', AttemptKind::Hedge, at(10));
-        assert_eq!(life.conclude(at(12), AttemptEnd::Cancelled, None, 0), None);
-        let all = [
-            (AttemptKind::First, 0, 1, reset, 0),
-            (AttemptKind::Retry, 5, 12, AttemptEnd::Cancelled, 0),
-            (AttemptKind::Hedge, 10, 12, AttemptEnd::Cancelled, 0),
-        ];
-        assert_eq!(attempts(life), all);
-    }
-}
+mod tests;
