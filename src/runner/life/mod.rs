@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::options::Timeouts;
 use crate::clock::Timestamp;
-use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind};
+use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, Outcome};
 use crate::units::spoken;
 use crate::workload::{ClientBehaviour, Leaving, LeavingPolicy, RetryPolicy};
 
@@ -236,6 +236,12 @@ impl<'a, H> RequestLife<'a, H> {
         let broken = self.limits().filter(|(at, ..)| *at <= now);
         let (_, kind, limit) = broken.min_by_key(|(at, ..)| *at)?;
         Some(Failure::new(kind, format!("no more than {} allowed", spoken(limit))))
+    }
+
+    /// The outcome of a request whose client has left by `now`, or whose attempt has broken a limit.
+    pub(crate) fn given_up(&self, now: Timestamp) -> Option<Outcome> {
+        let left = self.has_left(now).then_some(Outcome::Cancelled);
+        left.or_else(|| Some(Outcome::Failed(self.broken(now)?.into())))
     }
 
     /// Whether the request is to be sent a second time by `now`.

@@ -163,11 +163,8 @@ impl RequestRun {
                 () = &mut cancelled => return self.cut_off(life, clock.now(), Outcome::Censored),
                 () = alarm.as_mut() => {
                     let now = clock.now();
-                    if life.has_left(now) {
-                        return self.cut_off(life, now, Outcome::Cancelled);
-                    }
-                    if let Some(failure) = life.broken(now) {
-                        return self.cut_off(life, now, Outcome::Failed(failure.into()));
+                    if let Some(outcome) = life.given_up(now) {
+                        return self.cut_off(life, now, outcome);
                     }
                     if let Some(again) = spare.take_if(|_| life.hedge_is_due(now)) {
                         let hedge = LiveAnswer::begin(engine, again, clock);
@@ -206,11 +203,8 @@ impl RequestRun {
                 record.late_stamps.get_or_insert_default().add(record.chunks.len(), by);
             }
             AnswerEvent::Chunk { at, tokens, text, merged, choice } => {
-                if life.has_left(at) {
-                    return Some(AttemptOutcome::new(at, Outcome::Cancelled));
-                }
-                if let Some(failure) = life.broken(at) {
-                    return Some(AttemptOutcome::new(at, Outcome::Failed(failure.into())));
+                if let Some(outcome) = life.given_up(at) {
+                    return Some(AttemptOutcome::new(at, outcome));
                 }
                 if text == ChunkText::Reasoning {
                     self.reasoned = true;
@@ -246,11 +240,8 @@ impl RequestRun {
         life: &mut RequestLife<'_, LiveAnswer<A>>,
     ) -> Option<AttemptOutcome> {
         ReaderRest::ended(&self.record.chunks, end.at);
-        if life.has_left(end.at) {
-            return Some(AttemptOutcome::new(end.at, Outcome::Cancelled));
-        }
-        if let Some(failure) = life.broken(end.at) {
-            return Some(AttemptOutcome::new(end.at, Outcome::Failed(failure.into())));
+        if let Some(outcome) = life.given_up(end.at) {
+            return Some(AttemptOutcome::new(end.at, outcome));
         }
         match &end.result {
             Ok(()) => _ = life.settle(which, end.at),
