@@ -17,7 +17,7 @@ pub(crate) struct ClientRules<'a> {
     pub(crate) timeouts: Timeouts,
     /// When a request is sent again, and hedged; `None`: each is sent once.
     pub(crate) retries: Option<&'a RetryPolicy>,
-    /// Whose clients leave, and when; `None`: all stay.
+    /// The clients who leave; `None`: all stay.
     pub(crate) leaving: Option<&'a LeavingPolicy>,
 }
 
@@ -238,7 +238,7 @@ impl<'a, H> RequestLife<'a, H> {
         Some(Failure::new(kind, format!("no more than {} allowed", spoken(limit))))
     }
 
-    /// The outcome of a request whose client has left by `now`, or whose attempt has broken a limit.
+    /// The outcome of a request that its client has given up by `now`, if it has.
     pub(crate) fn given_up(&self, now: Timestamp) -> Option<Outcome> {
         let left = self.has_left(now).then_some(Outcome::Cancelled);
         left.or_else(|| Some(Outcome::Failed(self.broken(now)?.into())))
