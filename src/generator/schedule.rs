@@ -93,7 +93,7 @@ impl Schedule {
 
     /// The clients who leave before their answer is complete. It is `None` where all stay.
     pub fn leaving_policy(&self) -> Option<LeavingPolicy> {
-        LeavingPolicy::new(&self.workload)
+        self.workload.leaving_policy()
     }
 
     /// The requests in order, without prompts. Of a session only the first request: [`Schedule::sessions`] draws what

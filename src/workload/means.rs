@@ -1,10 +1,16 @@
-//! What an arrival of a workload means on average: how many requests, of how many tokens.
+//! What an arrival of a workload means on average: how many requests, of how many tokens; and whose clients leave.
 
 use super::spec::WorkloadSpec;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::request_class::RequestClass;
+use crate::workload::clients::leaving::LeavingPolicy;
 
 impl WorkloadSpec {
+    /// The clients who leave before their answer is complete. `None` where all stay.
+    pub fn leaving_policy(&self) -> Option<LeavingPolicy> {
+        LeavingPolicy::new(self.classes.iter().map(|class| class.cancel), self.seed)
+    }
+
     /// Mean number of requests per arrival over the classes: the turns of conversations.
     pub fn mean_turns(&self) -> f64 {
         self.mean_per_arrival(RequestClass::mean_turns)

@@ -6,7 +6,6 @@ pub(super) mod attempts;
 mod by_request;
 pub(super) mod closed_loop;
 mod equal_sections;
-pub(super) mod leaving;
 pub(super) mod movement;
 pub(super) mod rates;
 pub(super) mod served;

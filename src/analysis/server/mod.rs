@@ -3,6 +3,7 @@
 pub(super) mod costs;
 pub(super) mod devices;
 pub(super) mod histogram;
+pub(super) mod leaving;
 pub(super) mod pages;
 pub(super) mod prefix_cache;
 pub(super) mod reported;

@@ -18,7 +18,6 @@ use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::aftermath::SpikeAftermath;
 use crate::analysis::load::attempts::AttemptFigures;
 use crate::analysis::load::closed_loop::ClosedLoop;
-use crate::analysis::load::leaving::LeavingFigures;
 use crate::analysis::load::rates::{InFlight, Rates};
 use crate::analysis::load::served::Served;
 use crate::analysis::load::sessions::Sessions;
@@ -32,6 +31,7 @@ use crate::analysis::requests::{
     TokenDeadlines, unrecorded_requests,
 };
 use crate::analysis::server::costs::Costs;
+use crate::analysis::server::leaving::LeavingFigures;
 use crate::analysis::server::prefix_cache::{MeasuredHits, PrefixCacheFigures};
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::server::speculation::SpeculationFigures;

@@ -238,7 +238,7 @@ impl<'a, H> RequestLife<'a, H> {
         Some(Failure::new(kind, format!("no more than {} allowed", spoken(limit))))
     }
 
-    /// The outcome of a request that its client has given up by `now`, if it has.
+    /// The outcome of a request that is given up by `now`.
     pub(crate) fn given_up(&self, now: Timestamp) -> Option<Outcome> {
         let left = self.has_left(now).then_some(Outcome::Cancelled);
         left.or_else(|| Some(Outcome::Failed(self.broken(now)?.into())))

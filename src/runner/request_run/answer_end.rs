@@ -1,28 +1,10 @@
 //! What the end of an answer puts into the record of its request.
 
-use std::time::Duration;
-
 use super::RequestRun;
+use super::attempt_outcome::AttemptOutcome;
 use crate::clock::Timestamp;
-use crate::engine::{AnswerEnd, CapturedText};
+use crate::engine::AnswerEnd;
 use crate::record::{ChunkTrain, Outcome, RequestRecord, ShownText, TokenChunk, TokenSource};
-
-/// How an attempt, with its hedge, ended.
-pub(super) struct AttemptOutcome {
-    pub(super) at: Timestamp,
-    pub(super) outcome: Outcome,
-    pub(super) captured: Option<CapturedText>,
-    /// How long the server asks to wait.
-    pub(super) retry_after: Option<Duration>,
-    /// When the request is sent again, if it is.
-    pub(super) again: Option<Timestamp>,
-}
-
-impl AttemptOutcome {
-    pub(super) fn new(at: Timestamp, outcome: Outcome) -> Self {
-        Self { at, outcome, captured: None, retry_after: None, again: None }
-    }
-}
 
 impl RequestRun {
     /// Keeps what the end of the answer says.

@@ -1,6 +1,7 @@
 //! Follows one request from its dispatch to its end, over all of its attempts.
 
 mod answer_end;
+mod attempt_outcome;
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use self::answer_end::AttemptOutcome;
+use self::attempt_outcome::AttemptOutcome;
 use super::feed::ReadyRequest;
 use super::life::{ClientRules, RequestLife, Which};
 use super::live_answer::{LiveAnswer, next_event};

@@ -14,7 +14,7 @@ use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedR
 use crate::generator::RequestSpec;
 use crate::record::{Attempt, AttemptEnd, AttemptKind, Failure, FailureKind, Outcome, Phase, RequestRecord};
 use crate::runner::options::{RunOptions, Timeouts};
-use crate::workload::{ClientBehaviour, Jitter, Leaving, LeavingPolicy, RetryCause, RetryPolicy, WorkloadSpec};
+use crate::workload::{ClientBehaviour, Jitter, Leaving, LeavingPolicy, RetryCause, RetryPolicy};
 
 /// The treatment that one attempt meets, each time from its sending.
 #[derive(Clone, Copy)]
@@ -233,9 +233,8 @@ async fn the_end_of_the_run_censors_a_request_that_waits_for_its_retry() {
 
 /// Every client leaves so, and tries twice again before.
 async fn left(plays: &[Play], leaving: Leaving) -> RequestRecord {
-    let mut workload = WorkloadSpec::synthetic().unwrap();
-    workload.classes[0].cancel = Some(leaving);
-    let options = RunOptions { leaving: LeavingPolicy::new(&workload).map(Arc::new), ..PATIENT };
+    let policy = LeavingPolicy::new(std::iter::once(Some(leaving)), 1);
+    let options = RunOptions { leaving: policy.map(Arc::new), ..PATIENT };
     run_of(plays, patient(2), options).await.records.remove(0)
 }
 

@@ -10,7 +10,7 @@ use crate::generator::ConcurrencyCaps;
 use crate::record::ClientLimits;
 use crate::runner::{Breaker, RunOptions, Timeouts};
 use crate::workload::reading::{size, some_time, whole};
-use crate::workload::{ClientBehaviour, LeavingPolicy, RetryPolicy, WorkloadSpec};
+use crate::workload::{ClientBehaviour, RetryPolicy, WorkloadSpec};
 
 /// How long a request may take where nothing else says it.
 const LONGEST_ANSWER: Duration = Duration::from_secs(600);
@@ -112,7 +112,7 @@ impl RequestSettings {
             caps: ConcurrencyCaps::new(&self.caps(), workload.classes.iter().map(|class| class.name.as_str())),
             timeouts: self.timeouts_of(workload.clients.as_ref()),
             retries: sends_again.map(|clients| Arc::new(RetryPolicy::new(clients, workload.seed))),
-            leaving: LeavingPolicy::new(workload).map(Arc::new),
+            leaving: workload.leaving_policy().map(Arc::new),
             breakers: self.breakers(),
             drain: Duration::from_secs_f64(workload.drain_s),
             ..RunOptions::default()

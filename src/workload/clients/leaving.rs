@@ -4,7 +4,6 @@ use crate::random::RandomStream;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::value::{Allowed, SECONDS};
 use crate::workload::reading::{seconds, share, spec_table};
-use crate::workload::spec::WorkloadSpec;
 
 /// Shares of clients.
 const SHARE: Allowed = Allowed::above(0.0, 1.0);
@@ -59,11 +58,11 @@ pub struct LeavingPolicy {
 }
 
 impl LeavingPolicy {
-    /// The policy of a workload. `None` where no client leaves.
-    pub fn new(workload: &WorkloadSpec) -> Option<Self> {
-        let classes: Vec<_> = workload.classes.iter().map(|class| class.cancel).collect();
+    /// The policy of a workload with these classes and this seed. `None` where no client leaves.
+    pub fn new(classes: impl Iterator<Item = Option<Leaving>>, seed: u64) -> Option<Self> {
+        let classes: Vec<_> = classes.collect();
         let any = classes.iter().any(Option::is_some);
-        any.then(|| Self { classes, draws: RandomStream::named(workload.seed, "clients who leave") })
+        any.then(|| Self { classes, draws: RandomStream::named(seed, "clients who leave") })
     }
 
     /// Returns when the client of request `index` leaves. `None` where it stays.
@@ -92,17 +91,21 @@ mod tests {
 
     #[test]
     fn the_share_that_leaves_is_drawn_and_no_draw_moves_another() {
-        let mut workload = WorkloadSpec::load("short_chat").unwrap();
-        assert!(LeavingPolicy::new(&workload).is_none());
-        workload.classes[0].cancel = Some(Leaving { share: 0.1, after_s: Some(2.0), after_tokens: None });
-        let policy = LeavingPolicy::new(&workload).unwrap();
-        let leaves = |index| policy.leaves(index, 0).is_some();
+        let policy = |share: Option<f64>| {
+            let leaving = share.map(|share| Leaving { share, after_s: Some(2.0), after_tokens: None });
+            LeavingPolicy::new(std::iter::once(leaving), 42)
+        };
+        assert!(policy(None).is_none());
+        let tenth = policy(Some(0.1)).unwrap();
+        let leaves = |index| tenth.leaves(index, 0).is_some();
         // Binomial with n = 100,000 and p = 0.1: four standard deviations are 380.
         let count = (0..100_000).filter(|index| leaves(*index)).count();
         assert!(count.abs_diff(10_000) < 380, "{count}");
-        assert!(policy.leaves(0, 9).is_none());
-        workload.classes[0].cancel = Some(Leaving { share: 1.0, after_s: Some(2.0), after_tokens: None });
-        let all = LeavingPolicy::new(&workload).unwrap();
+        assert!(tenth.leaves(0, 9).is_none());
+        // Those of a smaller share are among those of a larger one.
+        let half = policy(Some(0.5)).unwrap();
+        assert!((0..1_000).all(|index| !leaves(index) || half.leaves(index, 0).is_some()));
+        let all = policy(Some(1.0)).unwrap();
         assert!((0..1_000).all(|index| all.leaves(index, 0).is_some()));
     }
 }

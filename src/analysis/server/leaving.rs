@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::rates::InFlight;
+use super::track::FollowedGauge;
+use crate::analysis::load::rates::InFlight;
 use crate::analysis::requests::{Measured, Observed};
-use crate::analysis::server::track::FollowedGauge;
 use crate::record::{Gauge, Outcome};
 
 /// Requests of the window whose clients were to leave. They have no latency and no SLO, whether they left or not.
