@@ -25,7 +25,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("simulator", 2_425),
     ("telemetry", 943),
     ("units", 153),
-    ("workload", 5_522),
+    ("workload", 5_525),
 ];
 
 /// Types that are `pub`, and those that are `pub(…)`. The latter rose once, from 530, by the seams for more servers, endpoints,
