@@ -4,7 +4,6 @@ mod answer_end;
 mod attempt_outcome;
 
 use std::pin::pin;
-use std::time::Duration;
 
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
