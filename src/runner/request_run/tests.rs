@@ -1,5 +1,7 @@
 //! What the record of a request takes from the events of its answer.
 
+use std::time::Duration;
+
 use super::*;
 use crate::record::{LateStamps, TokenSource, Usage};
 use crate::runner::options::Timeouts;
