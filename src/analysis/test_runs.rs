@@ -165,6 +165,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         weight: 1.0,
         input_tokens: Distribution::Constant { value: 100 },
         output_tokens: Distribution::Constant { value: 10 },
+        inputs: None,
         shared_prefix: None,
         conversation: None,
         session: None,

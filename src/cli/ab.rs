@@ -9,7 +9,7 @@ use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets};
 use crate::session::exits::ExitRules;
 use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
 use crate::session::stored::experiments::variation_before;
-use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder};
+use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, folder};
 use crate::units::percent;
 
 /// Compare two servers, or two configurations of one, in interleaved rounds
@@ -98,7 +98,7 @@ impl AbArgs {
         let order = begun.map_or(usual, |question| question.order);
         let settings = sides.settings(target, load.is_rate_inf(), salt, campaign.live.screen());
         let (spec, [a, b]) = both(load.spec_of(work, target.max_concurrency(), None, printer), settings)?;
-        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
+        let (workload, datasets) = work.opened(spec, &a, printer)?;
         let design = self.design.design(&workload, target.server.form())?.ordered(order, workload.seed);
         [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics.iter()))?;
         let question = AbQuestion::new(workload.clone(), &design, self.design.require, salt);

@@ -12,9 +12,7 @@ use crate::session::campaign::repeats::RepeatsCampaign;
 use crate::session::exits::{self, ExitRules};
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, RunSettings, Share};
-use crate::session::{
-    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save, stored,
-};
+use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, folder, save, stored};
 
 /// Run a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -97,7 +95,7 @@ impl BenchArgs {
             self.output.outputs(repeats),
             both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()),
         )?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        let (spec, datasets) = self.workload.what.opened(spec, &settings, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let checked = settings.of_share(&spec, printer)?.check(&spec, &datasets)?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;

@@ -10,7 +10,7 @@ use crate::session::campaign::sweep_plan::{PlannedSweep, begins, check_loads};
 use crate::session::exits::ExitRules;
 use crate::session::run::{PlannedLoad, announce_load, check_before_load};
 use crate::session::settings::LoadOption;
-use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, both, datasets, folder, stored};
+use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, both, folder, stored};
 use crate::units::spoken;
 use crate::workload::Overrides;
 
@@ -83,7 +83,7 @@ impl SweepArgs {
         let settings = self.target.settings(LoadOption::OfLoads, campaign.live.screen());
         let load = Overrides { users: workload.users_of(loads.axis().as_ref()), ..Overrides::default() };
         let (spec, mut settings) = both(workload.spec(&load, false, printer), settings)?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
+        let (spec, datasets) = workload.opened(spec, &settings, printer)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let start = match &campaign.resume {
             Some(folder) => SweepStart::read(folder)?,

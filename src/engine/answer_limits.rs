@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::stream::chunk::items::ExpectedItems;
 use crate::record::{Failure, FailureKind, UsageBounds};
 use crate::units::{bytes, count};
 
@@ -37,7 +38,7 @@ impl AnswerLimits {
     pub fn of(self, requested: Option<u64>) -> AnswerBudget {
         let most = |requested: u64| requested.saturating_mul(self.times_requested.into()).max(LEAST_TOKENS);
         let tokens = requested.map_or(u64::MAX, most);
-        AnswerBudget { of: Purpose::Run, requested, forced: None, tokens, bytes: self.bytes }
+        AnswerBudget { of: Purpose::Run, requested, forced: None, items: None, tokens, bytes: self.bytes }
     }
 }
 
@@ -49,6 +50,8 @@ pub struct AnswerBudget {
     requested: Option<u64>,
     /// Tokens that the answer is forced to have.
     forced: Option<u64>,
+    /// Results that it must have, where it is no text.
+    items: Option<ExpectedItems>,
     tokens: u64,
     bytes: u64,
 }
@@ -63,7 +66,7 @@ impl Default for AnswerBudget {
     /// Where the length requested is not known.
     fn default() -> Self {
         let bytes = AnswerLimits::default().bytes;
-        Self { of: Purpose::Run, requested: None, forced: None, tokens: u64::MAX, bytes }
+        Self { of: Purpose::Run, requested: None, forced: None, items: None, tokens: u64::MAX, bytes }
     }
 }
 
@@ -78,12 +81,23 @@ pub(crate) struct AnswerSize {
 impl AnswerBudget {
     /// Returns the budget for the answer to a request before any load.
     pub(crate) fn of_test() -> Self {
-        Self { of: Purpose::Test, requested: None, forced: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
+        Self { of: Purpose::Test, requested: None, forced: None, items: None, tokens: LEAST_TOKENS, bytes: TEST_BYTES }
     }
 
     /// Limits of an answer whose request forces it to have so many tokens.
     pub(crate) fn forcing(self, forced: Option<u64>) -> Self {
         Self { forced, ..self }
+    }
+
+    /// Limits of an answer that must have these results, where it is no text. Vectors are larger than texts.
+    pub(crate) fn expecting(self, items: Option<ExpectedItems>) -> Self {
+        let bytes = if items.is_some() { self.bytes.max(AnswerLimits::default().bytes) } else { self.bytes };
+        Self { items, bytes, ..self }
+    }
+
+    /// Results that the answer must have.
+    pub(crate) const fn items(self) -> Option<ExpectedItems> {
+        self.items
     }
 
     /// Returns whether it is that of a test request with all of its forced length. The answer of such a request is

@@ -19,7 +19,7 @@ use super::protocols::protocol::Protocol;
 use super::proxy::Proxy;
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
-use crate::workload::{AnswerEnding, AnswerShape};
+use crate::workload::{AnswerEnding, AnswerShape, InputBatch};
 
 /// A server, and all that its requests have in common, fixed during a run.
 #[derive(Clone, Debug)]
@@ -41,6 +41,9 @@ pub struct CommonRequest {
     pub dialect: EngineKind,
     /// The endpoint of requests.
     pub endpoint: &'static Protocol,
+    pub(crate) batch: Option<u32>,
+    /// Inputs of a request, where one answer covers several. Their number is that of `batch` where it was typed.
+    pub inputs: Option<InputBatch>,
     /// Whether answers are streamed.
     pub form: AnswerForm,
     /// The model to request; found from `/v1/models` when absent.

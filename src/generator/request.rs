@@ -118,6 +118,13 @@ pub enum Prompt {
     Dialogue(Dialogue),
     /// Token ids, for the completions endpoint.
     TokenIds(Vec<u32>),
+    /// Inputs that one answer covers.
+    Inputs {
+        /// The query that all texts have in common, if there is one.
+        query: Option<String>,
+        /// The texts; one at least.
+        texts: Vec<String>,
+    },
     /// Texts that the user and the server said in turn, the user first and last. They are messages of a chat, or one
     /// text with nothing in between.
     Conversation(Vec<Arc<str>>),

@@ -66,7 +66,8 @@ pub(super) fn describe(watched: &WatchedRun, snapshot: &Snapshot, now: Timestamp
     if snapshot.failed > 0 {
         parts.push(format!("{} failed", units::count(snapshot.failed)));
     }
-    if let Some(rates) = snapshot.rates {
+    // Answers such as vectors have no tokens.
+    if let Some(rates) = snapshot.rates.filter(|rates| rates.tokens > 0.0 || snapshot.tokens > 0) {
         parts.push(format!("{} tok/s", units::three_digits(rates.tokens)));
     }
     // In the warm-up there are no figures of the window yet.

@@ -132,6 +132,14 @@ impl Distribution {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
 
+    /// No tokens: the length of answers that are no texts. No spec gives it, and none stores it.
+    pub(crate) const NONE: Self = Self::Constant { value: 0 };
+
+    /// Whether a spec stores the lengths of these answers.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.is_from_file() || *self == Self::NONE
+    }
+
     /// Reads one count.
     pub(crate) fn tokens(value: SpecValue<'_>) -> Option<u32> {
         tokens(value)

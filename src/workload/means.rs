@@ -24,7 +24,7 @@ impl WorkloadSpec {
     /// Returns the mean tokens of a request's prompt and of its answer. It is not a number where a file decides that
     /// has not been read.
     pub fn mean_tokens(&self) -> [f64; 2] {
-        let prompt = self.mean_per_arrival(|class| class.mean_turns() * class.input_tokens.mean());
+        let prompt = self.mean_per_arrival(|class| class.mean_turns() * class.mean_input_tokens());
         let answer = self.mean_per_arrival(|class| class.mean_turns() * class.output_tokens.mean());
         [prompt, answer].map(|tokens| tokens / self.mean_turns())
     }
@@ -36,5 +36,13 @@ impl WorkloadSpec {
         };
         let weighted = shares.iter().zip(&self.classes).map(|(share, class)| share * figure(class));
         weighted.sum::<f64>() / shares.iter().sum::<f64>()
+    }
+}
+
+impl RequestClass {
+    /// Mean tokens of a prompt, of all inputs of a request together.
+    pub(crate) fn mean_input_tokens(&self) -> f64 {
+        let size = self.inputs.map_or(1, |inputs| inputs.size);
+        self.input_tokens.mean() * f64::from(size)
     }
 }

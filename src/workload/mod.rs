@@ -27,8 +27,8 @@ pub use arrival::{
     Spike, ThinkTime,
 };
 pub use class::{
-    ClassSession, DatasetChange, ModelMix, Priority, PriorityShare, RequestChange, RequestClass, SessionChange,
-    SessionStep, Slo, StepWait, Tenant,
+    ClassSession, DatasetChange, InputBatch, InputKind, ModelMix, Priority, PriorityShare, RequestChange, RequestClass,
+    SessionChange, SessionStep, Slo, StepWait, Tenant,
 };
 pub use clients::{ClientBehaviour, ClientChange, Jitter, Leaving, LeavingPolicy, RetryCause, RetryPolicy};
 pub(crate) use length_spread::LengthCounts;

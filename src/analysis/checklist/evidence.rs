@@ -6,7 +6,7 @@ use crate::analysis::figures::{Metric, Quantile};
 use crate::analysis::judgements::{ChecklistRule, VerdictOutcome};
 use crate::analysis::requests::LoadForm;
 use crate::units::{counted, three_digits};
-use crate::workload::{LengthCounts, LengthSpread};
+use crate::workload::{InputBatch, LengthCounts, LengthSpread};
 
 /// Facts that are known of a result. Absent fields are not known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Evidence {
     pub answer_tokens: Option<LengthRange>,
     /// Whether answers were streamed.
     pub streamed: Option<bool>,
+    /// Inputs of each request, where answers have no tokens.
+    pub inputs: Option<InputBatch>,
     /// When requests arrived.
     pub arrivals: Option<ArrivalEvidence>,
     /// Form of the load: what makes a request wait for an answer before it.

@@ -58,6 +58,7 @@ impl Evidence {
             prompt_tokens,
             answer_tokens,
             streamed: Some(run.engine.streamed),
+            inputs: run.inputs,
             arrivals: Some(arrivals(&run.arrival)),
             load: Some(run.load),
             warm_up: Some(warm_up(header, summary)),

@@ -41,6 +41,8 @@ pub enum Metric {
     Goodput,
     /// Requests completed per second.
     RequestRate,
+    /// Inputs answered per second, of requests that have several at once.
+    Inputs,
     /// Prompt tokens per second.
     InputTokens,
     /// Answer tokens per second, of answers that did not fail.
@@ -119,6 +121,27 @@ impl Metric {
         matches!(self, Self::Tpot | Self::TpotAdjusted | Self::Itl | Self::ChunkGap)
     }
 
+    /// Returns whether the figure is of tokens of answers. Answers such as vectors have none.
+    pub(crate) const fn is_of_answer_tokens(self) -> bool {
+        matches!(
+            self,
+            Self::Ttft
+                | Self::TtftFromSend
+                | Self::Ttfa
+                | Self::OutputTokens
+                | Self::ArrivedOutputTokens
+                | Self::OutputTokensPerGpu
+                | Self::TokensPerUser
+                | Self::TokensPerRequest
+                | Self::SlowTokensPerRequest
+                | Self::AnswerTokens
+                | Self::DeadlineMiss
+                | Self::DeadlineMissRequests
+                | Self::CostPerMillionOutputTokens
+                | Self::EnergyPerMillionOutputTokens
+        ) || self.is_pace()
+    }
+
     /// Costs of the answers of a run, in money and in energy.
     pub const COSTS: [Self; 6] = [
         Self::CostPerMillionOutputTokens,
@@ -153,7 +176,7 @@ impl Metric {
     pub fn kind(self) -> FigureKind {
         match self.info().unit {
             Unit::MILLISECONDS => FigureKind::Latency,
-            Unit::REQUESTS_PER_SECOND | Unit::TOKENS_PER_SECOND => FigureKind::Rate,
+            Unit::REQUESTS_PER_SECOND | Unit::INPUTS_PER_SECOND | Unit::TOKENS_PER_SECOND => FigureKind::Rate,
             Unit::SHARE => FigureKind::Share,
             Unit::MONEY | Unit::JOULES => FigureKind::Cost,
             _ => FigureKind::Count,

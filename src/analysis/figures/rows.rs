@@ -4,7 +4,7 @@ use super::info::{Direction, Elsewhere, FigureInfo, Samples, cost, latency, rate
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 38] = [
+pub(super) const CATALOGUE: [FigureInfo; 39] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -90,6 +90,11 @@ pub(super) const CATALOGUE: [FigureInfo; 38] = [
         field: "completed_requests_per_s",
         meaning: "requests whose answer was complete in the window",
         ..rate("request_rate", "requests", Unit::REQUESTS_PER_SECOND, "answers completed in the window / window")
+    },
+    FigureInfo {
+        meaning: "inputs (texts, or pairs with a query) whose answer was complete in the window; absent where answers \
+            are texts",
+        ..rate("inputs_per_s", "inputs", Unit::INPUTS_PER_SECOND, "inputs answered in the window / window")
     },
     FigureInfo {
         meaning: "prompt tokens of the requests whose first token arrived in the window and that did not fail",

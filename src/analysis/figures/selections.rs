@@ -2,14 +2,14 @@
 
 use super::catalogue::Metric::{
     self, Amplification, AnswerTokens, CacheLoss, ChunkGap, CostPerAcceptableAnswer, DeadlineMiss, E2e, E2eFromSend,
-    ErrorRate, Goodput, InFlight, InputTokens, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate,
+    ErrorRate, Goodput, InFlight, InputTokens, Inputs, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate,
     ScheduleLag, SloAttainment, TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
 };
 use super::key::{FigureKey, Statistic};
 use super::quantile::Quantile;
 
 /// Rates and shares by which runs are compared.
-const RATES: [Metric; 6] = [RequestRate, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate];
+const RATES: [Metric; 7] = [RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate];
 
 /// Latencies that other tools have too.
 pub(crate) const LATENCIES_OF_TOOLS: [Metric; 6] = [TtftFromSend, Tpot, TpotAdjusted, Itl, ChunkGap, E2eFromSend];
@@ -65,12 +65,12 @@ pub(crate) fn compared_of_tools() -> impl Iterator<Item = FigureKey> {
 
 /// Figures by which sweeps are compared, load by load.
 pub(crate) fn compared_of_loads() -> impl Iterator<Item = FigureKey> {
-    keys(&[(&Metric::MAIN, &[P99]), (&[RequestRate, OutputTokens, OutputTokensPerGpu, Goodput], ALONE)])
+    keys(&[(&Metric::MAIN, &[P99]), (&[RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput], ALONE)])
 }
 
 /// Figures of a comparison that a screen has room for.
 pub(crate) fn headlines() -> impl Iterator<Item = FigureKey> {
-    const WHOLE: [Metric; 5] = [OutputTokens, OutputTokensPerGpu, Goodput, ErrorRate, CostPerAcceptableAnswer];
+    const WHOLE: [Metric; 6] = [Inputs, OutputTokens, OutputTokensPerGpu, Goodput, ErrorRate, CostPerAcceptableAnswer];
     keys(&[
         (&[Ttft, Tpot], USUAL),
         (&[TtftFromSend], &[P50, P99]),
@@ -92,7 +92,7 @@ pub(crate) fn deciding_of_whole_answers() -> impl Iterator<Item = FigureKey> {
 
 /// Figures that an A/B test tells beside those that decide.
 pub(crate) fn explored() -> impl Iterator<Item = FigureKey> {
-    const RATES: [Metric; 5] = [OutputTokens, OutputTokensPerGpu, RequestRate, Goodput, SloAttainment];
+    const RATES: [Metric; 6] = [Inputs, OutputTokens, OutputTokensPerGpu, RequestRate, Goodput, SloAttainment];
     keys(&[(&Metric::MAIN_AND_ITL, USUAL), (&RATES, ALONE), COSTS])
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn traded() -> impl Iterator<Item = FigureKey> {
 
 /// Figures that sweeps follow.
 pub(crate) fn of_loads() -> impl Iterator<Item = FigureKey> {
-    const OTHERS: [Metric; 13] = [
+    const OTHERS: [Metric; 14] = [
         Goodput,
         SloAttainment,
         DeadlineMiss,
@@ -116,6 +116,7 @@ pub(crate) fn of_loads() -> impl Iterator<Item = FigureKey> {
         ErrorRate,
         Amplification,
         RequestRate,
+        Inputs,
         InputTokens,
         OutputTokens,
         OutputTokensPerGpu,

@@ -27,6 +27,8 @@ impl Unit {
     pub const SHARE: Self = Self::new("share", "1", "_ratio");
     /// Requests per second.
     pub const REQUESTS_PER_SECOND: Self = Self::new("requests/s", "{request}/s", "_per_second");
+    /// Inputs per second.
+    pub const INPUTS_PER_SECOND: Self = Self::new("inputs/s", "{input}/s", "_per_second");
     /// Tokens per second.
     pub const TOKENS_PER_SECOND: Self = Self::new("tokens/s", "{token}/s", "_per_second");
     /// Requests.
@@ -75,7 +77,9 @@ impl Unit {
         match self {
             Self::SHARE => percent(value),
             Self::MILLISECONDS => format!("{} ms", three_digits(value)),
-            Self::REQUESTS_PER_SECOND | Self::TOKENS_PER_SECOND => format!("{}/s", three_digits(value)),
+            Self::REQUESTS_PER_SECOND | Self::INPUTS_PER_SECOND | Self::TOKENS_PER_SECOND => {
+                format!("{}/s", three_digits(value))
+            }
             Self::JOULES => format!("{} J", three_digits(value)),
             _ => three_digits(value),
         }

@@ -52,7 +52,11 @@ pub(super) const RULES: &[FindingRow] = &[
     .says("the SLO bounds TTFT or TPOT, which unstreamed answers do not have: attainment and goodput are unknown")
     .cure("stream the answers, or bound e2e only"),
     when(Kind::NoSlo, "workloads", &[Smoke], |run| {
-        let cure = "give it one: --slo ttft=500ms, or slo = { ttft_ms = 500 } in its classes";
+        let cure = if run.run.inputs.is_none() {
+            "give it one: --slo ttft=500ms, or slo = { ttft_ms = 500 } in its classes"
+        } else {
+            "give it one: --slo e2e=500ms, or slo = { e2e_ms = 500 } in its classes"
+        };
         (!run.slo.declared && run.slo.scheduled > 0).then(|| facts![cure])
     })
     .says("the workload has no SLO: there is no attainment, and goodput counts every completed request"),

@@ -102,6 +102,9 @@ pub struct Rates {
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
+    /// Inputs whose answer was whole in the window, of requests that have several at once. Absent where answers are
+    /// texts.
+    pub inputs_per_s: Option<f64>,
     /// Prompt tokens of requests whose first token arrived in the window, without failed requests. They are the
     /// server's count, else those requested.
     pub input_tokens_per_s: Option<f64>,
@@ -131,7 +134,9 @@ impl Rates {
         for record in observed.log.records.iter().filter(|record| observed.has_part(record)) {
             flow.add(observed, &record);
         }
-        let known = |tokens| observed.answers_per_second(tokens).filter(|_| tokens > 0.0 || !flow.uncounted);
+        let has_tokens = observed.log.header.workload.has_answer_tokens();
+        let is_known = |tokens| has_tokens && (tokens > 0.0 || !flow.uncounted);
+        let known = |tokens| observed.answers_per_second(tokens).filter(|_| is_known(tokens));
         let output_tokens_per_s = known(flow.output);
         let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
         let cached = |tokens| flow.cache_counted.then(|| observed.answers_per_second(tokens)).flatten();
@@ -143,6 +148,7 @@ impl Rates {
                 observed.answers_per_second(flow.released + flow.released_later)
             },
             completed_requests_per_s: observed.answers_per_second(flow.completed),
+            inputs_per_s: observed.answers_per_second(flow.inputs).filter(|_| !has_tokens),
             input_tokens_per_s: observed.answers_per_second(flow.input),
             cached_input_tokens_per_s: cached(flow.cached),
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
@@ -162,6 +168,8 @@ struct Flow {
     /// Turns that count and came after the window.
     later: f64,
     completed: f64,
+    /// Inputs that were answered.
+    inputs: f64,
     input: f64,
     cached: f64,
     cache_counted: bool,
@@ -186,6 +194,9 @@ impl Flow {
         }
         if within(answered(record)) {
             self.completed += 1.0;
+            let class = observed.log.header.workload.classes.get(usize::from(record.class));
+            let inputs = class.and_then(|class| class.inputs);
+            self.inputs += inputs.map_or(0.0, |inputs| f64::from(inputs.size));
         }
         let failed = matches!(record.outcome, Outcome::Failed(_));
         if within(first) && !failed {

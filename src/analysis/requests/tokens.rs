@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::observed::{Measured, Observed};
 use super::oddities::OddAnswers;
-use crate::record::{FinishReason, OddityKind, Outcome, TokenSource};
+use crate::record::{FinishReason, OddityKind, Outcome, TokenSource, WorkKind};
 use crate::units::{count, counted};
 use crate::workload::{AnswerEnding, LengthCounts, LengthSpread, PromptSource, RequestClass};
 
@@ -210,7 +210,10 @@ impl TokenAccount {
             }
             asked_prompts.add(record.input_tokens_asked.into());
             let asked_answer = u64::from(record.output_tokens_asked) * record.choices();
-            asked_answers.add(asked_answer);
+            let has_tokens = record.work != WorkKind::Items;
+            if has_tokens {
+                asked_answers.add(asked_answer);
+            }
             // One that came whole, and that nothing counted, has an unknown number of them.
             let is_known = record.output_tokens > 0;
             if is_known {
@@ -227,6 +230,7 @@ impl TokenAccount {
                 account.output.add(asked_answer, record.output_tokens);
             }
             match record.output_tokens_source {
+                _ if !has_tokens => {}
                 TokenSource::Usage => account.from_usage += 1,
                 TokenSource::ChunkCounts => account.from_chunk_counts += 1,
                 TokenSource::Tokenizer => account.from_tokenizer += 1,

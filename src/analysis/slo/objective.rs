@@ -185,9 +185,18 @@ impl FigureKey {
             Some(part) => part.targets(workload).map_err(unfit)?,
             None => targets(workload, |_| true),
         };
+        if !workload.has_answer_tokens() && self.metric.is_of_answer_tokens() {
+            let why = "its answers have no tokens, and so no first one and no pace; give e2e, such as p95 e2e";
+            return Err(unfit(why.to_owned()));
+        }
+        if self.metric == Metric::Inputs && workload.has_answer_tokens() {
+            let why = "its answers are texts, one to a request; give request_rate, or --endpoint embeddings";
+            return Err(unfit(why.to_owned()));
+        }
         if self.metric == Metric::SloAttainment && targets.iter().all(|target| target.slo.is_empty()) {
             let whose = self.part.as_ref().map_or_else(String::new, |part| format!(" of `{part}`"));
-            let cure = "declare one, such as slo = { ttft_ms = 500 }";
+            let such = if workload.has_answer_tokens() { "ttft_ms" } else { "e2e_ms" };
+            let cure = format!("declare one, such as slo = {{ {such} = 500 }}");
             return Err(unfit(format!("no request{whose} has an SLO; {cure}")));
         }
         let is_late = matches!(self.metric, Metric::DeadlineMiss | Metric::DeadlineMissRequests);

@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::record::{
     ClientLimits, DeploymentFacts, EngineFacts, HostFacts, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard,
 };
-use crate::workload::{ArrivalPattern, ClientBehaviour, Purpose};
+use crate::workload::{ArrivalPattern, ClientBehaviour, InputBatch, Purpose};
 
 /// Description of what was run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,6 +29,9 @@ pub struct RunDescription {
     pub load: LoadForm,
     /// Names of the classes, in the order of the workload.
     pub classes: Vec<String>,
+    /// Inputs of each request, of the first class. Left out where answers are texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<InputBatch>,
     /// SHA-256 of the plan.
     pub plan_hash: String,
     /// The share of the plan that was run, where that was not the whole. All figures are about it alone.
@@ -76,6 +79,7 @@ impl RunDescription {
         Self {
             engine: log.header.engine().clone(),
             load: LoadForm::from_workload(&header.workload),
+            inputs: header.workload.inputs(),
             workload: header.workload.name,
             purpose: header.workload.purpose,
             seed: header.workload.seed,

@@ -68,6 +68,7 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
     match metric {
         Metric::Goodput => summary.slo.goodput_per_s,
         Metric::RequestRate => summary.rates.completed_requests_per_s,
+        Metric::Inputs => summary.rates.inputs_per_s,
         Metric::InputTokens => summary.rates.input_tokens_per_s,
         Metric::OutputTokens => summary.rates.output_tokens_per_s,
         Metric::ArrivedOutputTokens => summary.rates.arrived_output_tokens_per_s,

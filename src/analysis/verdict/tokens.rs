@@ -6,7 +6,7 @@ use crate::analysis::requests::{IMPOSSIBLE_CURE, ImpossibleUsage, Measured, OddA
 use crate::analysis::rules::facts;
 use crate::record::{CheckResult, FinishReason, Outcome, RecordRef, RequestRecord, RunLog, ServerCounters, Usage};
 use crate::units::count;
-use crate::workload::GoldenCheck;
+use crate::workload::{GoldenCheck, InputBatch};
 
 /// Tokens may be apart by this share.
 const BAR: f64 = 0.005;
@@ -234,7 +234,13 @@ fn completions(of: &CheckedRun<'_>) -> Account {
     for record in of.observed.log.records.iter() {
         let whole = record.outcome == Outcome::Completed;
         let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();
-        account.add(f64::from(u8::from(whole)), f64::from(u8::from(!whole)) + others as f64);
+        let class = of.observed.log.header.workload.classes.get(usize::from(record.class));
+        let inputs = class.and_then(|class| class.inputs);
+        // Servers count each input, and some the query beside them.
+        let one = inputs.map_or(1.0, |inputs| f64::from(inputs.size));
+        let query = if inputs.is_some_and(InputBatch::has_query) { 1.0 } else { 0.0 };
+        let is_whole = f64::from(u8::from(whole));
+        account.add(is_whole * one, (1.0 - is_whole + others as f64) * one + query);
     }
     account
 }

@@ -30,8 +30,15 @@ pub(in crate::cli) struct ClientLimitArgs {
 }
 
 impl ClientLimitArgs {
-    /// The workload with these limits on each attempt.
+    /// The workload with these limits on each attempt. One whose answers are no texts is refused: what is simulated
+    /// generates them.
     pub(in crate::cli) fn applied(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
+        if let Some(inputs) = spec.inputs() {
+            return Err(Stop::usage(format!(
+                "`{}` has inputs ({}), and what is simulated generates texts\nhint: take `inputs` out of its classes",
+                spec.name, inputs.kind
+            )));
+        }
         let (timeout_s, first_token_timeout_s) = (self.timeout, self.first_token_timeout);
         let clients = ClientChange { timeout_s, first_token_timeout_s, ..ClientChange::default() };
         if clients == ClientChange::default() {

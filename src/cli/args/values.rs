@@ -1,12 +1,14 @@
 //! Reads values that several options share: durations, shares, numbers, labels, lists of loads.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use serde_json::{Map, Value};
 
-use crate::engine::{CHAT, COMPLETIONS, Protocol, RESPONSES};
+use crate::engine::{CHAT, COMPLETIONS, EMBEDDINGS, Protocol, RERANK, RESPONSES};
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::record::{EngineKind, Fact};
 use crate::workload::nearest;
+use crate::workload::reading::exact_json;
 pub(in crate::cli) use crate::workload::reading::{duration, one_of, seconds, share, since, size, some_time, whole};
 
 /// Returns what an option and its opposite say together.
@@ -71,11 +73,13 @@ pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = &'static Proto
 }
 
 /// The backends of `vllm bench serve` that mean something here.
-const BACKENDS: [(&str, (EngineKind, &Protocol)); 5] = [
+const BACKENDS: [(&str, (EngineKind, &Protocol)); 7] = [
     ("vllm", (EngineKind::Vllm, &COMPLETIONS)),
     ("openai", (EngineKind::Vllm, &COMPLETIONS)),
     ("openai-chat", (EngineKind::Vllm, &CHAT)),
     ("openai-responses", (EngineKind::Vllm, &RESPONSES)),
+    ("openai-embeddings", (EngineKind::Vllm, &EMBEDDINGS)),
+    ("vllm-rerank", (EngineKind::Vllm, &RERANK)),
     ("sglang", (EngineKind::Sglang, &COMPLETIONS)),
 ];
 
@@ -85,6 +89,15 @@ pub(in crate::cli) fn backend() -> impl TypedValueParser<Value = (EngineKind, &'
         let known = BACKENDS.into_iter().find(|(name, _)| *name == typed);
         known.map(|(_, meant)| meant).ok_or("it is no backend")
     })
+}
+
+/// A JSON object.
+pub(in crate::cli) fn json_object(text: &str) -> Result<Map<String, Value>, String> {
+    match exact_json(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("it must be a JSON object such as {\"top_k\": 5}".to_owned()),
+        Err(sentence) => Err(format!("it {sentence}")),
+    }
 }
 
 /// A name and its value.

@@ -1,14 +1,18 @@
 //! The workload that is meant, and what of it to override besides its load.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 
 use clap::Args;
 
 use super::trace::TraceArgs;
 use super::values::{above_zero, seconds, since, whole};
+use crate::engine::Protocol;
 use crate::experiment::LoadAxis;
+use crate::generator::Datasets;
 use crate::report::documents;
-use crate::session::{Printer, Stop, survey};
+use crate::session::settings::RunSettings;
+use crate::session::{Printer, Stop, datasets, survey};
 use crate::workload::{
     ArrivalPattern, ClientChange, DatasetChange, DatasetFormat, Distribution, Overrides, RequestChange, Slo, Trace,
     WorkloadSpec,
@@ -88,6 +92,31 @@ impl WorkArgs {
         let RequestArgs { arrival, burstiness, .. } = &self.requests;
         let wanted = self.think_time.is_some() || arrival.is_some() || burstiness.is_some();
         swept.filter(|_| wanted)?.fewest()?.users()
+    }
+
+    /// Opens the files of a workload, once it is as the endpoint of these settings carries it.
+    pub(in crate::cli) fn opened(
+        &self,
+        spec: WorkloadSpec,
+        settings: &RunSettings,
+        printer: Printer,
+    ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
+        self.check_answers(settings.server.common.endpoint)?;
+        let spec = settings.fitted(spec, printer)?;
+        datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)
+    }
+
+    /// Refuses options about answers that those of an endpoint do not have.
+    fn check_answers(&self, endpoint: &Protocol) -> Result<(), Stop> {
+        let bounds = self.requests.slo().unwrap_or_default();
+        let (option, cure) = match &self.requests {
+            _ if endpoint.inputs.is_none() => return Ok(()),
+            RequestArgs { output_tokens: Some(_), .. } => ("--output-tokens", "leave it out"),
+            _ if self.request.length.is_some() => ("--length", "leave it out"),
+            _ if bounds.ttft_ms.or(bounds.tpot_ms).is_some() => ("--slo on TTFT or TPOT", "bound e2e: --slo e2e=500ms"),
+            _ => return Ok(()),
+        };
+        Err(Stop::usage(format!("{option}: answers of the endpoint {endpoint} have no tokens\nhint: {cure}")))
     }
 
     /// Whether a file of sessions is replayed at its moments. Nothing else then says what load there is.

@@ -120,7 +120,8 @@ impl TuneArgs {
             settings.objectives.clone_from(&spec.objectives);
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
-            let (workload, datasets) = opened.open(workload.clone(), tokenizer.as_deref(), screen, printer)?;
+            let workload = settings.fitted(workload.clone(), printer)?;
+            let (workload, datasets) = opened.open(workload, tokenizer.as_deref(), screen, printer)?;
             Ok((variant, settings.check(&workload, &datasets)?))
         });
         let variants = variants.collect::<Result<Vec<_>, Stop>>()?;

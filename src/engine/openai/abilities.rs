@@ -13,7 +13,7 @@ use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::{DialectTraits, MetricNames};
 use crate::engine::metrics::exposition::metric_samples;
 use crate::engine::metrics::series::bare;
-use crate::record::{Counter, Gauge, ServerTime};
+use crate::record::{Counter, Gauge, ServerTime, WorkKind};
 
 /// Time limit of one endpoint.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -26,7 +26,8 @@ pub struct ServerAbilities {
     /// Every series that is read of such a page of metrics. It is empty where there is no page, or one of no known
     /// kind.
     pub series: Vec<KnownSeries>,
-    /// The fields by which requests ask for a length, those that work on this server.
+    /// The fields by which requests ask for a length, those that work on this server. Empty where answers have no
+    /// tokens.
     pub length_fields: String,
 }
 
@@ -145,7 +146,9 @@ impl OpenAiEngine {
             let (purpose, path) = (EndpointPurpose::CacheReset, reset.path.to_owned());
             endpoints.push(KnownEndpoint { purpose, path, answer });
         }
-        ServerAbilities { endpoints, series, length_fields: self.target.length_fields().to_string() }
+        let has_lengths = self.target.endpoint.work == WorkKind::Tokens;
+        let length_fields = has_lengths.then(|| self.target.length_fields().to_string()).unwrap_or_default();
+        ServerAbilities { endpoints, series, length_fields }
     }
 }
 

@@ -240,7 +240,8 @@ impl Engine for OpenAiEngine {
         let template = self.templates.of(&request.planned);
         let requested = self.requested_tokens(request.planned.output_tokens);
         let forced = requested.filter(|_| template.is_forced && !self.sets_length());
-        template.prepare(request, self.capture).within(self.limits.of(requested).forcing(forced))
+        let budget = self.limits.of(requested).forcing(forced).expecting(self.target.expected_items(&request.prompt));
+        template.prepare(request, self.capture).within(budget)
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> ServerAnswer {

@@ -80,7 +80,7 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
         words.split(|c| !is_word(c)).find(|word| known.contains(word))
     };
     match named.or_else(by_words) {
-        Some(name) if NEEDED.contains(&name) || Protocol::is_prompt_field(name) => format!(
+        Some(name) if NEEDED.contains(&name) || name == target.endpoint.prompt_field => format!(
             "the server does not take the request's `{name}` as it is: try another --endpoint (now {}), or {other}",
             target.endpoint
         ),

@@ -58,7 +58,7 @@ impl OpenAiEngine {
                 waited = true;
                 result = self.with_length_fields(fields).smoke_test(prompt, limit).await;
             }
-            if self.sets_length() {
+            if self.sets_length() || self.target.endpoint.inputs.is_some() {
                 return result.map(|report| (self, report));
             }
             next = tests.after((fields, prompt), &result);

@@ -15,6 +15,7 @@ use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFail
 use crate::engine::answer_limits::AnswerBudget;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::intake::listing;
+use crate::engine::protocols::items::times_of_text;
 use crate::record::{EngineKind, Failure, FailureKind, FinishReason, Oddity, TokenSource, Usage};
 use crate::units::spoken;
 
@@ -42,8 +43,9 @@ pub struct SmokeReport {
     pub oddities: Vec<Oddity>,
     /// The server's best count of an answer's tokens. One that was cut off could not count them: its texts count.
     pub token_source: TokenSource,
-    /// The prompt; `None` where the extra body replaces it.
-    pub prompt: Option<&'static str>,
+    /// The prompt, and how often its text stands in it. It is `None` where the extra body replaces it, and where a
+    /// model may read it several times.
+    pub prompt: Option<(&'static str, u64)>,
     /// Why the model stopped.
     pub finish_reason: Option<FinishReason>,
     /// Whether the answer has the requested length.
@@ -126,9 +128,12 @@ impl OpenAiEngine {
     ///
     /// What went wrong, with a hint.
     pub async fn smoke_test(&self, prompt: &'static str, limit: Duration) -> Result<SmokeReport, SmokeError> {
-        let body = self.templates.test_request(prompt);
+        let asked = self.target.test_prompt(prompt);
+        let body = self.templates.test_request(&asked);
         let forces = self.target.length_fields().forcing != LengthForcing::None && !self.sets_length();
-        let budget = AnswerBudget::of_test().forcing(forces.then_some(TEST_TOKENS.into()));
+        let budget = AnswerBudget::of_test()
+            .forcing(forces.then_some(TEST_TOKENS.into()))
+            .expecting(self.target.expected_items(&asked));
         let request = PreparedRequest::new(0, body).within(budget);
         let delays = Arc::default();
         let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
@@ -155,8 +160,14 @@ impl OpenAiEngine {
         let (failure, retry_after) = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), retry_after, .. })) => (failure, retry_after),
             Ok(end) => {
-                let prompt = self.templates.takes_prompts().then_some(prompt);
+                let takes_prompts = self.templates.takes_prompts();
+                let prompt = times_of_text(&asked).filter(|_| takes_prompts).map(|times| (prompt, times));
                 let report = SmokeReport::new(prompt, &events, end.as_ref());
+                if self.target.endpoint.inputs.is_some() {
+                    // No length is tested, and nothing is to be counted.
+                    let (length, token_source) = (LengthTest::NotTested, TokenSource::Usage);
+                    return Ok(SmokeReport { length, token_source, ..report });
+                }
                 let length = if self.sets_length() { LengthTest::NotTested } else { report.length };
                 return Ok(SmokeReport { length, ..report });
             }
@@ -227,7 +238,7 @@ impl OpenAiEngine {
 
 impl SmokeReport {
     /// Returns the findings of an answer with this end. Without one it went on for too long.
-    fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: Option<&AnswerEnd>) -> Self {
+    fn new(prompt: Option<(&'static str, u64)>, events: &[AnswerEvent], end: Option<&AnswerEnd>) -> Self {
         let mut counts = chunks(events);
         let chunks = counts.clone().count() as u64;
         let usage = end.and_then(|end| end.usage);

@@ -16,6 +16,7 @@ pub static COMPLETIONS: Protocol = Protocol {
     prompt_field: "prompt",
     write_prompt: content,
     carries: &[PromptNeed::TokenIds],
+    inputs: None,
     limits: &[MAX_TOKENS],
     within: None,
     usual_tokens: Some(16),

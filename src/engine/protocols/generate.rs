@@ -18,6 +18,7 @@ pub static GENERATE: Protocol = Protocol {
     prompt_field: "text",
     write_prompt: write,
     carries: &[PromptNeed::TokenIds],
+    inputs: None,
     limits: &["max_new_tokens"],
     within: Some("sampling_params"),
     usual_tokens: Some(128),
@@ -40,6 +41,7 @@ static TEXT_SO_FAR: AnswerGrammar = AnswerGrammar {
     ends: &["[DONE]"],
     end_name: "[DONE]",
     text_member: "text",
+    lists: false,
 };
 
 /// Writes a text, or the token ids beside it.

@@ -13,6 +13,7 @@ pub(super) fn content(body: &mut Vec<u8>, prompt: &Prompt) {
         // Writing to memory cannot fail; if it did, the server would report what is missing.
         Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
         Prompt::Conversation(said) => string(body, &said.concat()),
+        Prompt::Inputs { texts, .. } => string(body, &texts.join("\n\n")),
     }
 }
 

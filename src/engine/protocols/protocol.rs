@@ -9,7 +9,7 @@ use crate::engine::dialect_traits::{LengthForcing, SchemaField};
 use crate::engine::stream::AnswerGrammar;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
-use crate::workload::AnswerShape;
+use crate::workload::{AnswerShape, InputBatch};
 
 /// The protocol of one endpoint: nothing else asks which endpoint a request is for.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Protocol {
     pub(crate) write_prompt: fn(&mut Vec<u8>, &Prompt),
     /// Prompts that it carries besides texts.
     pub carries: &'static [PromptNeed],
+    /// Usual inputs of a request, where one answer covers several and has no tokens. `None` where answers are texts.
+    pub inputs: Option<InputBatch>,
     /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts
     /// before the others.
     pub(crate) limits: &'static [&'static str],

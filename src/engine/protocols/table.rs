@@ -3,27 +3,41 @@
 use super::chat::CHAT;
 use super::completions::COMPLETIONS;
 use super::generate::GENERATE;
+use super::items::{EMBEDDINGS, RERANK, SCORE};
 use super::messages::MESSAGES;
 use super::protocol::Protocol;
 use super::responses::RESPONSES;
+use crate::workload::InputBatch;
 
 impl Protocol {
     /// Every protocol, the default first.
-    pub const ALL: [&'static Self; 5] = [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE];
+    pub const ALL: [&'static Self; 8] =
+        [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE, &EMBEDDINGS, &RERANK, &SCORE];
 
     /// The protocol of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.into_iter().find(|protocol| protocol.name == name)
     }
 
+    /// The inputs of its requests, of which so many were typed. `None` where answers are texts.
+    ///
+    /// # Errors
+    ///
+    /// That its requests have one prompt, with the cure.
+    pub(crate) fn inputs_of(&self, typed: Option<u32>) -> Result<Option<InputBatch>, String> {
+        match (self.inputs, typed) {
+            (None, Some(batch)) => Err(format!(
+                "--batch {batch}: a request to the endpoint {self} has one prompt\n\
+                 hint: leave it out, or give --endpoint {}",
+                self.another(|other| other.inputs.is_some())
+            )),
+            (usual, typed) => Ok(usual.map(|usual| InputBatch { size: typed.unwrap_or(usual.size), ..usual })),
+        }
+    }
+
     /// The first other protocol that `can`, for advice.
     pub fn another(&self, can: impl Fn(&Self) -> bool) -> &'static Self {
         Self::ALL.into_iter().find(|other| *other != self && can(other)).unwrap_or_default()
-    }
-
-    /// Whether a request's prompt is in this field.
-    pub(crate) fn is_prompt_field(name: &str) -> bool {
-        Self::ALL.into_iter().any(|protocol| protocol.prompt_field == name)
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) static ECHO: Protocol = Protocol {
         body.extend_from_slice(serde_json::json!(text).to_string().as_bytes());
     },
     carries: &[],
+    inputs: None,
     limits: &["most_words"],
     within: None,
     usual_tokens: None,
@@ -41,6 +42,7 @@ static WORDS: AnswerGrammar = AnswerGrammar {
     ends: &["bye"],
     end_name: "bye",
     text_member: "word",
+    lists: false,
 };
 
 fn word<'a>(document: &mut ChunkJson<'a>, _: &MemberList<'a>, name: &str, value: LooseValue<'a>) -> bool {

@@ -1,5 +1,6 @@
 //! Reads the JSON of a chunk or of a whole answer from any server.
 
+pub(crate) mod items;
 pub(crate) mod loose;
 pub(crate) mod message;
 pub(crate) mod repair;
@@ -14,6 +15,7 @@ use crate::record::Usage;
 use super::fast_chunk::{ChunkText, FastChunk};
 use super::fault::{excerpt, words_of};
 use super::reasons::{is_error, is_ping, names_error, says_failure};
+use items::AnswerItems;
 use loose::{LooseValue, MemberList, members};
 use message::Message;
 
@@ -32,6 +34,8 @@ pub struct AnswerGrammar {
     pub(crate) end_name: &'static str,
     /// The member of a whole answer that has its text.
     pub(crate) text_member: &'static str,
+    /// Whether that member may come as a bare list.
+    pub(crate) lists: bool,
 }
 
 impl AnswerGrammar {
@@ -54,6 +58,8 @@ pub(crate) struct ChunkJson<'a> {
     whole: &'a [u8],
     /// Its choices. They are empty in vLLM's usage chunk.
     pub(crate) choices: Option<Vec<Choice<'a>>>,
+    /// Results for several inputs.
+    pub(crate) items: Option<AnswerItems>,
     pub(crate) usage: Option<Usage>,
     /// Counts of its usage that are none, as they came.
     pub(crate) wrong_usage: Vec<String>,
@@ -168,7 +174,7 @@ impl<'a> ChunkJson<'a> {
 
     /// Whether it has any field of an answer.
     pub(crate) fn is_answer(&self) -> bool {
-        self.choices.is_some() || self.usage.is_some() || !self.wrong_usage.is_empty()
+        self.choices.is_some() || self.items.is_some() || self.usage.is_some() || !self.wrong_usage.is_empty()
     }
 
     /// Returns whether it is a part of an answer, of which more follow. It is enough that it is of one that is no whole

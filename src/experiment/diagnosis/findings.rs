@@ -66,6 +66,10 @@ impl Diagnosis {
             physics: Physics::from_header(&log.header),
         };
         let mut diagnosis = Self::judged(RULES, |rule| rule(&evidence));
+        if summary.run.inputs.is_some() {
+            // What it cannot tell of tokens is nothing that such answers lack.
+            diagnosis.not_enough_data.clear();
+        }
         diagnosis.reservation = reservation(summary);
         diagnosis.slo_attainment = summary.slo.slo_attainment;
         for symptom in &mut diagnosis.symptoms {

@@ -222,7 +222,12 @@ fn vllm_says_where_requests_go() {
             "--base-url http://h --backend openai-chat --endpoint /gate/v1/chat/completions",
             "--url http://h --path /gate/v1/chat/completions",
         ),
-        ("--backend openai-responses --endpoint /v1/responses", "--url http://127.0.0.1:8000 --endpoint chat"),
+        ("--backend openai-responses --endpoint /v1/responses", "--url http://127.0.0.1:8000 --endpoint responses"),
+        ("--backend vllm-rerank", "--url http://127.0.0.1:8000 --endpoint rerank"),
+        (
+            "--backend openai-embeddings --dataset-name random --random-batch-size 8 --random-input-len 64",
+            "--url http://127.0.0.1:8000 --endpoint embeddings",
+        ),
     ] {
         assert_eq!(server(flags), options, "{flags}");
     }

@@ -67,7 +67,7 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
             }
             Prompt::Conversation(said)
         }
-        Prompt::TokenIds(ids) => Prompt::TokenIds(ids),
+        as_it_is @ (Prompt::TokenIds(_) | Prompt::Inputs { .. }) => as_it_is,
     }
 }
 

@@ -83,6 +83,7 @@ struct Laws {
     /// Lengths; `None` where dataset rows or a trace give them.
     input: Option<LengthSampler>,
     output: Option<LengthSampler>,
+    inputs: Option<crate::workload::InputBatch>,
     shares: WeightedChoice,
     priorities: Vec<Priority>,
     images: Option<LengthSampler>,
@@ -144,6 +145,7 @@ impl ClassDraws {
         let laws = Laws {
             input: law(&class.input_tokens),
             output: law(&class.output_tokens),
+            inputs: class.inputs,
             shares: WeightedChoice::new(class.priorities.iter().map(|share| share.weight)),
             priorities: class.priorities.iter().map(|share| share.priority).collect(),
             images: class.images.as_ref().map(|images| LengthSampler::new(&images.per_request)),
@@ -198,7 +200,8 @@ impl ClassDraws {
             .map_or((None, None), |first| (first.0.as_ref(), first.1.as_ref()));
         let input = first.or(step_input).or(laws.input.as_ref()).map(|law| law.draw(&mut self.input));
         let output = step_output.or(laws.output.as_ref()).map(|law| law.draw(&mut self.output));
-        let input_tokens = input.or_else(|| row.map(|row| row.input_tokens))?;
+        let each = input.or_else(|| row.map(|row| row.input_tokens))?;
+        let input_tokens = laws.inputs.map_or(each, |inputs| inputs.tokens(each));
         let output_tokens = output.or_else(|| row.and_then(|row| row.output_tokens))?;
         let prefix = laws.prefixes.as_ref().map(|law| law.draw(&mut self.prefixes));
         let (priority, tenant) = (self.priority(), self.tenant());

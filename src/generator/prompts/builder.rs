@@ -16,7 +16,7 @@ use crate::generator::tokens::tokenizer::{self, PromptError, TokenCounter};
 use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
 use crate::record::{PromptFacts, PromptMethod};
-use crate::workload::RequestClass;
+use crate::workload::{InputBatch, RequestClass};
 
 /// Number of times that a prompt is rewritten until its token count is right.
 const ATTEMPTS: u64 = 8;
@@ -33,6 +33,7 @@ const FIRST_IDS: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
+    inputs: Vec<Option<InputBatch>>,
     pub(super) names: Vec<String>,
     pub(super) vocabulary: PromptVocabulary,
     pub(super) leads: Leads,
@@ -95,6 +96,7 @@ impl PromptBuilder {
         let vocabulary = PromptVocabulary::new(costs);
         Self {
             classes: classes.iter().map(|class| ClassText::new(class, costs)).collect(),
+            inputs: classes.iter().map(|class| class.inputs).collect(),
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
@@ -148,7 +150,10 @@ impl PromptBuilder {
                 let number = self.stream.branch(FIRST_IDS).bits().wrapping_add(index);
                 Prompt::TokenIds(vocabulary.draw(input_tokens, number, &mut stream))
             }
-            _ => self.written(blocks, request),
+            _ => match self.inputs.get(usize::from(class)).copied().flatten() {
+                Some(inputs) if !inputs.is_one_text() => self.written_inputs(inputs, request),
+                _ => self.written(blocks, request),
+            },
         };
         match self.datasets.images(class) {
             Some(folder) => folder.beside(prompt, images, &mut stream),
@@ -161,7 +166,7 @@ impl PromptBuilder {
     pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
         // Counted after a word, as it will follow other text.
-        let mut text = self.text(ANCHOR.to_owned(), request.new_tokens(), (class, index), Opening::Following);
+        let mut text = self.text(ANCHOR.to_owned(), request.new_tokens(), (class, index), Onset::Following);
         text.drain(..ANCHOR.len());
         text
     }
@@ -170,13 +175,13 @@ impl PromptBuilder {
     pub(super) fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, .. } = *request;
         if !blocks.ids.is_empty() {
-            let opening = Opening::Blocks(blocks);
+            let opening = Onset::Blocks(blocks);
             return Prompt::Text(self.text(String::new(), input_tokens, (class, index), opening));
         }
         let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
         let before = self.prefix(class, prefix);
         let own = input_tokens.saturating_sub(prefix.tokens);
-        Prompt::Text(self.text(before, own, (class, index), Opening::Following))
+        Prompt::Text(self.text(before, own, (class, index), Onset::Following))
     }
 
     /// The prompt of request `index` of class number `class`, with `input_tokens` tokens.
@@ -184,11 +189,11 @@ impl PromptBuilder {
     /// With a tokenizer the count is checked and the prompt adjusted until it is exact; if a vocabulary makes that
     /// impossible, the closest prompt is returned.
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        Prompt::Text(self.text(String::new(), input_tokens, (class, index), Opening::Lead))
+        Prompt::Text(self.text(String::new(), input_tokens, (class, index), Onset::Lead))
     }
 
     /// Appends a text of a class to `before`. It is for the request of this index, of so many tokens.
-    fn text(&self, before: String, tokens: u32, (class, index): (u16, u64), opening: Opening<'_>) -> String {
+    pub(super) fn text(&self, before: String, tokens: u32, (class, index): (u16, u64), opening: Onset<'_>) -> String {
         self.fitted(before, tokens, index, |budget, attempt| self.write(class, budget, index, attempt, opening))
     }
 
@@ -255,13 +260,13 @@ impl PromptBuilder {
 
     /// Writes a text of the class that costs `tokens`. Every attempt uses other words after the lead, so that a
     /// budget that one set of words cannot meet is met by another.
-    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, opening: Opening<'_>) -> String {
+    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, opening: Onset<'_>) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
         match opening {
-            Opening::Lead => self.leads.write(index, &mut draft),
-            Opening::Following => self.following.write(index, &mut draft),
-            Opening::Blocks(blocks) => {
+            Onset::Lead => self.leads.write(index, &mut draft),
+            Onset::Following => self.following.write(index, &mut draft),
+            Onset::Blocks(blocks) => {
                 draft.blocks(blocks, &self.vocabulary, &self.blocks);
                 if draft.left() == 0 {
                     return draft.finish();
@@ -278,7 +283,7 @@ impl PromptBuilder {
 
 /// Text that precedes the class's own text.
 #[derive(Clone, Copy)]
-enum Opening<'a> {
+pub(super) enum Onset<'a> {
     /// The request's lead, at the very beginning.
     Lead,
     /// A lead that continues a shared text.

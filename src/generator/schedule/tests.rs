@@ -24,6 +24,7 @@ fn chat() -> RequestClass {
         weight: 3.0,
         input_tokens: Distribution::Normal { mean: 256.0, std: 128.0, min: 16, max: 1024 },
         output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
+        inputs: None,
         shared_prefix: None,
         conversation: None,
         session: None,

@@ -82,7 +82,7 @@ impl ReplayedRequests {
         let planned = PlannedRequest {
             class: class as u16,
             input_tokens: request.input_tokens,
-            output_tokens: request.output_tokens,
+            output_tokens: if workload.has_answer_tokens() { request.output_tokens } else { 0 },
             priority,
             slo: workload.slo_of(class as u16, priority, tenant),
             images,

@@ -86,7 +86,7 @@ fn all(state: &ViewState<'_>, axis: TimeAxis) -> Vec<(u8, TimeChart)> {
         (e2e_rank, e2e),
         (2, charts.requests()),
         (4, charts.in_flight()),
-        (5, charts.tokens()),
+        (if snapshot.tokens == 0 && snapshot.completed > 0 { UNSHOWN } else { 5 }, charts.tokens()),
         (7, charts.cache()),
     ];
     // What not every run has is shown where there is something to show.

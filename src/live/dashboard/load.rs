@@ -83,6 +83,8 @@ fn figures(state: &ViewState<'_>) -> Vec<Figure> {
             ..figure("tokens", rate(|rates| rates.tokens), format!("{} total", count(snapshot.tokens)))
         },
     ];
+    // Answers such as vectors have no tokens.
+    figures.retain(|figure| figure.name != "tokens" || snapshot.tokens > 0 || snapshot.completed == 0);
     if state.watched.has_slo {
         figures.insert(2, goodput);
     }

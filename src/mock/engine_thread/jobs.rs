@@ -17,6 +17,8 @@ pub(crate) struct TokensDue {
     /// Choice index, from 0.
     pub(crate) choice: usize,
     pub(crate) event: TokenEvent,
+    /// Whether they are text.
+    pub(crate) has_text: bool,
 }
 
 /// One choice to be generated.
@@ -30,6 +32,8 @@ pub(crate) struct JobRequest {
     pub(crate) finish: Finish,
     /// Memory of its text, bytes.
     pub(crate) text: usize,
+    /// Whether its tokens are text. Of an input that a result answers, they are none.
+    pub(crate) has_text: bool,
 }
 
 impl JobRequest {

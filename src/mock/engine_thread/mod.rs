@@ -266,7 +266,8 @@ impl EngineLoop {
                 self.meters.arrived(n);
             }
             let (size, tokens, unread) = (wanted.size(), tokens.clone(), Arc::clone(&unread));
-            let passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
+            let mut passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
+            passage.has_text = wanted.has_text;
             self.inside.insert(wanted.job.id, ActiveJob { choice, size, tokens, unread, passage });
         }
         let _ = taken.send(Ok(now));
@@ -278,7 +279,7 @@ impl EngineLoop {
         self.server.advance(now, &mut events);
         for event in events.drain(..) {
             let Some(inside) = self.inside.get_mut(&event.job) else { continue };
-            let due = TokensDue { choice: inside.choice, event };
+            let due = TokensDue { choice: inside.choice, event, has_text: inside.passage.has_text };
             let (all, own) = (self.unread.fetch_add(1, Relaxed), inside.unread.fetch_add(1, Relaxed));
             if inside.tokens.send(due).is_err() {
                 self.unread.fetch_sub(1, Relaxed);

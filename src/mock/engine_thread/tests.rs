@@ -8,7 +8,13 @@ use crate::mock::metrics::Finish;
 use crate::simulator::{Delay, FixedQueue, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 fn wanted(id: u64, tokens: u32) -> JobRequest {
-    JobRequest { job: Job::new(JobId(id), 4, tokens), max_tokens: tokens, finish: Finish::Length, text: 0 }
+    JobRequest {
+        job: Job::new(JobId(id), 4, tokens),
+        max_tokens: tokens,
+        finish: Finish::Length,
+        text: 0,
+        has_text: true,
+    }
 }
 
 fn engine(gap: f64) -> (EngineThread, RunClock) {

@@ -97,18 +97,14 @@ pub(crate) async fn whole(log: ConnectionLog, mut work: RunningJobs, mut reply: 
         if let Some(first) = due.event.first {
             reply.cached(due.choice, first.cached_tokens);
         }
+        let tokens = if due.has_text { due.event.tokens } else { 0 };
         match writes.iter_mut().find(|write| write.choice == due.choice) {
             Some(write) => {
-                write.tokens += due.event.tokens;
+                write.tokens += tokens;
                 write.due_ns = due.event.at;
             }
             None => {
-                writes.push(Write {
-                    due_ns: due.event.at,
-                    done_ns: None,
-                    tokens: due.event.tokens,
-                    choice: due.choice,
-                });
+                writes.push(Write { due_ns: due.event.at, done_ns: None, tokens, choice: due.choice });
             }
         }
     }

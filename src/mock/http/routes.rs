@@ -42,7 +42,9 @@ pub(crate) fn router(mock: &Arc<Mock>) -> Router {
     let listed = Router::new().route(&at(&mock.url.models_path()), get(models));
     let router = if mock.options.lists_no_models { Router::new() } else { listed };
     let answers = |router: Router<Arc<Mock>>, wording: &'static dyn Wording| {
-        router.route(&at(&mock.url.endpoint_path(wording.protocol())), text(wording))
+        let paths = std::iter::once(mock.url.endpoint_path(wording.protocol()));
+        let paths = paths.chain(wording.paths().iter().map(|path| (*path).to_owned()));
+        paths.fold(router, |router, path| router.route(&at(&path), text(wording)))
     };
     let router = PROTOCOLS.into_iter().fold(router, answers);
     router

@@ -56,9 +56,12 @@ fn values(Readings { gauges, meters }: &Readings) -> Map<String, Value> {
     if let Some(Value::Array(positions)) = values.remove("spec_decode_num_accepted_tokens_per_pos") {
         values.extend((0..).zip(positions).map(|(position, accepted)| (format!("accepted_at_{position}"), accepted)));
     }
-    let more = [("prompt_tokens_cached", meters.cached_tokens), ("prompt_tokens_computed", computed), ("one", 1)];
+    let generated = gauges.generation_tokens.saturating_sub(meters.unsaid_tokens);
+    let cached = meters.cached_tokens;
+    let more = [("prompt_tokens_cached", cached), ("prompt_tokens_computed", computed), ("one", 1)];
+    let more = more.into_iter().chain([("generation_tokens", generated)]);
     let ended = Finish::VARIANTS.iter().map(|&reason| (reason.into(), meters.ended[reason as usize]));
-    values.extend(more.into_iter().chain(ended).map(|(name, value): (&str, u64)| (name.to_owned(), value.into())));
+    values.extend(more.chain(ended).map(|(name, value): (&str, u64)| (name.to_owned(), value.into())));
     values
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct JobTimes {
     last: Timestamp,
     cached_tokens: u32,
     output_tokens: u32,
+    /// Whether its tokens are text.
+    pub(crate) has_text: bool,
     pub(crate) finish: Finish,
 }
 
@@ -46,6 +48,7 @@ impl JobTimes {
             last: arrived,
             cached_tokens: 0,
             output_tokens: 0,
+            has_text: true,
             finish,
         }
     }
@@ -108,6 +111,8 @@ pub(crate) struct Meters {
     /// Answers by the reason for which they ended.
     pub(crate) ended: [u64; Finish::VARIANTS.len()],
     pub(super) cached_tokens: u64,
+    /// Tokens of the engine that were no text.
+    pub(super) unsaid_tokens: u64,
     pub(super) histograms: Vec<Histogram>,
     iteration: (Timestamp, u64),
 }
@@ -118,6 +123,7 @@ impl Default for Meters {
         Self {
             ended: [0; Finish::VARIANTS.len()],
             cached_tokens: 0,
+            unsaid_tokens: 0,
             histograms: bounds.map(|bounds| Histogram::new(bounds)).collect(),
             iteration: (Timestamp::ZERO, 0),
         }
@@ -138,19 +144,23 @@ impl Meters {
 
     /// Tokens came out. Those of one moment belong to one step, and a prompt counts in the step that ends it.
     pub(crate) fn token(&mut self, times: &mut JobTimes, event: &TokenEvent) {
-        let mut step_tokens = u64::from(event.tokens);
+        let said = if times.has_text { event.tokens } else { 0 };
+        self.unsaid_tokens += u64::from(event.tokens - said);
+        let mut step_tokens = u64::from(said);
         if let Some(first) = event.first {
             times.scheduled = Some(first.scheduled);
             times.cached_tokens = first.cached_tokens;
             times.first = Some(event.at);
             self.cached_tokens += u64::from(first.cached_tokens);
-            self.observe(Series::TimeToFirstToken, seconds(times.arrived, event.at));
+            if times.has_text {
+                self.observe(Series::TimeToFirstToken, seconds(times.arrived, event.at));
+            }
             step_tokens += u64::from(times.input_tokens);
         } else {
             self.observe(Series::InterTokenLatency, seconds(times.last, event.at));
         }
         times.last = event.at;
-        times.output_tokens += event.tokens;
+        times.output_tokens += said;
         if self.iteration.0 == event.at {
             self.iteration.1 += step_tokens;
         } else {
@@ -170,12 +180,16 @@ impl Meters {
         self.ended[times.finish as usize] += 1;
         self.observe(Series::E2eLatency, seconds(times.arrived, at));
         self.observe(Series::PromptTokens, f64::from(times.input_tokens));
-        self.observe(Series::GenerationTokens, f64::from(times.output_tokens));
-        self.observe(Series::MaxTokens, f64::from(times.max_tokens));
+        if times.has_text {
+            self.observe(Series::GenerationTokens, f64::from(times.output_tokens));
+            self.observe(Series::MaxTokens, f64::from(times.max_tokens));
+        }
         let (Some(scheduled), Some(first)) = (times.scheduled, times.first) else { return };
         self.observe(Series::QueueTime, seconds(times.arrived, scheduled));
         self.observe(Series::PrefillTime, seconds(scheduled, first));
-        self.observe(Series::DecodeTime, seconds(first, times.last));
+        if times.has_text {
+            self.observe(Series::DecodeTime, seconds(first, times.last));
+        }
         self.observe(Series::InferenceTime, seconds(scheduled, times.last));
         self.observe(Series::ComputedTokens, f64::from(times.input_tokens.saturating_sub(times.cached_tokens)));
         if times.output_tokens > 1 {

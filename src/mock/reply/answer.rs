@@ -10,7 +10,7 @@ use crate::engine::{AnswerForm, Protocol};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
 use crate::mock::options::PromptDetails;
-use crate::mock::request::{Request, UsageIn};
+use crate::mock::request::{Request, ResultsAsked, UsageIn};
 
 /// One choice of an answer.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct ReplyChoice {
     pub(crate) prompt_tokens: u32,
     /// Tokens found in the prefix cache; `None` before the first token.
     pub(crate) cached_tokens: Option<u32>,
+    /// Tokens of its prompt's first text, where that has two.
+    pub(crate) first_tokens: u32,
     /// Tokens sent so far.
     pub(crate) sent: u32,
 }
@@ -52,6 +54,10 @@ pub(crate) trait Wording: Sync {
     fn protocol(&self) -> &'static Protocol;
     /// Beginning of the ids of answers.
     fn id_prefix(&self) -> &'static str;
+    /// Other paths of the endpoint, beside the usual one.
+    fn paths(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// The error of a refusal, where it is worded otherwise than in chats.
     fn error(&self, _of_chats: &Value) -> Option<Value> {
         None
@@ -77,6 +83,8 @@ pub(crate) struct Reply {
     pub(super) return_token_ids: bool,
     pub(super) prompt_details: PromptDetails,
     pub(super) faults: Vec<Fault>,
+    /// Requirements of results.
+    pub(super) results: ResultsAsked,
     /// The tool that is called, if any.
     pub(super) tool: Option<String>,
     /// Beginning of every document.
@@ -118,6 +126,7 @@ impl Reply {
                 tool => tool.clone(),
             },
             faults,
+            results: request.results.unwrap_or_default(),
             head: wording.head(named, request.form),
             choices,
             n: request.n,

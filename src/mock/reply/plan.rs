@@ -9,7 +9,7 @@ use crate::mock::options::AnswerWords;
 use crate::mock::request::{PromptTokens, Request};
 use crate::mock::state::Mock;
 use crate::random::RandomStream;
-use crate::simulator::{Job, JobId};
+use crate::simulator::{Job, JobId, PrefixHashes};
 
 /// Plans the jobs for the engine and the choices of the answer. Those of the first prompt come first.
 pub(crate) fn plan(
@@ -18,6 +18,9 @@ pub(crate) fn plan(
     request: &Request,
     faults: &[Fault],
 ) -> (Vec<JobRequest>, Vec<ReplyChoice>) {
+    if request.results.is_some() {
+        return results(mock, request);
+    }
     let mut lengths = match request.seed {
         Some(seed) => RandomStream::named(seed, "mock stop length"),
         None => mock.stop_lengths.branch(number),
@@ -62,12 +65,46 @@ pub(crate) fn plan(
                 stop_reason: stopped.map(|stopped| stopped.by.clone()),
                 prompt_tokens: prompt.tokens(),
                 cached_tokens: None,
+                first_tokens: 0,
                 sent: 0,
             };
-            planned.push((JobRequest { job, max_tokens: request.max_tokens, finish, text: shared }, choice));
+            planned.push((
+                JobRequest { job, max_tokens: request.max_tokens, finish, text: shared, has_text: true },
+                choice,
+            ));
         }
     }
     planned.into_iter().unzip()
+}
+
+/// Plans a job for each input: its prompt is computed, and nothing is generated.
+fn results(mock: &Mock, request: &Request) -> (Vec<JobRequest>, Vec<ReplyChoice>) {
+    let planned = request.prompts.iter().enumerate().map(|(place, prompt)| {
+        let job = Job {
+            id: JobId(mock.job()),
+            input_tokens: prompt.tokens(),
+            // The engine ends a prompt with its first token, which nobody gets.
+            output_tokens: 1,
+            priority: request.priority,
+            class: None,
+            // A model that reads a whole input at once finds none of it in a cache.
+            prefix: PrefixHashes::default(),
+        };
+        let text = Text::new(AnswerWords::Echo, prompt);
+        let choice = ReplyChoice {
+            text,
+            planned: 0,
+            finish: Finish::Stop,
+            stop_reason: None,
+            prompt_tokens: prompt.tokens(),
+            cached_tokens: None,
+            first_tokens: request.first_tokens.get(place).copied().unwrap_or(0),
+            sent: 0,
+        };
+        let size = prompt.tokens() as usize * 64;
+        (JobRequest { job, max_tokens: 0, finish: Finish::Stop, text: size, has_text: false }, choice)
+    });
+    planned.unzip()
 }
 
 /// Returns the text of an answer that is canned or has a format. It ends by itself, whatever the request asks.

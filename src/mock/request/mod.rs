@@ -1,6 +1,7 @@
 //! Requests: read from a body and checked against what is served.
 
 mod fields;
+mod inputs;
 mod prompt;
 mod read;
 mod shape;
@@ -8,5 +9,6 @@ mod shape;
 mod tests;
 
 pub(super) use fields::{BodyFields, object};
+pub(super) use inputs::ResultsAsked;
 pub(super) use prompt::{PromptTokens, id, token};
 pub(super) use read::{Request, ServedModels, UsageIn};

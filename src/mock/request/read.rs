@@ -3,11 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::fields::{BodyFields, object};
+use super::inputs::{ResultsAsked, pairs};
 use super::prompt::PromptTokens;
 use super::shape::AnswerFormat;
 use crate::engine::{AnswerForm, Protocol};
 use crate::generator::PromptNeed;
 use crate::mock::refusal::Refusal;
+use crate::workload::{InputBatch, InputKind};
 
 /// Events of an answer that carry token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,10 @@ pub(crate) struct Request {
     pub(crate) seed: Option<u64>,
     /// The format of the answer.
     pub(crate) shape: AnswerFormat,
+    /// Requirements of the results for its prompts; `None` where the answer is a text.
+    pub(crate) results: Option<ResultsAsked>,
+    /// Tokens of each prompt's first text, where it has two.
+    pub(crate) first_tokens: Vec<u32>,
 }
 
 impl Request {
@@ -46,7 +52,11 @@ impl Request {
     pub(crate) fn read(protocol: &Protocol, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let (object, none) = (object(body)?, Map::new());
         let mut fields = BodyFields::from_object(&object);
-        let prompts = prompts(&mut fields, protocol);
+        let (prompts, first_tokens) = match protocol.inputs {
+            Some(InputBatch { kind: InputKind::Pairs, .. }) => pairs(&mut fields).into_iter().unzip(),
+            _ => (prompts(&mut fields, protocol), Vec::new()),
+        };
+        let results = protocol.inputs.map(|_| ResultsAsked::read(&mut fields));
         let model = fields.text("model");
         let within = protocol.within.map(|name| object.get(name).and_then(Value::as_object).unwrap_or(&none));
         let mut parameters = BodyFields::from_object(within.unwrap_or(&object));
@@ -92,12 +102,14 @@ impl Request {
             return_token_ids,
             seed,
             shape,
+            results,
+            first_tokens,
         })
     }
 
     /// Drops what an answer that is planned needs no more.
     pub(crate) fn forget_texts(&mut self) {
-        (self.prompts, self.stop) = (Vec::new(), Vec::new());
+        (self.prompts, self.stop, self.first_tokens) = (Vec::new(), Vec::new(), Vec::new());
         self.shape.schema = None;
     }
 }

@@ -181,7 +181,8 @@ impl RequestRecord {
 
     /// Returns whether the tokens of a complete answer were never counted. Its chunks then stand for them.
     pub fn is_uncounted(&self) -> bool {
-        self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
+        let has_tokens = self.work != WorkKind::Items;
+        has_tokens && self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
     }
 
     /// Returns how long it lay in this program after its dispatch. That is until it was sent, from the slot on where it

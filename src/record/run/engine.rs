@@ -89,12 +89,11 @@ impl RequestParameters {
 
 impl fmt::Display for RequestParameters {
     /// Writes the parameters, such as `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`. Those left to the server
-    /// are omitted, except the temperature.
+    /// are omitted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, extra_body_sha256 } = self;
-        let of_server = || "the server's temperature".to_owned();
         let parts = [
-            Some(temperature.map_or_else(of_server, |temperature| format!("temperature {temperature}"))),
+            temperature.map(|temperature| format!("temperature {temperature}")),
             top_p.map(|top_p| format!("top_p {top_p}")),
             top_k.map(|top_k| format!("top_k {top_k}")),
             sampling_seed.map(|seed| format!("sampling seed {seed}")),
@@ -241,10 +240,7 @@ mod tests {
             session_header: None,
             extra_body_sha256: Some("6b86b273ff34fce1".to_owned()),
         };
-        assert_eq!(
-            all.to_string(),
-            "the server's temperature, top_p 0.9, top_k -1, sampling seed 7, priorities sent, extra body 6b86b273ff34"
-        );
+        assert_eq!(all.to_string(), "top_p 0.9, top_k -1, sampling seed 7, priorities sent, extra body 6b86b273ff34");
         assert!(!all.are_default());
     }
 }

@@ -7,7 +7,9 @@ use super::column::{DataColumns, name};
 use crate::analysis::selections::LATENCIES_OF_REQUEST;
 use crate::analysis::{Metric, RequestLatency, StreamDelivery, Unit, tokens_per_s};
 use crate::clock::Timestamp;
-use crate::record::{Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog};
+use crate::record::{
+    Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog, WorkKind,
+};
 use crate::units::millis;
 
 /// A request of a run, with what analysis says of it.
@@ -45,6 +47,11 @@ impl Deref for RequestRow<'_> {
 /// The places of a run's requests, in order of their scheduled moments.
 pub(super) fn in_order(log: &RunLog) -> Vec<u32> {
     log.records.places_by(|record| Some((record.scheduled, record.index)))
+}
+
+/// Whether its answer has tokens.
+fn has_tokens(row: &RequestRow<'_>) -> bool {
+    row.work != WorkKind::Items
 }
 
 /// The name in a list of the workload at this place.
@@ -162,16 +169,20 @@ impl RequestRow<'_> {
                 row.counted_prompt()
             })
             .tokens("cached_tokens", "Those of them from its prefix cache", |row| row.usage?.cached())
-            .tokens("output_tokens_asked", "Answer tokens requested", |row| Some(row.output_tokens_asked.into()))
-            .tokens("output_tokens", "Answer tokens, by the best source there was", |row| Some(row.output_tokens))
+            .tokens("output_tokens_asked", "Answer tokens requested", |row| {
+                has_tokens(row).then_some(row.output_tokens_asked.into())
+            })
+            .tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
+                has_tokens(row).then_some(row.output_tokens)
+            })
             .text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
-                name(row.output_tokens_source)
+                name(row.output_tokens_source).filter(|_| has_tokens(row))
             })
             .tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| row.usage?.reasoning())
             .tokens("hidden_tokens", "Answer tokens whose text the server did not send", |row| {
-                Some(row.hidden_tokens.into())
+                has_tokens(row).then_some(row.hidden_tokens.into())
             })
-            .whole("chunks", "Chunks with text", |row| Some(row.chunks.len() as u64))
+            .whole("chunks", "Chunks with text", |row| has_tokens(row).then_some(row.chunks.len() as u64))
             .whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {
                 Some(row.merged_reads.into())
             })

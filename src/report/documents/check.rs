@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use crate::analysis::{OddAnswers, Reproduction, Status};
-use crate::engine::{LengthTest, ServerAbilities, SmokeReport};
+use crate::engine::{LengthTest, Protocol, ServerAbilities, SmokeReport};
 use crate::record::{EngineFacts, Usage};
 use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Note, Section, Table, Tone, VerdictLine};
 use crate::report::documents::parts::reproduction;
 use crate::units::{count, counted, joined, listed};
+use crate::workload::InputBatch;
 
 /// All that a check found.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +58,7 @@ pub fn document(found: CheckedServer<'_>) -> Document {
     };
     let not_reported = || "not reported".to_owned();
     let context = facts.max_model_len.map(|tokens| format!("{} tokens", count(tokens)));
+    let inputs = Protocol::named(&facts.endpoint).and_then(|protocol| protocol.inputs);
     let how = if facts.streamed { "streamed" } else { "in one piece" };
     let changed = smoke.changed.as_ref().map_or_else(String::new, |changed| format!("; {changed}"));
     let length = smoke.length_in_words() + &changed;
@@ -73,11 +75,11 @@ pub fn document(found: CheckedServer<'_>) -> Document {
         .fact("model", facts.model.clone())
         .fact("longest context", context.unwrap_or_else(not_reported))
         .fact("endpoint", format!("{}, {how}", facts.endpoint))
-        .fact("test request", test_request(smoke))
-        .facts("requested length", length)
+        .fact("test request", test_request(smoke, inputs))
+        .facts("requested length", length.filter(|_| inputs.is_none()))
         .notes(length_note)
         .notes(odd.iter().map(|odd| Note::warning(odd.sentence())))
-        .fact("length fields", abilities.length_fields.as_str())
+        .facts("length fields", Some(abilities.length_fields.as_str()).filter(|fields| !fields.is_empty()))
         .fact("endpoints", in_brief(&endpoints(abilities), "answer", "not there"))
         .fact("metrics", in_brief(&series(abilities), "series are read", "not on its page"))
         .facts("facts", listed(facts_known.reported.iter().map(|fact| fact.name.name()), ", "))
@@ -94,15 +96,18 @@ pub fn document(found: CheckedServer<'_>) -> Document {
         .with([facts])
 }
 
-/// Says how the test request ended, and what the server counted of it.
-fn test_request(smoke: &SmokeReport) -> String {
+/// Says how the test request ended, and what the server counted of it. It may have had inputs.
+fn test_request(smoke: &SmokeReport, inputs: Option<InputBatch>) -> String {
     if smoke.cut_off {
         return format!("cut off after {} chunks", smoke.chunks);
     }
     let counts = |usage: Usage| {
         let known = |tokens: Option<u64>| tokens.map_or("unknown".to_owned(), count);
         let [prompt, answer] = [usage.prompt(), usage.completion()].map(known);
-        format!("{prompt} prompt and {answer} answer tokens by its own count")
+        match inputs {
+            Some(_) => format!("{prompt} prompt tokens by its own count"),
+            None => format!("{prompt} prompt and {answer} answer tokens by its own count"),
+        }
     };
     let usage = match (smoke.usage, smoke.impossible_usage) {
         (Some(usage), _) => counts(usage),

@@ -93,6 +93,7 @@ fn unit(section: &str, key: &str) -> Unit {
         ("_ms", Unit::MILLISECONDS),
         ("tokens_per_s", Unit::TOKENS_PER_SECOND),
         ("attempts_per_s", Unit::ATTEMPTS_PER_SECOND),
+        ("inputs_per_s", Unit::INPUTS_PER_SECOND),
         ("_per_s", Unit::REQUESTS_PER_SECOND),
         ("_rate", Unit::SHARE),
         ("_attainment", Unit::SHARE),

@@ -28,7 +28,8 @@ pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name}: {}", printable(&text));
     }
-    for metric in Metric::MAIN {
+    let has_no_tokens = summary.run.inputs.is_some();
+    for metric in Metric::MAIN.into_iter().filter(|metric| !(has_no_tokens && metric.is_of_answer_tokens())) {
         let name = metric.title();
         let Some(row) = summary.latency.row(metric) else {
             let _ = writeln!(out, "{name}: not measured");
@@ -41,14 +42,21 @@ pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
     }
     // What the names mean, for they mean other things elsewhere.
     let origin = arrivals::latency_origin(summary.run.load);
-    let _ = writeln!(out, "TTFT and e2e count from {origin}; TPOT is (last − first token) / (output tokens − 1).");
+    let _ = match summary.run.inputs {
+        Some(_) => writeln!(out, "e2e counts from {origin}; answers have no tokens."),
+        None => {
+            writeln!(out, "TTFT and e2e count from {origin}; TPOT is (last − first token) / (output tokens − 1).")
+        }
+    };
     out
 }
 
 fn workload(report: RunReport<'_>) -> String {
     let run = &report.summary.run;
-    let lengths = mean_lengths(report.log.records.iter())
-        .map_or(String::new(), |(prompt, answer)| format!(", {prompt}-token prompts, {answer}-token outputs (means)"));
+    let lengths = mean_lengths(report.log.records.iter()).map_or(String::new(), |(prompt, answer)| match run.inputs {
+        Some(_) => format!(", {prompt}-token prompts (mean)"),
+        None => format!(", {prompt}-token prompts, {answer}-token outputs (means)"),
+    });
     format!("{} on {}{lengths}", run.workload, run.model_names())
 }
 

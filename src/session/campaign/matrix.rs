@@ -91,6 +91,7 @@ impl PlannedCell {
     ) -> Result<Self, Stop> {
         let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
+        let spec = settings.fitted(spec, printer)?;
         let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;

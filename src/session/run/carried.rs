@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use crate::engine::{CommonRequest, PriorityField};
-use crate::session::console::Stop;
+use crate::engine::{CommonRequest, PriorityField, Protocol};
+use crate::session::console::{Printer, Stop};
+use crate::session::settings::RunSettings;
+use crate::workload::{InputBatch, InputKind, Overrides, RequestClass, WorkloadSpec, library};
 
 /// Refuses parameters that the requests to an endpoint cannot carry, before any is sent.
 pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(), Stop> {
@@ -15,6 +17,14 @@ pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(
              hint: leave it out, or give --endpoint {other}"
         ))
     };
+    let typed = [
+        ("--temperature", "temperature", sampling.temperature.is_some()),
+        ("--top-p", "top_p", sampling.top_p.is_some()),
+        ("--top-k", "top_k", sampling.top_k.is_some()),
+    ];
+    if let Some((option, name, _)) = typed.into_iter().find(|(_, name, typed)| *typed && !endpoint.takes(name)) {
+        return Err(elsewhere(option, name, "sample no tokens"));
+    }
     if sampling.seed.is_some() && !endpoint.takes("seed") {
         return Err(elsewhere("--sampling-seed", "seed", "carry no seed"));
     }
@@ -35,4 +45,61 @@ pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(
         Some(name) => Err(elsewhere("--extra-body", name, &format!("get one answer, and `{name}` asks for more"))),
         None => Ok(()),
     }
+}
+
+impl RunSettings {
+    /// Returns the workload as requests to the endpoint carry it. At one that answers several inputs at once, answers
+    /// have no tokens: nothing is left of their lengths, nor of a ready-made workload's bounds on TTFT and TPOT.
+    pub(crate) fn fitted(&self, spec: WorkloadSpec, printer: Printer) -> Result<WorkloadSpec, Stop> {
+        let CommonRequest { endpoint, batch, .. } = self.server.common;
+        let other = |class: &&RequestClass| class.inputs.is_some_and(|own| Some(own.kind) != kind_of(endpoint));
+        if let Some((class, inputs)) = spec.classes.iter().find(other).and_then(|class| Some((class, class.inputs?))) {
+            let fits = endpoint.another(|other| kind_of(other) == Some(inputs.kind));
+            return Err(Stop::usage(format!(
+                "class `{}`: its `inputs` are {}, which the endpoint {endpoint} does not take\n\
+                 hint: give --endpoint {fits}",
+                class.name, inputs.kind
+            )));
+        }
+        let Some(usual) = endpoint.inputs else { return Ok(spec) };
+        self.check_tokenless(&spec, endpoint)?;
+        if spec.bounds_tokens() {
+            printer.words(&format!(
+                "note: the bounds of `{}` on TTFT and TPOT are left out: answers of the endpoint {endpoint} have no \
+                 tokens (--slo e2e=500ms bounds the latency that they have)",
+                spec.name
+            ));
+        }
+        let fitted = spec.with_inputs(|class| {
+            let own = class.inputs.map(|inputs| inputs.size);
+            InputBatch { size: batch.or(own).unwrap_or(usual.size), ..usual }
+        });
+        fitted.clone().with(&Overrides::default()).map_err(Stop::usage)?;
+        Ok(fitted)
+    }
+
+    /// Refuses what needs tokens of answers, where they have none.
+    fn check_tokenless(&self, spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
+        let limits = self.requests.limits(spec.clients.as_ref());
+        let limited = limits.first_token_timeout_s.or(limits.between_tokens_timeout_s).is_some();
+        if limited {
+            return Err(Stop::usage(format!(
+                "a time limit is on tokens, and answers of the endpoint {endpoint} have none\n\
+                 hint: leave --first-token-timeout and --between-tokens-timeout out; --timeout limits whole answers"
+            )));
+        }
+        if spec.bounds_tokens() && library::source(&spec.name).is_none() {
+            return Err(Stop::usage(format!(
+                "the SLO of `{}` bounds TTFT or TPOT, which answers of the endpoint {endpoint} do not have\n\
+                 hint: bound e2e: slo = {{ e2e_ms = 500 }} in its classes, or --slo e2e=500ms",
+                spec.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The kind of inputs that an endpoint takes; `None` where a prompt is one text.
+fn kind_of(endpoint: &Protocol) -> Option<InputKind> {
+    endpoint.inputs.map(|inputs| inputs.kind)
 }

@@ -21,6 +21,14 @@ use crate::workload::{AnswerEnding, AnswerShape, GoldenCheck, RequestClass, Work
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
+    if let (Some(check), Some(_)) = (spec.checks.first(), endpoint.inputs) {
+        return Err(Stop::usage(format!(
+            "check `{}` says what an answer reads, and answers of the endpoint {endpoint} are no texts\n\
+             hint: take `checks` out of the workload, or give --endpoint {}",
+            check.name,
+            endpoint.another(|protocol| protocol.inputs.is_none())
+        )));
+    }
     let carries = endpoint.carries(PromptNeed::Messages);
     let chat = spec.checks.iter().find(|check| !carries && check.messages.is_some());
     let Some(check) = chat else { return Ok(()) };
@@ -50,7 +58,8 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
         )));
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);
-    Ok(CommonRequest { models, answers, endings, ..server.common.clone() })
+    let inputs = spec.inputs();
+    Ok(CommonRequest { models, answers, endings, inputs, ..server.common.clone() })
 }
 
 /// The forms of answers that classes ask for; none where all are free text.

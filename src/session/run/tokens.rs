@@ -59,7 +59,7 @@ pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder
     // All serve one model: what the first counts, all do.
     let (engine, smoke) = (server.router.targets().first(), server.smokes.first());
     let reported = smoke.usage?.prompt()?;
-    let text = smoke.prompt?;
+    let (text, times) = smoke.prompt?;
     let own = match (prompts.counter(), prompts.facts().method) {
         (Some(counter), _) => u64::from(counter.count(text)),
         (None, PromptMethod::Server) => {
@@ -68,6 +68,7 @@ pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder
         }
         (None, _) => return None,
     };
+    let own = own * times;
     if reported < own {
         printer.words(&format!(
             "warning: `{text}` is {} tokens by the tokenizer, and {} by the server, its chat template included: is \

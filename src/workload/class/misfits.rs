@@ -43,7 +43,27 @@ type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
 const CONTINUED: &str = "conversation";
 
 /// Fields that do not go together in a class.
-const MISFITS: [Misfit; 9] = [
+const MISFITS: [Misfit; 12] = [
+    (
+        "inputs",
+        |class| class.inputs.is_some() && class.continues(),
+        "is given with requests that continue, and these do not continue: no answer is a text; leave one of them out",
+    ),
+    (
+        "inputs",
+        |class| class.inputs.is_some() && (class.images.is_some() || class.answer.is_some()),
+        "is given with images or the form of an answer, which go with texts that are generated; leave one of them out",
+    ),
+    (
+        "inputs",
+        |class| {
+            let is_written = !class.prompt.is_verbatim() && !class.input_tokens.is_from_file();
+            let is_plain = is_written && class.shared_prefix.is_none();
+            class.inputs.is_some_and(|inputs| !inputs.is_one_text()) && !is_plain
+        },
+        "is for prompts that are written to a length and share no prefix, where it is more than one text; take one \
+         text (--batch 1), or another workload",
+    ),
     (
         "shared_prefix",
         |class| class.shared_prefix.is_some() && class.prompt.is_verbatim(),

@@ -1,6 +1,8 @@
 //! The kinds of request in a workload, and what tells requests apart: priority, SLO, tenant, model, tags.
 
 pub(super) mod dataset_change;
+mod input_change;
+pub(super) mod inputs;
 mod misfits;
 pub(super) mod mixes;
 pub(super) mod request_change;
@@ -12,6 +14,7 @@ pub(super) mod tags;
 mod traced;
 
 pub use dataset_change::{DatasetChange, SessionChange};
+pub use inputs::{InputBatch, InputKind};
 pub use mixes::{ModelMix, Tenant};
 pub use request_change::RequestChange;
 pub use request_class::{PriorityShare, RequestClass};

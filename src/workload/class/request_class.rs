@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::inputs::InputBatch;
 use super::session::ClassSession;
 use super::slo::{Priority, Slo};
 use super::traced::{fit_trace, of_requests, usual_prompts, without};
@@ -31,9 +32,12 @@ spec_table! {
         #[serde(skip_serializing_if = "Distribution::is_from_file")]
         input_tokens: Distribution = lengths(of_requests(trace).map(Trace::mean_input_tokens)),
         /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a
-        /// trace has none.
-        #[serde(skip_serializing_if = "Distribution::is_from_file")]
+        /// trace has none, nor has a class with `inputs`.
+        #[serde(skip_serializing_if = "Distribution::is_unwritten")]
         output_tokens: Distribution = lengths(of_requests(trace).map(Trace::mean_output_tokens)),
+        /// Inputs of each request, where one answer covers several; absent where answers are texts. An endpoint such as
+        /// `embeddings` sets them, for it generates nothing.
+        inputs: Option<InputBatch> = option(InputBatch::read),
         /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
         shared_prefix: Option<SharedPrefixes> =
             option(without(trace, "what prompts have in common", SharedPrefixes::read)),
@@ -63,6 +67,14 @@ spec_table! {
         if let (Some(prompt), Some(trace)) = (&prompt, trace) {
             fit_trace(fields, prompt, trace);
         }
+        let has_inputs = matches!(inputs, Some(Some(_)));
+        if has_inputs {
+            if let (Given::Right(_), None) = (&output_tokens, of_requests(trace)) {
+                let sentence = "is given with `inputs`, whose answers have no tokens; leave it out";
+                fields.complain_of("output_tokens", sentence);
+            }
+            output_tokens = Given::Right(Distribution::NONE);
+        }
         let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| of_requests(trace).is_none());
         if let (Some(_), Given::Right(_)) = (&dataset, &input_tokens) {
             let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
@@ -78,7 +90,12 @@ spec_table! {
         let (of_prompts, of_answers) = dataset.map(row_lengths).unzip();
         let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
         // What is wrong with another field hides none of these mistakes.
+        let lengths = match of_requests(trace) {
+            Some(trace) => Distribution::Trace { mean: trace.mean_input_tokens() },
+            None => Distribution::default(),
+        };
         let readable = Self {
+            inputs: inputs.flatten(),
             shared_prefix: shared_prefix.clone().flatten(),
             conversation: conversation.clone().flatten(),
             session: session.clone().flatten(),
@@ -86,7 +103,7 @@ spec_table! {
             images: images.clone().flatten(),
             answer: answer.clone().flatten(),
             metadata: metadata.clone().unwrap_or_default(),
-            ..Self::alike("", 1.0, Distribution::default(), Distribution::default())
+            ..Self::alike("", 1.0, lengths, Distribution::default())
         };
         for (field, sentence) in readable.misfits() {
             fields.complain_of(field, &sentence);
@@ -176,6 +193,7 @@ impl RequestClass {
             weight,
             input_tokens,
             output_tokens,
+            inputs: None,
             shared_prefix: None,
             conversation: None,
             session: None,

@@ -160,6 +160,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 weight,
                 input_tokens,
                 output_tokens,
+                inputs: None,
                 shared_prefix: shared_prefix.filter(|_| !prompt.is_verbatim()),
                 images: images
                     .filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()),

@@ -33,6 +33,10 @@ fn run_at((endpoint, prefix): (&str, &str), options: &[&str], more: &[&str]) -> 
     (desk, beside)
 }
 
+/// Endpoints that answer several inputs at once, with their usual number of them.
+const BATCHED: [((&str, &str), u64); 3] =
+    [(("embeddings", "embd"), 1), (("rerank", "rerank"), 16), (("score", "score"), 1)];
+
 fn sent(served: &Value) -> u64 {
     served["writes"].as_array().unwrap().iter().map(|write| write["tokens"].as_u64().unwrap()).sum()
 }
@@ -84,4 +88,160 @@ fn what_breaks_in_the_middle_is_no_completed_answer() {
             assert!((3..18).contains(&failed), "{endpoint:?} {fault}: {failed}");
         }
     }
+}
+
+/// Every name that is a figure of tokens, wherever it stands in a JSON value that is no `null`.
+fn figures_of_tokens(value: &Value, path: &str, found: &mut Vec<String>) {
+    let is_of_tokens = |name: &str| {
+        ["ttft", "tpot", "itl", "ttfa"].iter().any(|part| name.split('_').any(|word| word == *part))
+            || name.starts_with("output_tokens")
+            || name.starts_with("arrived_output")
+    };
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let path = format!("{path}/{name}");
+                if is_of_tokens(name) && (value.is_number() || value.is_object()) {
+                    found.push(format!("{path} = {value}"));
+                }
+                figures_of_tokens(value, &path, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| figures_of_tokens(item, path, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn inputs_are_answered_at_once_and_no_figure_of_tokens_is_there() {
+    for (endpoint, usual) in BATCHED {
+        for (more, size) in [(&["--slo", "e2e=10s"][..], usual), (&["--slo", "e2e=10s", "--batch", "3"], 3)] {
+            let (desk, beside) = run_at(endpoint, &["--ttft", "20ms", "--itl", "5ms"], more);
+            for (request, served) in beside.iter().filter(|(request, _)| request["phase"] == "measured") {
+                assert_eq!(request["outcome"]["kind"], "completed", "{endpoint:?}: {request}");
+                assert_eq!((&request["work"], sent(served)), (&Value::from("items"), 0), "{endpoint:?}: {request}");
+                assert_eq!(request["usage"]["prompt_tokens"], served["prompt_tokens"], "{endpoint:?}: {request}");
+                let (asked, counted) = (&request["input_tokens_asked"], &served["prompt_tokens"]);
+                assert_eq!(asked, counted, "{endpoint:?}: {request}");
+                assert_eq!(asked.as_u64().unwrap() % size, 0, "{endpoint:?}: {request}");
+            }
+            let summary = desk.summary();
+            let [requests, inputs] =
+                ["completed_requests_per_s", "inputs_per_s"].map(|name| summary["rates"][name].as_f64().unwrap());
+            assert!((inputs - requests * size as f64).abs() < 1e-9 && requests > 0.0, "{endpoint:?}: {inputs}");
+            assert!(summary["latency"]["e2e"].is_object() && summary["rates"]["input_tokens_per_s"].is_number());
+            let mut found = Vec::new();
+            figures_of_tokens(&summary["latency"], "latency", &mut found);
+            figures_of_tokens(&summary["rates"], "rates", &mut found);
+            assert_eq!(found, [""; 0], "{endpoint:?}");
+            let run = desk.run();
+            for options in [&[][..], &["--format", "vllm=-"]] {
+                let shown = desk.skyline(&[&["report", run.to_str().unwrap()], options].concat()).assert().success();
+                let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+                assert!(shown.contains("inputs") || shown.contains("input_lens"), "{shown}");
+                for name in ["tok/s", "TPOT", "ITL", "output tokens", "answer tokens", "output_tokens", "itls"] {
+                    assert!(!shown.contains(name), "{endpoint:?}, {options:?}: {name}\n{shown}");
+                }
+            }
+            let rows =
+                desk.skyline(&["report", run.to_str().unwrap(), "--format", "requests.csv=-"]).assert().success();
+            let rows = String::from_utf8(rows.get_output().stdout.clone()).unwrap();
+            let mut rows = rows.lines().map(|row| row.split(',').collect::<Vec<_>>());
+            let names = rows.next().unwrap();
+            for (row, name) in
+                rows.flat_map(|row| names.iter().map(move |name| (row.clone(), *name)).collect::<Vec<_>>())
+            {
+                let place = names.iter().position(|known| *known == name).unwrap();
+                let is_of_tokens =
+                    ["ttft_ms", "tpot_ms", "output_tokens", "output_tokens_asked", "chunks"].contains(&name);
+                assert!(!is_of_tokens || row[place].is_empty(), "{name}: {row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_a_result_for_each_input_is_none() {
+    for ((endpoint, prefix), _) in BATCHED {
+        for (fault, reason) in [
+            ("broken_answer", "malformed"),
+            ("error_mid_stream", "http_status"),
+            ("truncated", "malformed"),
+            ("reset_mid_stream", "reset"),
+        ] {
+            let fault = format!("{fault}=0.5");
+            let options = ["--ttft", "1ms", "--itl", "1ms", "--seed", "3", "--fault", &fault];
+            let (_, beside) = run_at((endpoint, prefix), &options, &["--batch", "4", "--slo", "e2e=10s"]);
+            let mut failed = 0;
+            for (request, served) in beside.iter().filter(|(request, _)| request["phase"] == "measured") {
+                let is_struck = served["faults"].as_array().is_some_and(|all| !all.is_empty());
+                let outcome = &request["outcome"];
+                assert_eq!(outcome["kind"] == "failed", is_struck, "{endpoint} {fault}: {request}");
+                failed += u64::from(is_struck);
+                if is_struck {
+                    let is_reason = outcome["reason"] == reason || outcome["reason"].get(reason).is_some();
+                    assert!(is_reason, "{endpoint} {fault}: {request}");
+                    let says = outcome["message"].as_str().unwrap();
+                    assert!(
+                        !fault.starts_with("broken_answer") || says.contains("3 results, and 4 were asked for"),
+                        "{says}"
+                    );
+                }
+            }
+            assert!((3..18).contains(&failed), "{endpoint} {fault}: {failed}");
+        }
+    }
+}
+
+#[test]
+fn what_such_answers_do_not_have_is_refused_before_any_load() {
+    let desk = Desk::new();
+    desk.file("chat.toml", QUICK);
+    let bench = |workload: &str, options: &[&str]| {
+        let output = desk.skyline(&[&["bench", workload, "1"], options].concat()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (options, says) in [
+        (
+            &["--endpoint", "chat", "--batch", "4"][..],
+            "a request to the endpoint chat has one prompt\nhint: leave it out",
+        ),
+        (&["--endpoint", "embeddings", "--objective", "p95 ttft < 500ms"], "its answers have no tokens"),
+        (&["--endpoint", "embeddings", "--objective", "output_tokens_per_s > 5"], "give e2e, such as p95 e2e"),
+        (&["--objective", "inputs_per_s > 5"], "its answers are texts"),
+        (&["--endpoint", "embeddings", "--slo", "ttft=500ms"], "bound e2e: --slo e2e=500ms"),
+        (&["--endpoint", "rerank", "--output-tokens", "5"], "--output-tokens: answers of the endpoint rerank"),
+        (&["--endpoint", "rerank", "--first-token-timeout", "5s"], "a time limit is on tokens"),
+        (&["--endpoint", "score", "--top-p", "0.5"], "--top-p: requests to the endpoint score sample no tokens"),
+        (&["--endpoint", "embeddings", "--batch", "0"], "--batch"),
+    ] {
+        let (code, stderr) = bench("short_chat", options);
+        assert_eq!(code, 2, "{options:?}: {stderr}");
+        assert!(stderr.contains(says), "{options:?}: {stderr}");
+        assert!(!stderr.contains("released"), "{options:?}: {stderr}");
+    }
+    let (code, stderr) = bench("agents", &["--endpoint", "embeddings", "--rate", "20"]);
+    assert!(code == 2 && stderr.contains("these do not continue"), "{stderr}");
+    let checks = "\n[[checks]]\nname = \"any\"\nprompt = \"Say it.\"\nexpect = { min_characters = 1 }\n";
+    desk.file("checked.toml", &(QUICK.replace("slo = { ttft_ms = 10000 }", "") + checks));
+    let (code, stderr) = bench("checked.toml", &["--endpoint", "embeddings"]);
+    assert!(code == 2 && stderr.contains("check `any` says what an answer reads"), "{stderr}");
+    let (code, stderr) = bench("chat.toml", &["--endpoint", "embeddings"]);
+    assert!(code == 2 && stderr.contains("the SLO of `quick` bounds TTFT or TPOT"), "{stderr}");
+}
+
+#[test]
+fn a_server_that_lacks_the_endpoint_is_found_by_the_test_request() {
+    let desk = Desk::new();
+    let mock = mock(&["--fault", "http_404=1"]);
+    for ((endpoint, _), _) in BATCHED {
+        let output =
+            desk.skyline(&["bench", "smoke", "1", "--url", &mock.url, "--endpoint", endpoint]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains(&format!("/v1/{endpoint}")) && stderr.contains("--runner pooling"), "{stderr}");
+        let stored = std::fs::read_dir(desk.path().join("results")).map_or(0, Iterator::count);
+        assert_eq!(stored, 0, "no load was sent");
+    }
+    mock.end("-TERM");
 }

@@ -1,5 +1,5 @@
 """The official `openai` client against a running `skyline mock`: chat, completions and responses, streamed and not, n,
-errors. Responses and their events are also held to the strict types of the package.
+embeddings, errors. Responses and their events are also held to the strict types of the package.
 
     python -m venv /tmp/openai && /tmp/openai/bin/pip install openai
     /tmp/openai/bin/python tests/interop/clients/openai_client.py http://127.0.0.1:8000
@@ -36,6 +36,18 @@ completion = client.completions.create(model=model, prompt=["a b c", "d"], max_t
 assert len(completion.choices) == 2 and completion.usage.prompt_tokens == 4, completion
 streamed = client.completions.create(model=model, prompt="a b c", max_tokens=4, stream=True, extra_body=forced)
 assert len("".join(chunk.choices[0].text for chunk in streamed).split()) == 4
+
+# Without a form the client asks for base64, and makes numbers of it.
+asked = ["a b c", "d", "a b c"]
+encoded = client.embeddings.create(model=model, input=asked)
+numbers = client.embeddings.create(model=model, input=asked, encoding_format="float")
+assert [item.embedding for item in encoded.data] == [item.embedding for item in numbers.data], encoded
+assert [item.index for item in numbers.data] == [0, 1, 2] and len(numbers.data[0].embedding) == 8, numbers
+assert numbers.data[0].embedding == numbers.data[2].embedding != numbers.data[1].embedding, numbers
+assert numbers.usage.prompt_tokens == numbers.usage.total_tokens == 7, numbers
+raw = client.embeddings.create(model=model, input="a b", encoding_format="base64")
+assert isinstance(raw.data[0].embedding, str) and raw.usage.prompt_tokens == 2, raw
+assert client.embeddings.create(model=model, input=[[5, 6], [7]]).usage.prompt_tokens == 3
 
 free = client.chat.completions.create(model=model, messages=messages, max_tokens=2000, seed=1)
 assert free.choices[0].finish_reason in ("stop", "length"), free

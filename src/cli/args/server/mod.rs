@@ -12,7 +12,7 @@ use http::HeaderName;
 use serde_json::{Map, Value};
 
 use self::http2::Http2Args;
-use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint};
+use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint, json_object, whole};
 use crate::engine::{
     AnswerForm, CertificateCheck, CommonRequest, ExtraBody, Header, Protocol, Sampling, Scheme, Secret, TlsOptions,
     check_ca_cert, session_header,
@@ -20,7 +20,6 @@ use crate::engine::{
 use crate::record::{EngineKind, Routing};
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
-use crate::workload::reading::exact_json;
 
 /// The variable that holds the key unless another is named.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
@@ -36,8 +35,8 @@ pub(in crate::cli) struct ServerArgs {
           value_parser = dialect())]
     engine: Option<EngineKind>,
 
-    /// Engine and endpoint as `vllm bench serve` names them: chat and responses of vllm, and completions of
-    /// vllm and sglang [default: none]
+    /// Engine and endpoint as `vllm bench serve` names them. They are those of vllm, and completions of sglang
+    /// [default: none]
     #[arg(long, value_name = "BACKEND", help_heading = "Server", conflicts_with = "engine", value_parser = backend())]
     backend: Option<(EngineKind, &'static Protocol)>,
 
@@ -95,6 +94,12 @@ pub(in crate::cli) struct ServerArgs {
     /// --url or --path names, else chat]
     #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", value_parser = endpoint())]
     endpoint: Option<&'static Protocol>,
+
+    /// Inputs of one request, at an endpoint that answers several at once. They are N texts, or one query with N texts.
+    /// Each text, with its query, has the length of --input-tokens; a query has 32 of them, at most half [default:
+    /// the workload's, else 1; 16 for rerank]
+    #[arg(long, value_name = "N", help_heading = "Requests", value_parser = whole::<u32>(1..=10_000))]
+    batch: Option<u32>,
 
     /// Do not stream answers; TTFT, TPOT and ITL are then absent
     #[arg(long, help_heading = "Requests")]
@@ -183,7 +188,8 @@ impl ServerArgs {
         let own_headers = self.own_headers(&address.urls().collect::<Vec<_>>())?;
         let all_headers = [headers.as_slice(), &own_headers].concat();
         let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&all_headers))?;
-        let (temperature, top_p, top_k) = (Some(self.temperature), self.top_p, self.top_k);
+        let inputs = endpoint.inputs_of(self.batch).map_err(Stop::usage)?;
+        let temperature = Some(self.temperature).filter(|typed| inputs.is_none() || *typed > 0.0);
         let common = CommonRequest {
             dialect: self.dialect(),
             model: self.model.clone(),
@@ -193,8 +199,10 @@ impl ServerArgs {
             tls,
             http2: self.http2.http2(),
             endpoint,
+            batch: self.batch,
+            inputs,
             form: if endpoint.streams { self.form() } else { AnswerForm::Whole },
-            sampling: Sampling { temperature, top_p, top_k, seed: self.sampling_seed },
+            sampling: Sampling { temperature, top_p: self.top_p, top_k: self.top_k, seed: self.sampling_seed },
             extra_body: ExtraBody(extra_body),
             ..CommonRequest::default()
         };
@@ -245,14 +253,6 @@ impl ServerArgs {
             ca_cert: self.ca_cert.clone(),
             check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
         })
-    }
-}
-
-fn json_object(text: &str) -> Result<Map<String, Value>, String> {
-    match exact_json(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("it must be a JSON object such as {\"top_k\": 5}".to_owned()),
-        Err(sentence) => Err(format!("it {sentence}")),
     }
 }
 

@@ -68,7 +68,7 @@ impl BodyTemplate {
             Some(name) => _ = fields.insert(name.to_owned(), parameters.into()),
             None => fields.extend(parameters),
         }
-        let mut length_fields = vec![length.limit];
+        let mut length_fields: Vec<_> = if protocol.limits.is_empty() { Vec::new() } else { vec![length.limit] };
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }
@@ -129,6 +129,9 @@ impl BodyTemplate {
                 dialogue.messages.len() + dialogue.tools.as_ref().map_or(0, |tools| tools.len())
             }
             Prompt::TokenIds(ids) => ids.len() * 7,
+            Prompt::Inputs { query, texts } => {
+                query.iter().chain(texts).map(|text| text.len() + text.len() / 16 + 4).sum()
+            }
             Prompt::Conversation(said) => said.iter().map(|text| text.len() + text.len() / 16 + 40).sum(),
         };
         let mut body = Vec::with_capacity(self.fixed.len() + length + 128);

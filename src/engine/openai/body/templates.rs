@@ -91,8 +91,8 @@ impl BodyTemplates {
     }
 
     /// Returns a test request with high priority. A server without priorities then refuses it before any load.
-    pub(crate) fn test_request(&self, prompt: &str) -> Bytes {
-        self.templates[0].render(&Prompt::Text(prompt.to_owned()), TEST_TOKENS)
+    pub(crate) fn test_request(&self, prompt: &Prompt) -> Bytes {
+        self.templates[0].render(prompt, TEST_TOKENS)
     }
 
     /// Whether requests have their own prompts: the extra body does not replace them.

@@ -28,7 +28,8 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
             format!("does the server serve `{model}`? name another with --model")
         }
         FailureKind::HttpStatus(404 | 405) => {
-            of_no_endpoint(&target.url, &target.url.endpoint_path(target.endpoint), !listed.is_empty())
+            let hint = of_no_endpoint(&target.url, &target.url.endpoint_path(target.endpoint), !listed.is_empty());
+            hint + &of_no_results(target)
         }
         FailureKind::HttpStatus(400 | 422)
             if target.priority == PriorityField::Sent && failure.message.to_lowercase().contains("priority") =>
@@ -56,8 +57,10 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
         FailureKind::Malformed if *cause == Cause::Compressed => {
             "switch compression off for event streams in the proxy before the server".into()
         }
+        FailureKind::Malformed if target.endpoint.inputs.is_some() => of_other_results(target, &failure.message),
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
+        FailureKind::Empty if target.endpoint.inputs.is_some() => of_other_results(target, &failure.message),
         FailureKind::Empty => {
             let other = target.endpoint.another(|_| true);
             format!("the model returned no text: try --endpoint {other}, or look at the server's log")
@@ -70,6 +73,31 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
             "the server is slow or stuck: look at its log, and whether other load runs on it".into()
         }
     }
+}
+
+/// Further cause of a missing endpoint for results: the model generates texts.
+fn of_no_results(target: &Target) -> String {
+    if target.endpoint.inputs.is_none() {
+        return String::new();
+    }
+    format!(
+        "; a model that generates text has no {}: serve one for it (vLLM: --runner pooling, llama.cpp: --embedding or \
+         --reranking)",
+        target.endpoint
+    )
+}
+
+/// The cure for results that are too few, or in another form than asked for.
+fn of_other_results(target: &Target, words: &str) -> String {
+    let endpoint = target.endpoint;
+    if words.starts_with("vectors came as") {
+        return "ask for the form that comes: --extra-body '{\"encoding_format\": \"float\"}', or \"base64\"".into();
+    }
+    if words.contains(" were asked for") {
+        return "does the server take so many inputs at once? lower --batch, or leave `top_n` out of --extra-body"
+            .into();
+    }
+    format!("the answer is none of the endpoint {endpoint}: check --endpoint and --path, and what the model is for")
 }
 
 /// An option of the server in use, if one is known: ` (--jinja)`.

@@ -21,6 +21,7 @@ pub(super) static CHOICES: AnswerGrammar = AnswerGrammar {
     ends: &["[DONE]", "\"[DONE]\""],
     end_name: "[DONE]",
     text_member: "choices",
+    lists: false,
 };
 
 impl Default for &AnswerGrammar {

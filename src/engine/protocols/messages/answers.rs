@@ -12,8 +12,15 @@ use crate::engine::stream::json::JsonCursor;
 use crate::record::Usage;
 
 /// The grammar of these answers.
-pub(super) static BLOCKS: AnswerGrammar =
-    AnswerGrammar { member, common, events: EVENTS, ends: &[], end_name: "message_stop", text_member: "content" };
+pub(super) static BLOCKS: AnswerGrammar = AnswerGrammar {
+    member,
+    common,
+    events: EVENTS,
+    ends: &[],
+    end_name: "message_stop",
+    text_member: "content",
+    lists: false,
+};
 
 /// Names of events.
 const EVENTS: &[&str] = &[

@@ -13,8 +13,15 @@ use crate::engine::stream::reasons::is_error;
 use super::super::typed::{self, found, word};
 
 /// The grammar of these answers. A stream ends with the event that has the whole response.
-pub(super) static ITEMS: AnswerGrammar =
-    AnswerGrammar { member, common, events: EVENTS, ends: &[], end_name: "its last event", text_member: "output" };
+pub(super) static ITEMS: AnswerGrammar = AnswerGrammar {
+    member,
+    common,
+    events: EVENTS,
+    ends: &[],
+    end_name: "its last event",
+    text_member: "output",
+    lists: false,
+};
 
 /// Names of events: those that carry text or an end, and those around them.
 const EVENTS: &[&str] = &[

@@ -18,13 +18,16 @@ impl Grammar {
             return Err(Failure::new(FailureKind::Empty, "the answer has no body"));
         }
         let event = SseEvent { name: None, data: Cow::Borrowed(document), stray: false };
-        let json = readable(document);
+        let json = self.readable(document);
         let parsed = ChunkJson::parse(&json, self.answers).map_err(|error| {
             let said = excerpt(document, &self.secrets);
             let message = format!("the answer is not the JSON of one ({error}): {said}");
             self.secrets.failure(FailureKind::Malformed, message)
         })?;
         self.document(&parsed, &event)?;
+        if let (Some(items), Some(expected)) = (&parsed.items, self.budget.items()) {
+            return items.judge(expected).map_err(|failure| self.secrets.failure(failure.reason, failure.message));
+        }
         if self.seen == 0 {
             let part = self.answers.text_member;
             let unread = parsed.unread.contains(&part);
@@ -34,6 +37,16 @@ impl Grammar {
         }
         self.done = true;
         self.close(BodyEnd::Clean)
+    }
+
+    /// The document as it can be read. A bare list is the member that it stands for.
+    fn readable<'d>(&self, document: &'d [u8]) -> Cow<'d, [u8]> {
+        let json = readable(document);
+        if !self.answers.lists || json.first() != Some(&b'[') {
+            return json;
+        }
+        let member = self.answers.text_member;
+        Cow::Owned([format!("{{\"{member}\":").as_bytes(), &json, b"}"].concat())
     }
 
     /// Judges the whole answer when no more bytes come.

@@ -16,6 +16,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         weight: 1.0,
         input_tokens: length.clone(),
         output_tokens: length,
+        inputs: None,
         shared_prefix: None,
         conversation: None,
         session: None,

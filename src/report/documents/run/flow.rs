@@ -18,6 +18,7 @@ fn rates(summary: &Summary) -> Section {
         ("  that met their SLO (goodput)", slo.goodput_per_s.filter(|_| slo.declared)),
         ("requests sent", rates.achieved_requests_per_s),
         ("requests completed", rates.completed_requests_per_s),
+        ("inputs answered", rates.inputs_per_s),
         ("input tokens", rates.input_tokens_per_s),
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),
@@ -46,13 +47,14 @@ pub(super) fn arrived(rates: &Rates) -> Option<f64> {
 
 fn tokens(tokens: &TokenAccount) -> Section {
     let any = tokens.output.requests > 0;
+    let is_alone = tokens.answer_lengths.requested.is_none();
     let natural = tokens.natural.map(|NaturalAnswers { lengths, cut_at_limit }| {
         let [p50, p99] = [lengths.p50, lengths.p99].map(|tokens| count(tokens.round() as u64));
         let cut = percent(cut_at_limit as f64 / lengths.count as f64);
         format!("{} end by themselves: p50 {p50}, p99 {p99}; {cut} cut at the limit", counted(lengths.count, "answer"))
     });
     Section::detail("Tokens")
-        .facts("input", ((any || natural.is_some()) && tokens.input.requests > 0).then(|| input(tokens)))
+        .facts("input", ((any || natural.is_some() || is_alone) && tokens.input.requests > 0).then(|| input(tokens)))
         .facts("output", any.then(|| output(tokens)).into_iter().chain(natural))
         .table(lengths(tokens))
 }

@@ -158,6 +158,12 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         let arrived = flow::arrived(rates).map(|all| format!("{}/s with failed answers", known(Some(all))));
         figures.push(figure.below(arrived.into_iter().chain(input).chain(each)));
     }
+    if let Some(inputs) = rates.inputs_per_s {
+        let input = rates.input_tokens_per_s.map(|input| format!("{}/s input tokens", known(Some(input))));
+        let size = summary.run.inputs.map(|inputs| format!("{} a request", count(inputs.size.into())));
+        let figure = KeyFigure::new("inputs", known(Some(inputs)), "/s");
+        figures.push(figure.below(input.into_iter().chain(size)));
+    }
     if summary.slo.declared {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
         figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s"));

@@ -125,6 +125,9 @@ fn accounts(server: &ServerSide) -> Option<Table> {
     let counts = [("requests", both.requests), ("answer tokens", both.output_tokens)];
     let counts = counts.into_iter().filter_map(|(name, counts)| {
         let CountBeside { client, server } = counts?;
+        if client == 0 && server == 0.0 {
+            return None;
+        }
         let (server, nothing) = (count(server.round() as u64), NOTHING.to_owned());
         Some([name.to_owned(), server, count(client), nothing.clone(), nothing])
     });

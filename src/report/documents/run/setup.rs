@@ -102,15 +102,18 @@ fn server(section: Section, summary: &Summary) -> Section {
         format!(", HTTP/2 with up to {} a connection", counted(http2.streams_per_connection.into(), "stream"))
     });
     let asked = if is_model { String::new() } else { format!(", {}, {delivery}{http2}", engine.endpoint) };
+    // Nothing is sampled where nothing is generated.
+    let says = |words: &String| !words.is_empty();
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
     let group = summary.servers.iter().filter(|group| group.kind == PartKind::Server);
     let others = group.flat_map(|group| group.each.iter().skip(1));
+    let parameters = parameters.map(ToString::to_string).filter(says);
     let deployment = (!is_model).then(|| deployment(&summary.run.deployment)).flatten();
     section
         .fact("server", cells::server(engine) + &asked)
         .facts("server", others.map(|server| server.name.as_str()))
         .facts("modelled", is_model.then(|| modelled(engine)))
-        .facts("parameters", parameters.map(ToString::to_string))
+        .facts("parameters", parameters)
         .facts("deployment", deployment)
         .facts("not reported", reproduction::not_reported(&summary.reproduction))
         .facts("note", summary.run.deployment.notes.iter().map(String::as_str))

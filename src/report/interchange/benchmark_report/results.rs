@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::scenario::SERVER;
 use crate::analysis::{Figure, LatencyRow, Metric, Summary};
-use crate::record::{Counter, Gauge, Outcome, Phase, RecordRef};
+use crate::record::{Counter, Gauge, Outcome, Phase, RecordRef, WorkKind};
 use crate::report::run_report::RunReport;
 use crate::units::json_value;
 
@@ -34,12 +34,13 @@ fn requests(report: RunReport<'_>) -> Value {
         let whole = |record: &RecordRef<'_>| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
         report.log.records.iter().filter(whole)
     };
+    let has_tokens = |record: &RecordRef<'_>| record.work != WorkKind::Items;
     json!({
         "total": counts.executed(),
         "failures": counts.failed,
         "incomplete": counts.censored,
         "input_length": of_counts(completed().map(|record| record.prompt_tokens())),
-        "output_length": of_counts(completed().map(|record| record.output_tokens)),
+        "output_length": of_counts(completed().filter(has_tokens).map(|record| record.output_tokens)),
     })
 }
 

@@ -24,21 +24,31 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     set("completed", json!(completed));
     set("failed", json!(failed));
     set("total_input_tokens", json!(total_input));
-    set("total_output_tokens", json!(total_output));
+    let has_tokens = report.log.header.workload.has_answer_tokens();
+    if has_tokens {
+        set("total_output_tokens", json!(total_output));
+    }
     set("request_throughput", json!(completed_requests_per_s));
     set("request_goodput", json!(summary.slo.goodput_per_s.filter(|_| summary.slo.declared)));
-    set("output_throughput", json!(output_tokens_per_s));
-    set("total_token_throughput", json!(all));
-    set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
+    if has_tokens {
+        set("output_throughput", json!(output_tokens_per_s));
+    }
+    // As vLLM, which counts the tokens of prompts alone where answers have none.
+    set("total_token_throughput", json!(if has_tokens { all } else { input_tokens_per_s }));
+    if has_tokens {
+        set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
+    }
     set("max_concurrent_requests", json!(peaks.map(|peaks| peaks.present)));
     // Seconds of sound per second: no request carries any.
     set("rtfx", json!(0.0));
     let ms = |seconds: f64| Figure::Exact(seconds * 1e3);
     let asked = &report.log.header.percentiles;
     let mut put = |name: &str, sample: Sample| statistics(&mut map, name, &sample, asked);
-    put("ttft", good.iter().filter_map(|output| output.ttft_s()).map(ms).collect());
-    put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
-    put("itl", Sample::of_lengths(good.iter().flat_map(|output| output.gaps())));
+    if has_tokens {
+        put("ttft", good.iter().filter_map(|output| output.ttft_s()).map(ms).collect());
+        put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
+        put("itl", Sample::of_lengths(good.iter().flat_map(|output| output.gaps())));
+    }
     put("e2el", good.iter().map(|output| ms(output.latency_s())).collect());
     if report.summary.run.limits.is_capped() {
         put("client_queue_time", good.iter().map(|output| ms(output.queue_s())).collect());

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use self::figures::figures;
 use self::output::RequestOutput;
 use self::setting::setting;
-use crate::record::Phase;
+use crate::record::{Phase, WorkKind};
 use crate::report::data::write_line;
 use crate::report::run_report::{Out, RunReport};
 
@@ -53,6 +53,9 @@ const DETAILS: [(&str, fn(RequestOutput<'_>) -> Value); 9] = [
     ("errors", |output| output.error().into()),
 ];
 
+/// Those of answers that have tokens.
+const OF_TOKENS: [&str; 3] = ["output_lens", "ttfts", "itls"];
+
 struct File<'a> {
     head: Map<String, Value>,
     outputs: Vec<RequestOutput<'a>>,
@@ -64,7 +67,9 @@ impl Serialize for File<'_> {
         for (key, value) in &self.head {
             map.serialize_entry(key, value)?;
         }
-        for (key, entry) in DETAILS {
+        let has_tokens = self.outputs.iter().all(|output| output.record.work != WorkKind::Items);
+        let details = DETAILS.into_iter().filter(|(key, _)| has_tokens || !OF_TOKENS.contains(key));
+        for (key, entry) in details {
             map.serialize_entry(key, &List(&self.outputs, entry))?;
         }
         map.end()

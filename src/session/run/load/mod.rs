@@ -271,7 +271,10 @@ impl fmt::Display for PlannedLoad {
         if prompt.is_finite() && answer.is_finite() {
             let least = if self.history > 0.0 { "at least " } else { "" };
             let end = if is_counted { "" } else { " each" };
-            write!(f, ", {least}{} prompt + {} answer tokens{end}", rounded(prompt), rounded(answer))?;
+            match rounded(answer) {
+                _ if answer == 0.0 => write!(f, ", {least}{} prompt tokens{end}", rounded(prompt))?,
+                answer => write!(f, ", {least}{} prompt + {answer} answer tokens{end}", rounded(prompt))?,
+            }
         }
         let most = self.in_flight.map_or("no limit".to_owned(), |most| format!("at most {}", count(most)));
         write!(f, ", {most} in flight{}", self.beside())
