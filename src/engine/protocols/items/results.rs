@@ -138,7 +138,7 @@ pub(super) fn query(body: &mut Vec<u8>, prompt: &Prompt) {
     }
 }
 
-/// How often the text of a test request stands in its prompt. `None` where models read it once or several times, as
+/// Number of times that the text of a test request stands in its prompt. `None` where models read it once or several times, as
 /// they read a query.
 pub(in crate::engine) fn times_of_text(prompt: &Prompt) -> Option<u64> {
     match prompt {

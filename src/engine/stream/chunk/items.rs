@@ -25,7 +25,7 @@ impl ExpectedItems {
 pub(crate) enum ItemValue {
     /// A vector of so many numbers.
     Numbers {
-        /// How many there are.
+        /// Number of them.
         count: usize,
     },
     /// A vector as text.
@@ -49,7 +49,7 @@ pub(crate) struct AnswerItems {
 pub(crate) enum ItemFault {
     /// The server says that the input failed, in these words.
     Failed(String),
-    /// There is nothing where the vector or the score should be, or something else.
+    /// The vector or the score is missing, or something else is in its place.
     Unread(&'static str),
 }
 

@@ -53,7 +53,7 @@ const DETAILS: [(&str, fn(RequestOutput<'_>) -> Value); 9] = [
     ("errors", |output| output.error().into()),
 ];
 
-/// Those of answers that have tokens.
+/// Lists of answers that have tokens.
 const OF_TOKENS: [&str; 3] = ["output_lens", "ttfts", "itls"];
 
 struct File<'a> {
