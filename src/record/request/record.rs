@@ -181,8 +181,8 @@ impl RequestRecord {
 
     /// Returns whether the tokens of a complete answer were never counted. Its chunks then stand for them.
     pub fn is_uncounted(&self) -> bool {
-        let has_tokens = self.work != WorkKind::Items;
-        has_tokens && self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
+        let is_counted = self.work == WorkKind::Items || self.output_tokens_source != TokenSource::Chunks;
+        !is_counted && self.outcome == Outcome::Completed
     }
 
     /// Returns how long it lay in this program after its dispatch. That is until it was sent, from the slot on where it
@@ -220,9 +220,7 @@ impl RequestRecord {
     }
 
     /// Returns (last chunk − first chunk) / (tokens whose text came − `counted`), ms. With several choices both are
-    /// sums over them.
-    ///
-    /// `None` where no token is left to divide by, and where all came in one piece, which shows no pace.
+    /// sums over them. `None` where no token is left to divide by, and where all came in one piece: that is no pace.
     pub fn ms_per_token(&self, counted: u64) -> Option<f64> {
         let has_pace = self.chunks.len() as u64 > self.choices();
         let tokens = self.shown_tokens().checked_sub(counted).filter(|&left| left > 0 && has_pace)?;

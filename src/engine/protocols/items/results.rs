@@ -138,8 +138,8 @@ pub(super) fn query(body: &mut Vec<u8>, prompt: &Prompt) {
     }
 }
 
-/// Number of times that the text of a test request stands in its prompt. `None` where models read it once or several times, as
-/// they read a query.
+/// Number of times that the text of a test request stands in its prompt. `None` where models read it once or several
+/// times, as they read a query.
 pub(in crate::engine) fn times_of_text(prompt: &Prompt) -> Option<u64> {
     match prompt {
         Prompt::Inputs { query: Some(_), .. } => None,
