@@ -75,7 +75,7 @@ struct Turns {
 
 impl Turns {
     fn new(routing: &Routing, servers: NonZeroU16) -> Self {
-        let weight = |place: u16| routing.weights.get(usize::from(place)).map_or(1, |&weight| u64::from(weight));
+        let weight = |place: u16| routing.weights.get(usize::from(place)).copied().unwrap_or(1);
         let in_flight = (0..servers.get()).map(|_| AtomicU64::new(0)).collect();
         let round = round(&(0..servers.get()).map(weight).collect::<Vec<_>>());
         Self { route: routing.route, round, in_flight, routed: AtomicU64::new(0) }
@@ -104,9 +104,9 @@ impl Turns {
 /// Returns a round of turns, in which each server has as many as its weight. They are spread over it evenly. It is
 /// the smooth weighted round robin of nginx, commit 52327e0: a server's credit grows by its weight with each turn,
 /// the one with the most takes it and pays for all.
-fn round(weights: &[u64]) -> Vec<u16> {
+fn round(weights: &[u32]) -> Vec<u16> {
     let common = weights.iter().copied().fold(0, greatest_common_divisor).max(1);
-    let weights: Vec<i64> = weights.iter().map(|weight| (weight / common) as i64).collect();
+    let weights: Vec<i64> = weights.iter().map(|weight| i64::from(weight / common)).collect();
     let all: i64 = weights.iter().sum();
     let mut credit = vec![0; weights.len()];
     let turn = |_| {
@@ -119,7 +119,7 @@ fn round(weights: &[u64]) -> Vec<u16> {
     (0..all).map(turn).collect()
 }
 
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
@@ -269,7 +269,7 @@ mod tests {
         for weights in [&[7, 3, 2, 1][..], &[1000, 1]] {
             let round = round(weights);
             for (place, weight) in weights.iter().enumerate() {
-                let taken = round.iter().filter(|turn| usize::from(**turn) == place).count() as u64;
+                let taken = round.iter().filter(|turn| usize::from(**turn) == place).count() as u32;
                 assert_eq!(taken, *weight, "{weights:?}");
             }
         }

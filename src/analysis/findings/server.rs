@@ -37,7 +37,7 @@ pub(super) const RULES: &[FindingRow] = &[
         "look in its log, and whether it runs at all; the failures count, so the figures are those of a service that \
          sends requests to it",
     ),
-    when(Kind::SlowServer, "server", &[GONE, Smoke], servers::slow).says("{}; limit: {%} and chance").cure(
+    when(Kind::SlowServer, "server", &[GONE, Smoke], servers::slow).says("{}; limit: {%}, and more than chance").cure(
         "compare what it runs on, its settings and its log with those of the others; then measure it by itself: \
          skyline ab --a URL --b URL",
     ),

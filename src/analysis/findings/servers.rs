@@ -29,8 +29,9 @@ pub(super) fn slow(run: &Summary) -> Option<Vec<RuleFact>> {
     let said = group.each.iter().filter_map(|server| {
         let by = server.slower.first()?;
         let [value, low, high, of] = [by.by_ms.value, by.by_ms.low, by.by_ms.high, by.others_ms].map(three_digits);
+        let sure = if by.grows { "and growing".to_owned() } else { format!("{low} to {high} ms") };
         Some(format!(
-            "{} is slower than {others}: its mean {} is {value} ms longer ({low} to {high} ms; {others}'s is {of} ms)",
+            "{} is slower than {others}: its mean {} is {value} ms longer ({sure}) than {of} ms",
             server.name,
             by.metric.title()
         ))

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::fairness::index;
 use super::part::Part;
 use super::slower::{SlowerBy, slower};
-use crate::analysis::requests::Observed;
+use crate::analysis::requests::{Measured, Observed};
+use crate::analysis::server::reported::ServerSide;
 use crate::record::{Outcome, PartKind, RequestRecord, Routing};
 
 /// Several servers, or the addresses of one, and what each got and did.
@@ -34,7 +35,8 @@ pub struct ServerShare {
     pub share: Option<f64>,
     /// The share that was meant for it; absent where nothing says it.
     pub meant: Option<f64>,
-    /// Share of prompt tokens that its cache gave back. Absent where answers do not report it.
+    /// Share of prompt tokens that its cache gave back. It is by the usage of answers, else by the page of its metrics.
+    /// Absent where neither reports it.
     pub cache_hit_rate: Option<f64>,
     /// Message of its first failure; left out where none of its requests failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +48,7 @@ pub struct ServerShare {
 
 impl ServerGroup {
     /// The servers of a run, else the addresses of one. Absent where there is one.
-    pub(crate) fn new(observed: &Observed<'_>, parts: &[Part]) -> Option<Self> {
+    pub(crate) fn new(observed: &Observed<'_>, parts: &[Part], reported: Option<&ServerSide>) -> Option<Self> {
         let of = |kind| parts.iter().filter(move |part: &&Part| part.kind == kind);
         let kind = [PartKind::Server, PartKind::Address].into_iter().find(|kind| of(*kind).count() > 1)?;
         let (header, count) = (&observed.log.header, of(kind).count());
@@ -62,7 +64,10 @@ impl ServerGroup {
             name: part.name.clone(),
             share: share(part),
             meant: meant(place),
-            cache_hit_rate: hit_rate(observed, kind, &names, place),
+            cache_hit_rate: hit_rate(observed, kind, &names, place).or_else(|| {
+                let mut pages = reported?.pages.iter();
+                pages.find(|page| page.is_of(&part.name))?.cache_hit_rate
+            }),
             failure: failure(observed, |record| place_of(observed, kind, &names, record) == Some(place)),
             slower: slower.next().unwrap_or_default(),
         });
@@ -72,13 +77,11 @@ impl ServerGroup {
 
 /// Returns the place of a request's server among those of these names.
 fn place_of(observed: &Observed<'_>, kind: PartKind, names: &[&str], record: &RequestRecord) -> Option<usize> {
-    match kind {
-        PartKind::Server => Some(record.target.into()),
-        _ => {
-            let address = observed.log.footer.as_ref()?.address_of(record)?;
-            names.iter().position(|name| *name == address)
-        }
+    if kind == PartKind::Server {
+        return Some(record.target.into());
     }
+    let address = observed.log.footer.as_ref()?.address_of(record)?;
+    names.iter().position(|name| *name == address)
 }
 
 /// Message of the first failure among the requests that are wanted.
@@ -93,7 +96,7 @@ fn failure(observed: &Observed<'_>, is_wanted: impl Fn(&RequestRecord) -> bool) 
 /// count.
 fn hit_rate(observed: &Observed<'_>, kind: PartKind, names: &[&str], place: usize) -> Option<f64> {
     let (mut cached, mut all, mut is_reported) = (0, 0, false);
-    for record in observed.requests.iter().map(|request| request.record()) {
+    for record in observed.requests.iter().map(Measured::record) {
         let Some(usage) = record.usage.filter(|_| place_of(observed, kind, names, &record) == Some(place)) else {
             continue;
         };
@@ -163,8 +166,8 @@ mod tests {
     fn requests_of_another_kind_make_no_server_slow() {
         let mut log = two(0, |_| false);
         // Long prompts take longer, and the second server has more of them.
-        let long = |record: &&mut RequestRecord| record.index % 8 == 0 || record.target == 1;
-        for record in log.records.iter_mut().filter(long) {
+        let is_long = |record: &&mut RequestRecord| record.index.is_multiple_of(8) || record.target == 1;
+        for record in log.records.iter_mut().filter(is_long) {
             let at = record.index * 50;
             let slow = crate::analysis::test_runs::record(0).sent_at(at, at, at).paced(at + 400, 10, 5).build();
             (record.input_tokens_asked, record.usage) = (20_000, None);

@@ -32,6 +32,10 @@ pub struct PageSummary {
     pub gap_s: Option<(f64, f64)>,
     /// Fall of its totals inside the window. Absent where they only grew, as totals do.
     pub went_back: Option<WentBack>,
+    /// Share of the prompt tokens looked up that a cache gave back. It is between the two readings next to the ends of
+    /// the window. Left out where the page does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_hit_rate: Option<f64>,
 }
 
 /// How totals went back, which a server's never do while it runs.
@@ -59,7 +63,14 @@ impl PageSummary {
             readings: readings.len() as u64,
             gap_s: gap(readings, window),
             went_back: span.as_ref().and_then(went_back),
+            cache_hit_rate: span.as_ref().and_then(hit_rate),
         }
+    }
+
+    /// Whether it is that of the server with this address, or URL.
+    pub(in crate::analysis) fn is_of(&self, server: &str) -> bool {
+        let bare = |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).to_owned();
+        bare(&self.url).strip_prefix(&bare(server)).is_some_and(|path| path.starts_with('/'))
     }
 }
 
@@ -74,6 +85,11 @@ fn gap(readings: &[&Reading], (from, until): (f64, f64)) -> Option<(f64, f64)> {
     let within = between.chain([(from, first), (last, until)]).map(|(a, b)| (a.max(from), b.min(until)));
     let long = within.filter(|(a, b)| b - a > GAP * usual);
     long.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))
+}
+
+fn hit_rate(span: &Span<'_>) -> Option<f64> {
+    let (hits, queries) = span.rise(Counter::CacheHits).zip(span.rise(Counter::CacheQueries))?;
+    (0.0 <= hits && hits <= queries && queries > 0.0).then(|| hits / queries)
 }
 
 fn went_back(span: &Span<'_>) -> Option<WentBack> {

@@ -206,7 +206,7 @@ impl Summary {
             slo,
             deadlines: TokenDeadlines::from_observed(observed),
             fairness: Fairness::new(observed, &parts),
-            servers: ServerGroup::new(observed, &parts),
+            servers: ServerGroup::new(observed, &parts, server.as_ref()),
             parts,
             tags,
             sessions: Sessions::from_observed(observed),

@@ -294,6 +294,7 @@ mod tests {
             readings,
             gap_s: None,
             went_back: None,
+            cache_hit_rate: None,
         }
     }
 
