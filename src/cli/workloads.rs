@@ -15,7 +15,7 @@ use crate::report::render::{self, Extent};
 use crate::report::{Style, documents};
 use crate::session::stored_run::runs_in;
 use crate::session::{Exit, Printer, Stop, survey};
-use crate::workload::{WorkloadSpec, library};
+use crate::workload::{GoldenSet, WorkloadSpec, library};
 
 /// List the embedded workloads, show one, or fit one to a run or a trace.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub(super) struct WorkloadsArgs {
 enum Action {
     /// Print a workload's TOML, as a start for your own: `skyline workloads show short_chat > my.toml`
     Show {
-        /// Name of an embedded workload, or the path of a file, which is then checked
+        /// Name of an embedded workload or golden set, or the path of a workload's file, which is then checked
         workload: String,
     },
     /// Fit a workload to a stored run or to a trace, and report how well it fits
@@ -55,8 +55,11 @@ fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.with_json(printer, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
 }
 
-/// Returns the text of a sound workload. An unsound one is answered with its mistakes.
+/// Returns the text of a sound workload, or of a golden set. An unsound one is answered with its mistakes.
 fn show(workload: &str) -> Result<String, Stop> {
+    if let Some(set) = GoldenSet::source(workload) {
+        return Ok(set.to_owned());
+    }
     let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     match library::source(workload) {
         Some(source) => Ok(source.to_owned()),

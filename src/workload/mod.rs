@@ -20,7 +20,8 @@ mod typed;
 mod window;
 
 pub use answer::{
-    AnswerEnding, AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec,
+    AnswerEnding, AnswerShape, Expectation, GoldenCheck, GoldenSet, JsonSchema, RegexPattern, ShapeFault, ToolChoice,
+    ToolSpec,
 };
 pub use arrival::{
     ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Scenario,

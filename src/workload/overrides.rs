@@ -110,7 +110,7 @@ impl WorkloadSpec {
             return Err(mistakes.into_error(ORIGIN));
         }
         let mut spec = self.changed(overrides);
-        overrides.request.apply(&mut spec.classes).unwrap_or_else(|mistake| mistakes.add(None, mistake));
+        overrides.request.apply(&mut spec).unwrap_or_else(|mistake| mistakes.add(None, mistake));
         spec.prepare_agents(&overrides.request, overrides.users.is_some() && !overrides.users_at_once);
         if let Some((field, sentence)) = spec.window().mistake(spec.warmup_s) {
             let flag = match field {

@@ -2,11 +2,13 @@
 
 pub(super) mod ending;
 pub(super) mod golden;
+pub(super) mod golden_set;
 pub(super) mod json_schema;
 pub(super) mod shape;
 pub(super) mod text_hash;
 
 pub use ending::AnswerEnding;
 pub use golden::{Expectation, GoldenCheck, RegexPattern};
+pub use golden_set::GoldenSet;
 pub use json_schema::JsonSchema;
 pub use shape::{AnswerShape, ShapeFault, ToolChoice, ToolSpec};

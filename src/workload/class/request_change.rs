@@ -6,6 +6,7 @@ use strum::VariantNames as _;
 use super::request_class::RequestClass;
 use crate::units::{count, percent};
 use crate::workload::answer::ending::AnswerEnding;
+use crate::workload::answer::golden_set::GoldenSet;
 use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::cache::CacheState;
@@ -47,6 +48,11 @@ pub struct RequestChange {
     #[arg(long, value_name = "SHARE@WHEN", value_parser = Leaving::typed)]
     pub cancel: Option<Leaving>,
 
+    /// Golden prompts in addition to those of the workload. It is a file of `[[checks]]`, or `basics`, which are 24
+    /// questions that come with this program (`guide prompts`) [default: the workload's alone]
+    #[arg(long, value_name = "FILE", value_parser = GoldenSet::typed)]
+    pub golden: Option<GoldenSet>,
+
     /// Cut times in which nothing is in flight to this. The next requests of all agents then come sooner, by the same
     /// time each (`guide agents`) [default: the workload's, else none]
     #[arg(id = "system_idle_cap", long = "system-idle-cap", value_name = "TIME", value_parser = seconds)]
@@ -66,9 +72,18 @@ impl RequestChange {
         (self.shares() && workload.arrival.trace().is_some()).then(refused)
     }
 
-    /// Makes the change. The error is why a class cannot take it: flag, value and cure.
-    pub(in crate::workload) fn apply(&self, classes: &mut [RequestClass]) -> Result<(), String> {
-        for class in classes {
+    /// Makes the change. The error is why the workload cannot take it: flag, value and cure.
+    pub(in crate::workload) fn apply(&self, spec: &mut WorkloadSpec) -> Result<(), String> {
+        for check in self.golden.iter().flat_map(|set| &set.checks) {
+            if spec.checks.iter().any(|own| own.name == check.name) {
+                return Err(format!(
+                    "`--golden` has a check `{}`, and so has the workload; rename one of them",
+                    check.name
+                ));
+            }
+            spec.checks.push(check.clone());
+        }
+        for class in &mut spec.classes {
             class.length = self.length.unwrap_or(class.length);
             class.cancel = self.cancel.or(class.cancel);
             if self.shared_prefix.is_some() {
