@@ -226,3 +226,27 @@ fn check_asks_the_golden_prompts_of_a_workload() {
     assert!(report.contains("\"***\"") && !report.contains("hunter2"), "{report}");
     desk.skyline(&["check", "--workload", "quick.toml"]).assert().code(2).stderr(contains("`quick` has no `checks`"));
 }
+
+#[test]
+fn golden_prompts_can_be_added_to_any_workload() {
+    let desk = Desk::new();
+    let golden = "[[checks]]\nname = \"added\"\nslice = \"mine\"\nprompt = \"Say something.\"\nexpect = { min_characters = 1 }\n";
+    std::fs::write(desk.path().join("golden.toml"), golden).unwrap();
+    std::fs::write(desk.path().join("gated.toml"), gated()).unwrap();
+    let golden_run = ["bench", "gated.toml", "--golden", "golden.toml", "--no-calibration", "--allow-invalid"];
+    _ = desk.skyline(&golden_run).assert();
+    let quality = desk.summary()["quality"].clone();
+    let names: Vec<_> = quality["checks"].as_array().unwrap().iter().map(|check| check["name"].clone()).collect();
+    assert_eq!(names, ["capital", "year", "added"]);
+    assert_eq!(quality["slices"][0]["before"]["passed"], 1, "{quality}");
+
+    std::fs::write(desk.path().join("golden.toml"), golden.replace("added", "year")).unwrap();
+    let twice = desk.skyline(&["bench", "gated.toml", "--golden", "golden.toml"]).assert().code(2);
+    let said = String::from_utf8(twice.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("`--golden` has a check `year`, and so has the workload"), "{said}");
+    let absent = desk.skyline(&["bench", "gated.toml", "--golden", "basic"]).assert().code(2);
+    let said = String::from_utf8(absent.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("there is no golden set `basic`; give `basics`"), "{said}");
+    let shown = desk.skyline(&["workloads", "show", "basics"]).assert().success();
+    assert!(String::from_utf8(shown.get_output().stdout.clone()).unwrap().contains("[[checks]]"));
+}
