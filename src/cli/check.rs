@@ -11,7 +11,7 @@ use crate::report::documents::{self, CheckedServer};
 use crate::session::run::{Golden, ServerConnection, check_golden, common_request};
 use crate::session::settings::ServerSettings;
 use crate::session::{Exit, Printer, Stop, both, survey};
-use crate::workload::WorkloadSpec;
+use crate::workload::{GoldenSet, Overrides, RequestChange, WorkloadSpec};
 
 /// Waits for a server, sends it one short request, and the golden prompts of a workload if one is named.
 #[derive(Debug, Args)]
@@ -24,13 +24,19 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
 
+    /// Golden prompts to ask, in addition to those of --workload. It is a file of `[[checks]]`, or `basics`, which are
+    /// 24 questions that come with this program [default: none]
+    #[arg(long, value_name = "FILE", value_parser = GoldenSet::typed)]
+    golden: Option<GoldenSet>,
+
     #[command(flatten)]
     show: ShowArgs,
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let ((), mut server) = both(args.show.check(), args.server.settings())?;
-    let spec = args.workload.as_deref().map(|workload| checked(&server, workload)).transpose()?;
+    let is_asked = args.workload.is_some() || args.golden.is_some();
+    let spec = is_asked.then(|| checked(&server, args)).transpose()?;
     if let Some(spec) = &spec {
         server.common = common_request(spec, &server)?;
     }
@@ -51,9 +57,14 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(exit)
 }
 
-/// The workload whose checks are sent.
-fn checked(server: &ServerSettings, workload: &str) -> Result<WorkloadSpec, Stop> {
-    let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
+/// The workload whose checks are sent, with those that are added.
+fn checked(server: &ServerSettings, args: &CheckArgs) -> Result<WorkloadSpec, Stop> {
+    let own = args.workload.as_deref().map_or_else(WorkloadSpec::synthetic, |workload| {
+        WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed))
+    });
+    let request = RequestChange { golden: args.golden.clone(), ..RequestChange::default() };
+    let added = Overrides { request, ..Overrides::default() };
+    let spec = own.and_then(|own| own.with(&added)).map_err(Stop::usage)?;
     if spec.checks.is_empty() {
         return Err(Stop::usage(format!(
             "`{}` has no `checks`\nhint: give it golden prompts, or leave --workload out",

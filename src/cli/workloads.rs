@@ -32,7 +32,7 @@ pub(super) struct WorkloadsArgs {
 enum Action {
     /// Print a workload's TOML, as a start for your own: `skyline workloads show short_chat > my.toml`
     Show {
-        /// Name of an embedded workload or golden set, or the path of a workload's file, which is then checked
+        /// Name of an embedded workload or golden set, or path of a workload. A file is checked
         workload: String,
     },
     /// Fit a workload to a stored run or to a trace, and report how well it fits

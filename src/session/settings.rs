@@ -78,7 +78,10 @@ impl ServerSettings {
     /// Returns what the requests to the server in this place have in common.
     pub(crate) fn of_server(&self, place: usize) -> CommonRequest {
         let mut common = self.common.clone();
-        common.headers.extend(self.own_headers.get(place).cloned());
+        if let Some(own) = self.own_headers.get(place) {
+            common.headers.retain(|header| header.name() != own.name());
+            common.headers.push(own.clone());
+        }
         common
     }
 }

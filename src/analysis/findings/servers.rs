@@ -25,7 +25,7 @@ pub(super) fn dead(run: &Summary) -> Option<Vec<RuleFact>> {
 /// Finds servers that are slower than the others by more than chance.
 pub(super) fn slow(run: &Summary) -> Option<Vec<RuleFact>> {
     let group = run.servers.as_ref()?;
-    let others = if group.each.len() == 2 { "the other" } else { "the others" };
+    let others = if group.each.len() == 2 { "the other" } else { "the middle one of the others" };
     let said = group.each.iter().filter_map(|server| {
         let by = server.slower.first()?;
         let [value, low, high, of] = [by.by_ms.value, by.by_ms.low, by.by_ms.high, by.others_ms].map(three_digits);

@@ -28,7 +28,9 @@ impl Acceptable {
     ) -> Self {
         let barred = barred_by_quality(quality, objectives);
         let completed = |request: &&Measured<'_>| request.record().outcome == Outcome::Completed;
-        let counted = observed.requests.iter().filter(|_| barred.is_none()).filter(completed);
+        // As in goodput: where there are SLOs, those whose clients were to leave have none to meet.
+        let stays = |request: &&Measured<'_>| !(observed.has_slos && request.record().leaves);
+        let counted = observed.requests.iter().filter(|_| barred.is_none()).filter(completed).filter(stays);
         let acceptable: Option<Vec<bool>> = counted.map(is_acceptable).collect();
         let count = acceptable.map(|all| all.into_iter().filter(|is_so| *is_so).count() as f64);
         Self { answers_per_s: count.and_then(|count| observed.answers_per_second(count)), barred }

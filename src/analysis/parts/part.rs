@@ -248,8 +248,7 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
     let servers = observed.log.header.server_names();
     if servers.len() > 1 {
         let always = servers.len();
-        let division =
-            Division::new(PartKind::Server, |record| Some(record.target.into()), move |place| servers[place].clone());
+        let division = Division::new(PartKind::Server, server_of, move |place| servers[place].clone());
         all.push(Division { always, ..division });
     }
     let addresses = observed.log.footer.iter().flat_map(|footer| footer.addresses.iter().flatten());
@@ -263,6 +262,12 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         all.push(Division::new(PartKind::Address, place, move |place| addresses[place].to_owned()));
     }
     all
+}
+
+/// The place of the server that a request went to. `None` where the run ended before it went to any.
+pub(super) fn server_of(record: &RequestRecord) -> Option<usize> {
+    let went = record.sent.is_some() || matches!(record.outcome, Outcome::Failed(_)) || !record.attempts().is_empty();
+    went.then(|| record.target.into())
 }
 
 #[cfg(test)]

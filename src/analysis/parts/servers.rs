@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::fairness::index;
-use super::part::Part;
+use super::part::{Part, server_of};
 use super::slower::{SlowerBy, slower};
 use crate::analysis::requests::{Measured, Observed};
 use crate::analysis::server::reported::ServerSide;
@@ -55,7 +55,9 @@ impl ServerGroup {
         let routing = header.routing.clone().filter(|_| kind == PartKind::Server);
         let all: u64 = of(kind).map(|part| part.requests).sum();
         let share = |part: &Part| (all > 0).then(|| part.requests as f64 / all as f64);
-        let meant = |place| routing.as_ref().and_then(|routing| routing.share_of(place, count));
+        // In a closed loop a server decides by its speed how many requests it gets.
+        let is_open = header.workload.arrival.users().is_none();
+        let meant = |place| routing.as_ref().filter(|_| is_open).and_then(|routing| routing.share_of(place, count));
         let got = of(kind).enumerate().map(|(place, part)| Some(share(part)? / meant(place).unwrap_or(1.0)));
         let evenness = index(got);
         let names: Vec<_> = of(kind).map(|part| part.name.as_str()).collect();
@@ -78,7 +80,7 @@ impl ServerGroup {
 /// Returns the place of a request's server among those of these names.
 fn place_of(observed: &Observed<'_>, kind: PartKind, names: &[&str], record: &RequestRecord) -> Option<usize> {
     if kind == PartKind::Server {
-        return Some(record.target.into());
+        return server_of(record);
     }
     let address = observed.log.footer.as_ref()?.address_of(record)?;
     names.iter().position(|name| *name == address)
@@ -92,15 +94,15 @@ fn failure(observed: &Observed<'_>, is_wanted: impl Fn(&RequestRecord) -> bool) 
     })
 }
 
-/// Share of prompt tokens that the cache of a server gave back. Only requests whose answers report both
-/// count.
+/// Share of prompt tokens that the cache of a server gave back. An answer without the field had none of them from it,
+/// where other answers of the run have the field.
 fn hit_rate(observed: &Observed<'_>, kind: PartKind, names: &[&str], place: usize) -> Option<f64> {
     let (mut cached, mut all, mut is_reported) = (0, 0, false);
     for record in observed.requests.iter().map(Measured::record) {
+        is_reported |= record.usage.is_some_and(|usage| usage.cached().is_some());
         let Some(usage) = record.usage.filter(|_| place_of(observed, kind, names, &record) == Some(place)) else {
             continue;
         };
-        is_reported |= usage.cached().is_some();
         cached += usage.cached().unwrap_or_default();
         all += usage.prompt().unwrap_or_default();
     }

@@ -20,7 +20,8 @@ pub struct LeavingFigures {
     /// Share of them in the answer tokens of the window's requests, between 0 and 1. Absent where none came.
     pub wasted_share: Option<f64>,
     /// Requests in the server beyond those for which a client waited. They run or wait; means over the window. Above 0
-    /// the server goes on when a client leaves, or serves others too. Left out where it does not report them.
+    /// the server goes on when a client leaves, or serves others too. Left out where it does not report them, and in a
+    /// share of several generators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_requests: Option<f64>,
 }
@@ -41,8 +42,9 @@ impl LeavingFigures {
             }
         }
         found.wasted_share = (tokens > 0).then(|| found.wasted_output_tokens as f64 / tokens as f64);
-        found.held_requests = in_flight.and_then(|in_flight| {
-            let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
+        // The requests in the server are those of all generators.
+        found.held_requests = in_flight.filter(|_| observed.log.header.shard.is_none()).and_then(|in_flight| {
+            let window = (observed.start.as_secs_f64(), observed.answers_end.as_secs_f64());
             let mean = |gauge| FollowedGauge::new(observed.log, gauge)?.over(window);
             let waiting = mean(Gauge::Waiting).unwrap_or(0.0);
             Some(mean(Gauge::Running)? + waiting - in_flight.mean)

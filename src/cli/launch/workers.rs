@@ -155,7 +155,13 @@ impl WorkerArgs {
         all(refused.map(|(is_refused, why)| if is_refused { Err(Stop::usage(why)) } else { Ok(()) }))?;
         let server = &mut bench.target.server;
         let (mut headers, mut key) = (std::mem::take(&mut server.headers), server.api_key_env.take());
-        headers.append(&mut server.own_headers);
+        for own in &mut server.own_headers {
+            headers.push(own.clone());
+            // Its value may be in the environment of the workers alone.
+            if let Some((name, _)) = own.split_once(':') {
+                *own = format!("{name}: 0");
+            }
+        }
         // What follows the verb stands before a `--` that was typed.
         let mut own = vec![format!("--shard=auto/{}", self.shards)];
         if key.is_none() {

@@ -53,8 +53,9 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
     if let Some(class) = spec.classes.iter().find(counts).filter(|_| server.common.form == AnswerForm::Whole) {
         return Err(Stop::usage(format!(
             "clients of class `{}` leave after so many tokens, and an answer that is not streamed shows none\n\
-             hint: leave --no-stream out, or let them leave after a time (--cancel 10%@2s)",
-            class.name
+             hint: {}let them leave after a time (--cancel 10%@2s)",
+            class.name,
+            if server.common.endpoint.streams { "leave --no-stream out, or " } else { "" }
         )));
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);

@@ -9,7 +9,7 @@ use crate::workload::reading::{parse_toml, read_file, read_whole, spec_table};
 const SETS: [(&str, &str); 1] = [("basics", include_str!("../../../workloads/golden/basics.toml"))];
 
 spec_table! {
-    /// A set of golden prompts: a file of its own, or one of those in the binary.
+    /// A set of golden prompts, of a file or in the binary.
     pub struct GoldenSet = "a golden set" {
         /// One or two sentences about it; empty when the file gives none.
         description: String = optional(String::new(), |value| value.text()),

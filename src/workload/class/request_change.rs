@@ -43,8 +43,8 @@ pub struct RequestChange {
     pub cache: Option<CacheState>,
 
     /// Clients who leave before their answer is complete, and when. 10%@2s leave 2 s after the request began,
-    /// 10%@50tokens after so many tokens. No latency and no SLO counts them (`guide workloads`) [default: the
-    /// workload's, else none]
+    /// 10%@50tokens after so many tokens (chunks, where the server does not count them). No latency and no SLO counts
+    /// them (`guide workloads`) [default: the workload's, else none]
     #[arg(long, value_name = "SHARE@WHEN", value_parser = Leaving::typed)]
     pub cancel: Option<Leaving>,
 

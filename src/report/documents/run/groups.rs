@@ -105,8 +105,10 @@ fn servers(title: &str, parts: &[&Part], group: &ServerGroup) -> Section {
         .column_where_known(("cache hits", 3), |(_, server)| server.cache_hit_rate.map(percent));
     let number = group.each.len();
     let evenness = group.evenness.map(|index| {
-        let (least, meant) =
-            (three_digits(1.0 / number as f64), if group.routing.is_some() { "as meant" } else { "even" });
+        let (least, meant) = (
+            three_digits(1.0 / number as f64),
+            if group.each.iter().any(|server| server.meant.is_some()) { "as meant" } else { "even" },
+        );
         format!("{index:.3} (Jain's index over {number} of what each got: 1 is {meant}, {least} one gets all)")
     });
     Section::detail(format!("{title}, ms"))

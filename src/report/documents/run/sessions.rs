@@ -24,15 +24,18 @@ pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
     let closed = Section::detail("Closed loop").facts("reached", closed.and_then(reached)).notes(hidden);
     let of = |own| {
         let by_turn = by_place("turn", summary.parts_of(PartKind::Turn));
-        sessions(own).table(by_turn).table(by_place("agent", summary.parts_of(PartKind::Agent)))
+        sessions(own, summary.leaving.is_some())
+            .table(by_turn)
+            .table(by_place("agent", summary.parts_of(PartKind::Agent)))
     };
     [summary.sessions.as_ref().map(of), Some(closed)]
 }
 
-fn sessions(sessions: &Sessions) -> Section {
+fn sessions(sessions: &Sessions, leave: bool) -> Section {
     let Sessions { begun, completed, broken_off, censored, .. } = *sessions;
     let [all, completed, broken_off, censored] = [begun, completed, broken_off, censored].map(count);
-    let ended = format!("{completed} completed, {broken_off} broken off by a failure");
+    let or_left = if leave { ", or by a client who left" } else { "" };
+    let ended = format!("{completed} completed, {broken_off} broken off by a failure{or_left}");
     let each = |turns: u64| three_digits(turns as f64 / begun as f64);
     let sent = each(sessions.turns_sent);
     let line = match sessions.turns_planned.zip(sessions.turns_not_reached) {

@@ -38,7 +38,7 @@ fn requests(report: RunReport<'_>) -> Value {
     json!({
         "total": counts.executed(),
         "failures": counts.failed,
-        "incomplete": counts.censored,
+        "incomplete": counts.censored + counts.cancelled,
         "input_length": of_counts(completed().map(|record| record.prompt_tokens())),
         "output_length": of_counts(completed().filter(has_tokens).map(|record| record.output_tokens)),
     })

@@ -5,13 +5,15 @@ use serde_json::{Map, Value, json};
 use super::output::RequestOutput;
 use crate::analysis::{Figure, Quantile, Rates, Sample};
 use crate::clock::Timestamp;
+use crate::record::Outcome;
 use crate::report::run_report::RunReport;
 
 /// The keys that vLLM writes of a run's figures, without the lists.
 pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> Map<String, Value> {
     let good: Vec<RequestOutput<'_>> = outputs.iter().copied().filter(|output| output.success()).collect();
     let (summary, duration) = (report.summary, report.summary.window.counted_s());
-    let (completed, failed) = (good.len() as u64, (outputs.len() - good.len()) as u64);
+    let left = outputs.iter().filter(|output| output.record.outcome == Outcome::Cancelled).count();
+    let (completed, failed) = (good.len() as u64, (outputs.len() - good.len() - left) as u64);
     let total_input: u64 = good.iter().map(|output| output.prompt_len()).sum();
     let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
     let Rates { completed_requests_per_s, input_tokens_per_s, output_tokens_per_s, .. } = summary.rates;
@@ -44,6 +46,8 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     let ms = |seconds: f64| Figure::Exact(seconds * 1e3);
     let asked = &report.log.header.percentiles;
     let mut put = |name: &str, sample: Sample| statistics(&mut map, name, &sample, asked);
+    // Those whose clients were to leave have no latencies.
+    let good: Vec<RequestOutput<'_>> = good.into_iter().filter(|output| !output.record.leaves).collect();
     if has_tokens {
         put("ttft", good.iter().filter_map(|output| output.ttft_s()).map(ms).collect());
         put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
