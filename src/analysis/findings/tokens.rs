@@ -272,7 +272,7 @@ fn merged_reads(run: &Summary) -> Option<Vec<RuleFact>> {
 
 fn warm_cache(run: &Summary) -> Option<Vec<RuleFact>> {
     let (rate, most) = found_and_shared(run)?;
-    if rate <= most + CACHED_BAR || run.run.inputs.is_some_and(|inputs| inputs.has_query()) {
+    if rate <= most + CACHED_BAR || run.run.inputs.is_some_and(crate::workload::InputBatch::has_query) {
         return None;
     }
     let bar = percent(CACHED_BAR);

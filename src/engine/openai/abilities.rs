@@ -147,7 +147,7 @@ impl OpenAiEngine {
             endpoints.push(KnownEndpoint { purpose, path, answer });
         }
         let has_lengths = self.target.endpoint.work == WorkKind::Tokens;
-        let length_fields = has_lengths.then(|| self.target.length_fields().to_string()).unwrap_or_default();
+        let length_fields = if has_lengths { self.target.length_fields().to_string() } else { String::new() };
         ServerAbilities { endpoints, series, length_fields }
     }
 }

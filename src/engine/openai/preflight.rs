@@ -166,7 +166,7 @@ impl OpenAiEngine {
                 if self.target.endpoint.inputs.is_some() {
                     // No length is tested, and nothing is to be counted.
                     let (length, token_source) = (LengthTest::NotTested, TokenSource::Usage);
-                    return Ok(SmokeReport { length, token_source, ..report });
+                    return Ok(SmokeReport { token_source, length, ..report });
                 }
                 let length = if self.sets_length() { LengthTest::NotTested } else { report.length };
                 return Ok(SmokeReport { length, ..report });

@@ -57,10 +57,11 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
         FailureKind::Malformed if *cause == Cause::Compressed => {
             "switch compression off for event streams in the proxy before the server".into()
         }
-        FailureKind::Malformed if target.endpoint.inputs.is_some() => of_other_results(target, &failure.message),
+        FailureKind::Malformed | FailureKind::Empty if target.endpoint.inputs.is_some() => {
+            of_other_results(target, &failure.message)
+        }
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
-        FailureKind::Empty if target.endpoint.inputs.is_some() => of_other_results(target, &failure.message),
         FailureKind::Empty => {
             let other = target.endpoint.another(|_| true);
             format!("the model returned no text: try --endpoint {other}, or look at the server's log")

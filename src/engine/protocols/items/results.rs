@@ -73,7 +73,7 @@ impl<'a> ChunkJson<'a> {
             };
             let index = found(&members, "index").and_then(LooseValue::count);
             let words = error_of(&members);
-            all.push((index, words.map_or_else(|| read(&members).map_err(ItemFault::Unread), |words| Err(words))));
+            all.push((index, words.map_or_else(|| read(&members).map_err(ItemFault::Unread), Err)));
             let tokens = found(&members, "meta_info").and_then(|of| found(&of.members()?, "prompt_tokens")?.count());
             counted = counted.zip(tokens).map(|(sum, tokens): (u64, u64)| sum.saturating_add(tokens));
         }
@@ -92,25 +92,25 @@ fn error_of(item: &MemberList<'_>) -> Option<ItemFault> {
     let is_one = word(item, "object").is_some_and(|kind| is_error(&kind));
     let said = says.or_else(|| found(item, "message").filter(|_| is_one))?;
     let inner = said.members().and_then(|error| word(&error, "message"));
-    let words = inner.or_else(|| said.string()).map_or_else(|| said.0.get().to_owned(), |words| words.into_owned());
+    let words = inner.or_else(|| said.string()).map_or_else(|| said.0.get().to_owned(), std::borrow::Cow::into_owned);
     Some(ItemFault::Failed(words))
 }
 
 /// The score in one of these members.
-pub(super) fn score<'a>(item: &MemberList<'a>, names: &[&str]) -> Result<ItemValue, &'static str> {
+pub(super) fn score(item: &MemberList<'_>, names: &[&str]) -> Result<ItemValue, &'static str> {
     let score = names.iter().find_map(|name| found(item, name)).and_then(|value| value.0.get().parse::<f64>().ok());
     score.filter(|score| score.is_finite()).map(|_| ItemValue::Score).ok_or("score")
 }
 
 /// The vector in a member: numbers, or text that encodes them.
-pub(super) fn vector<'a>(item: &MemberList<'a>, name: &str) -> Result<ItemValue, &'static str> {
+pub(super) fn vector(item: &MemberList<'_>, name: &str) -> Result<ItemValue, &'static str> {
     let json = found(item, name).map_or("", |value| value.0.get());
     let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE, \t\r\n".contains(byte);
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
     let within = |open, close| Some(json.strip_prefix(open)?.strip_suffix(close)?.as_bytes());
     match (within('[', ']'), within('"', '"')) {
         (Some(numbers), _) if numbers.iter().any(u8::is_ascii_digit) && numbers.iter().all(is_part) => {
-            Ok(ItemValue::Numbers { count: numbers.iter().filter(|byte| **byte == b',').count() + 1 })
+            Ok(ItemValue::Numbers { count: numbers.split(|byte| *byte == b',').count() })
         }
         (_, Some(text)) if !text.is_empty() && text.iter().all(is_base64) => {
             Ok(ItemValue::Encoded { bytes: text.len() })
