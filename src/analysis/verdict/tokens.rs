@@ -236,11 +236,11 @@ fn completions(of: &CheckedRun<'_>) -> Account {
         let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();
         let class = of.observed.log.header.workload.classes.get(usize::from(record.class));
         let inputs = class.and_then(|class| class.inputs);
-        // Servers count each input, and some the query beside them.
+        // Servers count the request, or each input, and some the query beside them.
         let one = inputs.map_or(1.0, |inputs| f64::from(inputs.size));
         let query = if inputs.is_some_and(InputBatch::has_query) { 1.0 } else { 0.0 };
         let is_whole = f64::from(u8::from(whole));
-        account.add(is_whole * one, (1.0 - is_whole + others as f64) * one + query);
+        account.add(is_whole, is_whole * (one - 1.0) + (1.0 - is_whole + others as f64) * one + query);
     }
     account
 }

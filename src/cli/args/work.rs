@@ -15,7 +15,7 @@ use crate::session::settings::RunSettings;
 use crate::session::{Printer, Stop, datasets, survey};
 use crate::workload::{
     ArrivalPattern, ClientChange, DatasetChange, DatasetFormat, Distribution, Overrides, RequestChange, Slo, Trace,
-    WorkloadSpec,
+    WorkloadSpec, library,
 };
 
 /// The workload and all of its overrides but those of its load, for verbs that choose the load.
@@ -102,7 +102,8 @@ impl WorkArgs {
         printer: Printer,
     ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
         self.check_answers(settings.server.common.endpoint)?;
-        let spec = settings.fitted(spec, printer)?;
+        let is_own = self.named().0.is_none_or(|name| library::source(name).is_none());
+        let spec = settings.fitted(spec, is_own, printer)?;
         datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)
     }
 

@@ -14,6 +14,7 @@ use crate::session::campaign::tune::{TuneCampaign, TuneManifest, TunePlan};
 use crate::session::run::{CheckedWorkload, announce_load, check_before_load};
 use crate::session::stored_run::completed;
 use crate::session::{Exit, Interrupts, Opened, Printer, Stop};
+use crate::workload::library;
 
 /// Find the flags with which a server serves most within the objectives, for each GPU.
 #[derive(Debug, Args)]
@@ -120,7 +121,8 @@ impl TuneArgs {
             settings.objectives.clone_from(&spec.objectives);
             settings.check_breakers()?;
             let tokenizer = settings.requests.tokenizer.clone();
-            let workload = settings.fitted(workload.clone(), printer)?;
+            let is_own = library::source(&workload.name).is_none();
+            let workload = settings.fitted(workload.clone(), is_own, printer)?;
             let (workload, datasets) = opened.open(workload, tokenizer.as_deref(), screen, printer)?;
             Ok((variant, settings.check(&workload, &datasets)?))
         });

@@ -226,7 +226,9 @@ impl<'a, S: SimulatedServer + ?Sized> VirtualClients<'a, S> {
     ) {
         let Some(course) = self.in_flight.remove(&index) else { return };
         self.slots.free(course.request.class);
-        history.iter().for_each(|history| self.waits.add(&course.request, history));
+        if let Some(history) = &history {
+            self.waits.add(&course.request, history);
+        }
         ended.push(course.ended(history, now, outcome));
     }
 

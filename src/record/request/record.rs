@@ -22,6 +22,7 @@ use crate::workload::Priority;
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct RequestRecord {
     /// Position in the schedule, from 0; for a later turn of a session see [`Turn::index_of`].
     pub index: u64,

@@ -19,6 +19,7 @@ use crate::session::planned::PlannedRun;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, of_one_server};
 use crate::session::settings::RunSettings;
 use crate::units::counted;
+use crate::workload::library;
 
 /// A row under a variant, ready to be executed.
 pub(crate) struct PlannedCell {
@@ -91,7 +92,8 @@ impl PlannedCell {
     ) -> Result<Self, Stop> {
         let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-        let spec = settings.fitted(spec, printer)?;
+        let is_own = library::source(&spec.name).is_none();
+        let spec = settings.fitted(spec, is_own, printer)?;
         let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::engine::{CommonRequest, PriorityField, Protocol};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::RunSettings;
-use crate::workload::{InputBatch, InputKind, Overrides, RequestClass, WorkloadSpec, library};
+use crate::workload::{InputBatch, InputKind, Overrides, RequestClass, WorkloadSpec};
 
 /// Refuses parameters that the requests to an endpoint cannot carry, before any is sent.
 pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(), Stop> {
@@ -37,6 +37,13 @@ pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(
             "--extra-body: `{name}` is no object: {value}\nhint: write it like {{\"{name}\": {{\"top_p\": 0.9}}}}"
         )));
     }
+    let is_input = |name: &&String| [endpoint.prompt_field, "documents", "text_2"].contains(&name.as_str());
+    if let Some(name) = extra_body.0.keys().find(is_input).filter(|_| endpoint.inputs.is_some()) {
+        return Err(Stop::usage(format!(
+            "--extra-body: `{name}` would replace the inputs of every request, whose number then is not known\n\
+             hint: leave it out; --batch says how many inputs a request has"
+        )));
+    }
     let is_set = |name: &str| {
         extra_body.0.contains_key(name)
             || inner.is_some_and(|(_, inner)| inner.get(name).is_some_and(|of| of != &Value::Null))
@@ -49,8 +56,9 @@ pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(
 
 impl RunSettings {
     /// Returns the workload as requests to the endpoint carry it. At one that answers several inputs at once, answers
-    /// have no tokens: nothing is left of their lengths, nor of a ready-made workload's bounds on TTFT and TPOT.
-    pub(crate) fn fitted(&self, spec: WorkloadSpec, printer: Printer) -> Result<WorkloadSpec, Stop> {
+    /// have no tokens: nothing is left of their lengths, nor of a ready-made workload's bounds on TTFT and TPOT. Those
+    /// of the user's own are refused.
+    pub(crate) fn fitted(&self, spec: WorkloadSpec, is_own: bool, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let CommonRequest { endpoint, batch, .. } = self.server.common;
         let other = |class: &&RequestClass| class.inputs.is_some_and(|own| Some(own.kind) != kind_of(endpoint));
         if let Some((class, inputs)) = spec.classes.iter().find(other).and_then(|class| Some((class, class.inputs?))) {
@@ -62,7 +70,7 @@ impl RunSettings {
             )));
         }
         let Some(usual) = endpoint.inputs else { return Ok(spec) };
-        self.check_tokenless(&spec, endpoint)?;
+        self.check_tokenless(&spec, is_own, endpoint)?;
         if spec.bounds_tokens() {
             printer.words(&format!(
                 "note: the bounds of `{}` on TTFT and TPOT are left out: answers of the endpoint {endpoint} have no \
@@ -79,7 +87,7 @@ impl RunSettings {
     }
 
     /// Refuses what needs tokens of answers, where they have none.
-    fn check_tokenless(&self, spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
+    fn check_tokenless(&self, spec: &WorkloadSpec, is_own: bool, endpoint: &Protocol) -> Result<(), Stop> {
         let limits = self.requests.limits(spec.clients.as_ref());
         let limited = limits.first_token_timeout_s.or(limits.between_tokens_timeout_s).is_some();
         if limited {
@@ -88,7 +96,7 @@ impl RunSettings {
                  hint: leave --first-token-timeout and --between-tokens-timeout out; --timeout limits whole answers"
             )));
         }
-        if spec.bounds_tokens() && library::source(&spec.name).is_none() {
+        if is_own && spec.bounds_tokens() {
             return Err(Stop::usage(format!(
                 "the SLO of `{}` bounds TTFT or TPOT, which answers of the endpoint {endpoint} do not have\n\
                  hint: bound e2e: slo = {{ e2e_ms = 500 }} in its classes, or --slo e2e=500ms",

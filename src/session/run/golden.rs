@@ -60,7 +60,7 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);
     let inputs = spec.inputs();
-    Ok(CommonRequest { models, answers, endings, inputs, ..server.common.clone() })
+    Ok(CommonRequest { inputs, models, answers, endings, ..server.common.clone() })
 }
 
 /// The forms of answers that classes ask for; none where all are free text.

@@ -109,14 +109,33 @@ pub(super) fn vector(item: &MemberList<'_>, name: &str) -> Result<ItemValue, &'s
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
     let within = |open, close| Some(json.strip_prefix(open)?.strip_suffix(close)?.as_bytes());
     match (within('[', ']'), within('"', '"')) {
-        (Some(numbers), _) if numbers.iter().any(u8::is_ascii_digit) && numbers.iter().all(is_part) => {
+        (Some(numbers), _)
+            if numbers.iter().any(u8::is_ascii_digit) && numbers.iter().all(is_part) && all_finite(numbers) =>
+        {
             Ok(ItemValue::Numbers { count: numbers.split(|byte| *byte == b',').count() })
         }
-        (_, Some(text)) if !text.is_empty() && text.iter().all(is_base64) => {
+        (_, Some(text)) if text.iter().all(is_base64) && encodes_numbers(text) => {
             Ok(ItemValue::Encoded { bytes: text.len() })
         }
         _ => Err("vector"),
     }
+}
+
+/// Whether no number of a list is too large for one. Only those with an exponent can be.
+fn all_finite(numbers: &[u8]) -> bool {
+    let has_exponent = |number: &&[u8]| number.iter().any(|byte| matches!(byte, b'e' | b'E'));
+    let is_finite = |number: &[u8]| {
+        let value = std::str::from_utf8(number).ok().and_then(|text| text.trim().parse::<f64>().ok());
+        value.is_some_and(f64::is_finite)
+    };
+    numbers.split(|byte| *byte == b',').filter(has_exponent).all(is_finite)
+}
+
+/// Whether a text in base64 has whole numbers of four bytes.
+fn encodes_numbers(text: &[u8]) -> bool {
+    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
+    let bytes = (text.len() / 4 * 3).saturating_sub(padding);
+    text.len().is_multiple_of(4) && padding <= 2 && bytes > 0 && bytes.is_multiple_of(4)
 }
 
 /// Writes the texts of a request as a list.
@@ -154,9 +173,8 @@ impl Target {
         let extra = &self.extra_body.0;
         let inputs = match prompt {
             _ if self.endpoint.inputs.is_none() => return None,
-            _ if self.fixes(self.endpoint.prompt_field) || self.fixes("documents") || self.fixes("text_2") => None,
-            Prompt::Inputs { texts, .. } => Some(texts.len() as u32),
-            _ => Some(1),
+            Prompt::Inputs { texts, .. } => texts.len() as u32,
+            _ => 1,
         };
         let most = extra.get("top_n").and_then(Value::as_u64).filter(|most| *most > 0);
         let encoded = extra.get("encoding_format").and_then(Value::as_str) == Some("base64");

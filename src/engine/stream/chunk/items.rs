@@ -5,8 +5,8 @@ use crate::record::{Failure, FailureKind};
 /// Results that the answer to a request must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExpectedItems {
-    /// Inputs of the request; `None` where the extra body gives them.
-    pub inputs: Option<u32>,
+    /// Inputs of the request.
+    pub inputs: u32,
     /// The most results that are asked for (`top_n`); `None` for one of each input.
     pub most: Option<u32>,
     /// Whether vectors come as text (base64).
@@ -66,8 +66,7 @@ impl AnswerItems {
             let input = index.map_or(place as u64, |index| index) + 1;
             match item {
                 Err(ItemFault::Failed(words)) => {
-                    let message =
-                        format!("input {input} of {} failed: {words}", expected.inputs.unwrap_or(came as u32));
+                    let message = format!("input {input} of {} failed: {words}", expected.inputs);
                     return Err(Failure::new(FailureKind::StreamError, message));
                 }
                 Err(ItemFault::Unread(what)) => {
@@ -80,8 +79,8 @@ impl AnswerItems {
                 Ok(_) => {}
             }
         }
-        let asked = expected.inputs.map(|inputs| expected.most.map_or(inputs, |most| most.min(inputs)));
-        if let Some(asked) = asked.filter(|asked| *asked as usize != came) {
+        let asked = expected.most.map_or(expected.inputs, |most| most.min(expected.inputs));
+        if came > 0 && asked as usize != came {
             return malformed(format!("the answer has {came} results, and {asked} were asked for"));
         }
         if came == 0 {
@@ -89,7 +88,7 @@ impl AnswerItems {
         }
         let mut seen: Vec<u64> = self.all.iter().filter_map(|(index, _)| *index).collect();
         seen.sort_unstable();
-        let has_beyond = seen.last().zip(expected.inputs).is_some_and(|(last, inputs)| *last >= inputs.into());
+        let has_beyond = seen.last().is_some_and(|last| *last >= expected.inputs.into());
         if has_beyond || seen.windows(2).any(|pair| pair[0] == pair[1]) || !(seen.is_empty() || seen.len() == came) {
             return malformed(format!("the results are not of different inputs: their indexes are {seen:?}"));
         }
@@ -118,7 +117,7 @@ const fn size(value: &ItemValue) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const ONE: ExpectedItems = ExpectedItems { inputs: Some(2), most: None, encoded: false };
+    const ONE: ExpectedItems = ExpectedItems { inputs: 2, most: None, encoded: false };
 
     fn judged(expected: ExpectedItems, all: &[(Option<u64>, ItemValue)]) -> String {
         let all = all.iter().map(|(index, value)| (*index, Ok(*value))).collect();
@@ -138,8 +137,7 @@ mod tests {
             (ONE, &[(Some(0), score), (None, score)], "their indexes are [0]"),
             (ONE, &[(Some(0), vector(8)), (Some(1), vector(7))], "different sizes, 7 and 8"),
             (ExpectedItems { most: Some(1), ..ONE }, &[(Some(1), score)], "right"),
-            (ExpectedItems { inputs: None, ..ONE }, &[(Some(0), score)], "right"),
-            (ExpectedItems { inputs: None, ..ONE }, &[], "empty answer: the answer has no results"),
+            (ONE, &[], "empty answer: the answer has no results"),
             (
                 ExpectedItems { encoded: true, ..ONE },
                 &[(Some(0), vector(8)), (Some(1), vector(8))],

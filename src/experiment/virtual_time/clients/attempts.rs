@@ -70,7 +70,7 @@ impl<S: SimulatedServer + ?Sized> VirtualClients<'_, S> {
     /// Ends a request whose client leaves. It has an attempt under way, or waits before the next.
     pub(super) fn leave(&mut self, now: Timestamp, index: u64, ended: &mut Vec<EndedRequest>) {
         let Some(client) = client_of(&mut self.in_flight, index) else { return };
-        let jobs = client.life.handles().map(|job| job.copied());
+        let jobs = client.life.handles().map(Option::<&mut JobId>::copied);
         client.life.conclude(now, AttemptEnd::Cancelled, None, 0);
         client.arm(None, &mut self.timers);
         let mut histories = jobs.into_iter().flatten().filter_map(|id| {
