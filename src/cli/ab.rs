@@ -99,9 +99,7 @@ impl AbArgs {
         let settings = sides.settings(target, load.is_rate_inf(), salt, campaign.live.screen());
         let (spec, [a, b]) = both(load.spec_of(work, target.max_concurrency(), None, printer), settings)?;
         let (workload, datasets) = work.opened(spec, &a, printer)?;
-        if b.fitted(workload.clone(), true, printer)? != workload {
-            return Err(Stop::usage("--b: its endpoint takes other requests than that of --a\nhint: give both one"));
-        }
+        b.check_requests(&workload, printer)?;
         let design = self.design.design(&workload, target.server.form())?.ordered(order, workload.seed);
         [&a, &b].into_iter().try_for_each(|side| side.check_figures("metric", design.metrics.iter()))?;
         let question = AbQuestion::new(workload.clone(), &design, self.design.require, salt);

@@ -86,6 +86,12 @@ impl RunSettings {
         Ok(fitted)
     }
 
+    /// Refuses the requests of another side of a comparison, where the endpoint takes others.
+    pub(crate) fn check_requests(&self, workload: &WorkloadSpec, printer: Printer) -> Result<(), Stop> {
+        let refused = || Stop::usage("--b: its endpoint takes other requests than that of --a\nhint: give both one");
+        if self.fitted(workload.clone(), true, printer)? == *workload { Ok(()) } else { Err(refused()) }
+    }
+
     /// Refuses what needs tokens of answers, where they have none.
     fn check_tokenless(&self, spec: &WorkloadSpec, is_own: bool, endpoint: &Protocol) -> Result<(), Stop> {
         let limits = self.requests.limits(spec.clients.as_ref());
