@@ -145,6 +145,18 @@ mod tests {
     }
 
     #[test]
+    fn who_was_to_leave_is_as_little_acceptable_as_it_is_goodput() {
+        let mut log = run_of_eight();
+        // The answers of two were complete before.
+        for record in log.records.iter_mut().filter(|record| [5, 6].contains(&record.index)) {
+            record.leaves = true;
+        }
+        let summary = summarise(&log, &[]);
+        assert!(near(summary.costs.as_ref().unwrap().acceptable_answers_per_s, 0.1), "{:?}", summary.costs);
+        assert!(near(summary.slo.goodput_per_s, 0.3), "{:?}", summary.slo);
+    }
+
+    #[test]
     fn without_a_price_or_gpus_nothing_is_known_and_the_cure_is_named() {
         let judged = |change: fn(&mut RunLog)| {
             let mut log = run_of_eight();

@@ -180,6 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn what_never_left_is_of_no_server() {
+        let mut log = two(0, |_| false);
+        // Under a cap 200 more waited for a slot until the run ended.
+        for i in 400..600 {
+            let mut waits = record(i).sent_at(i * 50, i * 50, i * 50).censored(40_000).build();
+            waits.sent = None;
+            log.records.push(waits);
+        }
+        log.header.plan.measured_requests += 200;
+        let summary = summarise(&log, &[]);
+        let group = summary.servers.as_ref().unwrap();
+        assert_eq!(group.each.iter().map(|of| of.share).collect::<Vec<_>>(), [Some(0.5); 2]);
+        assert_eq!(group.evenness, Some(1.0));
+        assert_eq!(summary.parts_of(PartKind::Server).iter().map(|part| part.requests).sum::<u64>(), 400);
+    }
+
+    #[test]
     fn a_dead_server_is_named() {
         let summary = summarise(&two(0, |i| i % 2 == 0), &[]);
         let said = advice(&summary, FindingKind::DeadServer).unwrap();

@@ -211,7 +211,8 @@ mod tests {
                 named(&queues(seed, load * servers as f64 / 0.2, 120.0, &service)).len()
             };
             let wrong = (0..400).filter(|seed| named(*seed) > 0).count();
-            assert!(wrong <= 20, "{wrong} of 400 runs of {servers} servers at {load} name one");
+            // Binomial with p = 0.02: three standard deviations above 8.
+            assert!(wrong <= 16, "{wrong} of 400 runs of {servers} servers at {load} name one");
         }
     }
 

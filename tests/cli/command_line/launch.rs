@@ -37,6 +37,15 @@ fn manifests_are_printed_for_kubernetes() {
 }
 
 #[test]
+fn workers_take_the_headers_of_ranks_from_their_own_environment() {
+    let ranks =
+        ["--url=http://vllm:8000", "--header-per-url=X-Rank: env:RANK_A", "--header-per-url=X-Rank: env:RANK_B"];
+    let (printed, said) = launched(&Desk::new(), "k8s", &[IMAGE, "--secret=keys"], &ranks);
+    assert!(printed.contains("--header-per-url=X-Rank: env:RANK_B"), "{printed}");
+    assert!(said.contains("RANK_A") && said.contains("RANK_B"), "{said}");
+}
+
+#[test]
 fn a_script_is_printed_for_slurm() {
     let options = ["--partition=cpu", "--account=team a", "--shared-dir=/shared/my runs/", "--time=90m"];
     let (printed, said) = launched(&Desk::new(), "slurm", &options, &["--note=it's on"]);

@@ -24,7 +24,7 @@ fn those_who_leave_are_no_failures_and_in_no_latency() {
     // Each of them had read ten tokens, and the answer has fifty.
     assert_eq!(leaving["wasted_output_tokens"].as_u64(), Some(10 * left), "{leaving}");
     assert_eq!(summary["latency"]["ttft"]["n"], counts["completed"], "{shown}");
-    assert!(shown.contains("clients who were to leave left before the end"), "{shown}");
+    assert!(shown.contains("Clients who leave: no latency and no SLO counts their requests"), "{shown}");
     // The server stopped, so that what it made is little more than what came.
     assert!(summary["findings"].as_array().unwrap().iter().all(|finding| finding["kind"] != "held_for_nobody"));
     for record in desk.lines("request").iter().filter(|record| record["outcome"]["kind"] == "cancelled") {

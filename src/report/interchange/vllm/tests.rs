@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Metric, Quantile, summarise};
-use crate::record::{Failure, FailureKind, PlanFacts, RunLog};
+use crate::record::{Failure, FailureKind, Outcome, PlanFacts, RunLog};
 use crate::report::sample_runs::{hostile, report, three};
 use crate::workload::{ArrivalPattern, Conversation, Distribution, Slo, Spike, ThinkTime};
 
@@ -118,6 +118,24 @@ fn goodput_is_that_of_the_report() {
 }
 
 /// A rate is a request rate where requests were asked for at one rate. Else it is what was offered.
+#[test]
+fn clients_who_leave_are_no_failures_and_their_answers_no_latencies() {
+    let mut log = three();
+    let usual = written(&log);
+    let mut left = record(3).sent_at(2_500, 2_500, 2_501).paced(2_600, 10, 2).build();
+    (left.outcome, left.leaves) = (Outcome::Cancelled, true);
+    let mut stayed = record(4).sent_at(2_500, 2_500, 2_501).paced(2_510, 1, 2).build();
+    stayed.leaves = true;
+    log.records.push(left);
+    log.records.push(stayed);
+    log.header.plan.measured_requests += 2;
+    let file = written(&log);
+    assert_eq!(file["completed"].as_u64().unwrap(), usual["completed"].as_u64().unwrap() + 1);
+    for same in ["failed", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_itl_ms", "mean_e2el_ms"] {
+        assert_eq!(file[same], usual[same], "{same}");
+    }
+}
+
 #[test]
 fn one_number_for_a_rate_is_of_requests() {
     let mut log = three();
