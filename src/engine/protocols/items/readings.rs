@@ -77,3 +77,32 @@ pub(super) fn bodies(protocol: &'static Protocol) -> [String; 3] {
         format!("{{\"{}\":{}}}", protocol.prompt_field, String::from_utf8(value).unwrap())
     })
 }
+
+/// Answers that vLLM 0.32 gave to two inputs, with the prompt tokens that it counted.
+#[test]
+fn answers_of_vllm_are_read_whole_and_no_part_of_them_is_one() {
+    let vectors = include_str!("../../../../tests/data/endpoints/vllm_embeddings.txt");
+    let encoded = include_str!("../../../../tests/data/endpoints/vllm_embeddings_base64.txt");
+    let ranks = include_str!("../../../../tests/data/endpoints/vllm_rerank.txt");
+    let scores = include_str!("../../../../tests/data/endpoints/vllm_score.txt");
+    let as_text = r#"{"encoding_format":"base64"}"#;
+    for (name, extra_body, body, tokens) in [
+        ("embeddings", "", vectors, 11),
+        ("embeddings", as_text, encoded, 11),
+        ("rerank", "", ranks, 16),
+        ("score", "", scores, 16),
+    ] {
+        let protocol = Protocol::named(name).unwrap();
+        assert_eq!(answer(protocol, (2, extra_body), body), Ok(Some(tokens)), "{name}");
+        let other = answer(protocol, (3, extra_body), body).unwrap_err();
+        assert!(other.contains("2 results, and 3 were asked for"), "{name}: {other}");
+        if body.len() < 1_000 {
+            cut_anywhere(protocol, 2, body);
+        }
+    }
+    assert!(answer(Protocol::named("embeddings").unwrap(), (2, as_text), vectors).is_err());
+    let odd = encoded.replacen("SWeUO2Gl", "SWeU", 1);
+    assert!(answer(Protocol::named("embeddings").unwrap(), (2, as_text), &odd).is_err());
+    let endless = vectors.replacen("0.004528914112597704", "1e999", 1);
+    assert!(answer(Protocol::named("embeddings").unwrap(), (2, ""), &endless).is_err());
+}
