@@ -65,6 +65,7 @@
 //! | the slots of a concurrency cap, and the wait for one | `generator/slots.rs` |
 //! | when a slot is freed | `runner/in_flight.rs` |
 //! | when clients give up, send again and hedge, in a run and in virtual time | `runner/life/mod.rs` |
+//! | whose clients leave before their answer is complete | `workload/clients/leaving.rs` |
 //! | what follows a turn of a session, in both | `generator/sessions/turns.rs` |
 //! | which request waits for which | `generator/graph.rs` |
 //! | which of several servers a request goes to | `engine/router.rs` |
@@ -97,11 +98,13 @@
 //! | what a simulated server refuses | `simulator/fleet/admission.rs` |
 //! | goodput recovery: whether goodput comes back after a spike | `analysis/load/aftermath.rs` |
 //! | the phases of a load | `analysis/parts/phases.rs`; where bursts are: `analysis/load/stretches.rs` |
+//! | what each of several servers got, and which is slow | `analysis/parts/servers.rs`, and `slower.rs` beside it |
 //! | what answers cost, in money and energy | `analysis/server/costs.rs` |
 //! | which answers are acceptable | `analysis/load/acceptable.rs` |
 //! | tags of requests | `workload/metadata.rs`; their tables: `analysis/parts/tags.rs` |
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `session/exits.rs` |
+//! | golden prompts for any workload | `workload/answer/golden_set.rs` |
 //! | to add an endpoint (a protocol) | `engine/protocols/table.rs`, with a file beside it; `mock/protocols.rs` |
 //! | to add a server's metric names | `engine/dialect.rs`; those of devices: `engine/metrics/exporters.rs` |
 //! | the columns of a run's tables | `report/documents/run/latency.rs`; of CSV and Parquet: `report/data/` |
