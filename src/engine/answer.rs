@@ -58,7 +58,7 @@ pub struct PreparedRequest {
     pub capture: CaptureText,
     /// Number of its session.
     pub session: u64,
-    /// Its tenant, where that may decide which server it goes to.
+    /// Tenant of the request, where that may decide which server it goes to.
     pub tenant: Option<u16>,
     /// How much of its answer is read.
     pub budget: AnswerBudget,

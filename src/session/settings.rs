@@ -49,7 +49,7 @@ pub(crate) struct RunSettings {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSettings {
     pub(crate) address: ServerAddress,
-    /// How several servers share the requests.
+    /// Shares of several servers in the requests.
     pub(crate) routing: Routing,
     /// A header for each server, in their order, or none.
     pub(crate) own_headers: Vec<Header>,
@@ -70,7 +70,7 @@ pub(crate) enum ServerAddress {
 }
 
 impl ServerSettings {
-    /// How the requests are shared out, where there are several servers.
+    /// Route and weights of the requests, where there are several servers.
     pub(crate) fn several(&self) -> Option<&Routing> {
         (self.address.urls().count() > 1).then_some(&self.routing)
     }

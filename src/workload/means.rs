@@ -1,4 +1,4 @@
-//! What an arrival of a workload means on average: how many requests, of how many tokens; and whose clients leave.
+//! Means of a workload's arrivals, in requests and tokens, and the clients who leave.
 
 use super::spec::WorkloadSpec;
 use crate::workload::arrival::pattern::ArrivalPattern;

@@ -1,4 +1,4 @@
-//! How several servers, or the addresses of one name, shared the requests.
+//! Shares of several servers, or of the addresses of one name, in the requests.
 
 use serde::Serialize;
 
@@ -15,23 +15,23 @@ use crate::record::{Outcome, PartKind, RequestRecord, Routing};
 pub struct ServerGroup {
     /// Whether they are `server` or `address`.
     pub kind: PartKind,
-    /// How requests were shared out; left out where no one of this side did.
+    /// Route and weights of the requests. Left out where no one of this side shared them out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<Routing>,
     /// Jain's fairness index of what each got. That is its requests ÷ the share that was meant for it. 1 is as
     /// meant, 1 ÷ their number is one that got all. Absent without a request.
     pub evenness: Option<f64>,
-    /// Each of them, in their order.
+    /// Servers or addresses, in their order.
     pub each: Vec<ServerShare>,
 }
 
-/// What one of several servers got, and how it compares with the others.
+/// The share of one of several servers, and how it compares with the others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerShare {
-    /// Its address; of several ranks behind one, with their number.
+    /// Address of the server; of several ranks behind one, with their number.
     pub name: String,
-    /// Its requests as a share of all, between 0 and 1.
+    /// Requests of the server as a share of all, between 0 and 1.
     pub share: Option<f64>,
     /// The share that was meant for it; absent where nothing says it.
     pub meant: Option<f64>,

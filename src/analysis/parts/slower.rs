@@ -1,4 +1,4 @@
-//! Which of several servers is slower than the others by more than chance.
+//! The test that says which of several servers is slower by more than chance.
 
 use serde::Serialize;
 

@@ -86,7 +86,7 @@ pub struct Summary {
     pub tags: Vec<TagValues>,
     /// How evenly the tenants were served; absent with fewer than two.
     pub fairness: Option<Fairness>,
-    /// How several servers, or the addresses of one name, shared the requests. Left out where there is one.
+    /// Shares of several servers, or of the addresses of one name, in the requests. Left out where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<ServerGroup>,
     /// Conversations; absent where there are none.

@@ -1,4 +1,4 @@
-//! How requests are shared out to several servers.
+//! Options that share requests out to several servers.
 
 use clap::Args;
 use strum::VariantArray as _;

@@ -108,7 +108,7 @@ pub struct SmokeError {
     pub failure: Failure,
     /// The remedy.
     pub hint: String,
-    /// How long the server asks to wait.
+    /// Wait for which the server asks.
     pub(super) retry_after: Option<Duration>,
 }
 

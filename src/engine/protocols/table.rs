@@ -23,7 +23,7 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// That its requests have one prompt, with the cure.
+    /// Refusal of a batch where requests have one prompt, with the cure.
     pub(crate) fn inputs_of(&self, typed: Option<u32>) -> Result<Option<InputBatch>, String> {
         match (self.inputs, typed) {
             (None, Some(batch)) => Err(format!(

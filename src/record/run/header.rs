@@ -42,7 +42,7 @@ pub struct RunHeader {
     /// The servers, in the order of [`RequestRecord::target`](crate::record::RequestRecord::target).
     #[serde(alias = "engine", deserialize_with = "engine::one_or_more")]
     pub engines: Vec<EngineFacts>,
-    /// How requests were shared out to them; absent with one.
+    /// Route and weights of the requests; absent with one server.
     pub routing: Option<Routing>,
     /// The operator's facts about the deployment.
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]

@@ -1,4 +1,4 @@
-//! How the requests of a run are shared out to its servers.
+//! Routes and weights by which the requests of a run are shared out to its servers.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::units::joined;
 
-/// How the server of a request is chosen.
+/// Rule that chooses the server of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -19,14 +19,14 @@ pub enum Route {
     Session,
     /// Requests take turns.
     RoundRobin,
-    /// Each request goes to the server with the fewest in flight.
+    /// The server with the fewest in flight gets the request.
     Least,
     /// Tenants take turns. All requests of one go to one server.
     Tenant,
 }
 
 impl Route {
-    /// Its name for `--route`.
+    /// Name of the route for `--route`.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -42,7 +42,7 @@ impl Route {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Routing {
-    /// How the server of a request is chosen.
+    /// Rule that chooses the server of a request.
     pub route: Route,
     /// Turns of each server in a round, in the order of the servers. Left out where all take as many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

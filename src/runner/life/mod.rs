@@ -40,7 +40,7 @@ pub(crate) struct RequestLife<'a, H> {
     hedge_at: Option<Timestamp>,
     /// Failed attempts; an attempt and its hedge count as one.
     failed: u32,
-    /// When its client leaves; `None`: it stays.
+    /// Rule by which the client leaves; `None`: it stays.
     leaving: Option<Leaving>,
     /// Moment when it leaves, if that is set by time.
     leaves_at: Option<Timestamp>,

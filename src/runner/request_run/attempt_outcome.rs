@@ -1,4 +1,4 @@
-//! How an attempt ended.
+//! The end of an attempt.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use crate::clock::Timestamp;
 use crate::engine::CapturedText;
 use crate::record::Outcome;
 
-/// How an attempt, with its hedge, ended.
+/// The end of an attempt, with its hedge.
 pub(super) struct AttemptOutcome {
     pub(super) at: Timestamp,
     pub(super) outcome: Outcome,
     pub(super) captured: Option<CapturedText>,
-    /// How long the server asks to wait.
+    /// Wait for which the server asks.
     pub(super) retry_after: Option<Duration>,
-    /// When the request is sent again, if it is.
+    /// Moment at which the request is sent again, if it is.
     pub(super) again: Option<Timestamp>,
 }
 

@@ -244,7 +244,7 @@ pub(crate) struct ServerManifest {
     parameters: RequestParameters,
     /// Their names: of a short value even a hash would say what it is.
     headers: Vec<String>,
-    /// How several servers share the requests, and the names of the headers of each.
+    /// Shares of several servers in the requests, and the names of the headers of each.
     routing: Option<Routing>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     own_headers: Vec<String>,

@@ -2,37 +2,23 @@
 
 use super::super::prompt::content;
 use super::super::protocol::Protocol;
-use super::results::{GENERATION, member, results, texts, vector};
-use crate::engine::dialect_traits::LengthForcing;
+use super::results::{member, protocol, results, texts, vector};
 use crate::engine::stream::AnswerGrammar;
 use crate::generator::{Prompt, PromptNeed};
-use crate::record::WorkKind;
 use crate::workload::{InputBatch, InputKind};
 
 /// `/v1/embeddings`.
 pub static EMBEDDINGS: Protocol = Protocol {
-    name: "embeddings",
-    path: "/v1/embeddings",
-    backend: "openai-embeddings",
-    prompt_field: "input",
-    write_prompt: |body, prompt| match prompt {
-        Prompt::Inputs { .. } => texts(body, prompt),
-        one => content(body, one),
-    },
     carries: &[PromptNeed::TokenIds],
-    inputs: Some(InputBatch { kind: InputKind::Texts, size: 1 }),
-    limits: &[],
-    within: None,
-    usual_tokens: None,
-    streams: false,
-    asks_for_usage: false,
-    forces: LengthForcing::None,
-    lacks: GENERATION,
-    headers: &[],
-    key_header: None,
-    shape: None,
-    work: WorkKind::Items,
-    answers: &VECTORS,
+    ..protocol(
+        ["embeddings", "/v1/embeddings", "openai-embeddings", "input"],
+        |body, prompt| match prompt {
+            Prompt::Inputs { .. } => texts(body, prompt),
+            one => content(body, one),
+        },
+        InputBatch { kind: InputKind::Texts, size: 1 },
+        &VECTORS,
+    )
 };
 
 static VECTORS: AnswerGrammar = results("data", |document, _, name, value| {

@@ -1,38 +1,17 @@
 //! Reranking: a `query` and `documents`, each of which is answered by a score.
 
 use super::super::protocol::Protocol;
-use super::results::{GENERATION, member, query, results, score, texts};
-use crate::engine::dialect_traits::LengthForcing;
+use super::results::{member, pairs, protocol, results, score};
 use crate::engine::stream::AnswerGrammar;
-use crate::record::WorkKind;
 use crate::workload::{InputBatch, InputKind};
 
 /// `/v1/rerank`.
-pub static RERANK: Protocol = Protocol {
-    name: "rerank",
-    path: "/v1/rerank",
-    backend: "vllm-rerank",
-    prompt_field: "query",
-    write_prompt: |body, prompt| {
-        query(body, prompt);
-        body.extend_from_slice(b",\"documents\":");
-        texts(body, prompt);
-    },
-    carries: &[],
-    inputs: Some(InputBatch { kind: InputKind::Pairs, size: 16 }),
-    limits: &[],
-    within: None,
-    usual_tokens: None,
-    streams: false,
-    asks_for_usage: false,
-    forces: LengthForcing::None,
-    lacks: GENERATION,
-    headers: &[],
-    key_header: None,
-    shape: None,
-    work: WorkKind::Items,
-    answers: &SCORES,
-};
+pub static RERANK: Protocol = protocol(
+    ["rerank", "/v1/rerank", "vllm-rerank", "query"],
+    |body, prompt| pairs(body, prompt, "documents"),
+    InputBatch { kind: InputKind::Pairs, size: 16 },
+    &SCORES,
+);
 
 /// Scores by the names of vLLM, Cohere and Jina. Those of SGLang and TEI are bare lists.
 static SCORES: AnswerGrammar = results("results", |document, _, name, value| {

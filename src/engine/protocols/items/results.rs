@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use super::super::protocol::Protocol;
 use super::super::typed::{found, word};
+use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::stream::AnswerGrammar;
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::stream::chunk::items::{AnswerItems, ExpectedItems, ItemFault, ItemValue};
@@ -10,10 +12,41 @@ use crate::engine::stream::chunk::loose::{LooseValue, MemberList, note};
 use crate::engine::stream::reasons::{is_error, names_error};
 use crate::engine::target::Target;
 use crate::generator::Prompt;
-use crate::record::Usage;
+use crate::record::{Usage, WorkKind};
+use crate::workload::InputBatch;
 
 /// Parameters of generation, which such requests do not carry.
-pub(super) const GENERATION: &[&str] = &["temperature", "top_p", "top_k", "seed", "n", "best_of"];
+const GENERATION: &[&str] = &["temperature", "top_p", "top_k", "seed", "n", "best_of"];
+
+/// The protocol of an endpoint that answers inputs with results. Its words are name, path, backend and prompt field.
+pub(super) const fn protocol(
+    [name, path, backend, prompt_field]: [&'static str; 4],
+    write_prompt: fn(&mut Vec<u8>, &Prompt),
+    inputs: InputBatch,
+    answers: &'static AnswerGrammar,
+) -> Protocol {
+    Protocol {
+        name,
+        path,
+        backend,
+        prompt_field,
+        write_prompt,
+        carries: &[],
+        inputs: Some(inputs),
+        limits: &[],
+        within: None,
+        usual_tokens: None,
+        streams: false,
+        asks_for_usage: false,
+        forces: LengthForcing::None,
+        lacks: GENERATION,
+        headers: &[],
+        key_header: None,
+        shape: None,
+        work: WorkKind::Items,
+        answers,
+    }
+}
 
 /// The grammar of answers whose results are in `text_member`, or are a bare list.
 pub(super) const fn results(
@@ -149,8 +182,15 @@ pub(super) fn texts(body: &mut Vec<u8>, prompt: &Prompt) {
     let _ = serde_json::to_writer(body, texts);
 }
 
+/// Writes the query of a request, and its texts as the member of this name.
+pub(super) fn pairs(body: &mut Vec<u8>, prompt: &Prompt, name: &str) {
+    query(body, prompt);
+    body.extend_from_slice(format!(",\"{name}\":").as_bytes());
+    texts(body, prompt);
+}
+
 /// Writes the query of a request; a prompt that has none is its own.
-pub(super) fn query(body: &mut Vec<u8>, prompt: &Prompt) {
+fn query(body: &mut Vec<u8>, prompt: &Prompt) {
     match prompt {
         Prompt::Inputs { query: Some(query), .. } => super::super::prompt::string(body, query),
         prompt => super::super::prompt::content(body, prompt),

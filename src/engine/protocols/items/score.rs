@@ -1,38 +1,17 @@
 //! Scores of a text beside others, as vLLM gives them.
 
 use super::super::protocol::Protocol;
-use super::results::{GENERATION, member, query, results, score, texts};
-use crate::engine::dialect_traits::LengthForcing;
+use super::results::{member, pairs, protocol, results, score};
 use crate::engine::stream::AnswerGrammar;
-use crate::record::WorkKind;
 use crate::workload::{InputBatch, InputKind};
 
 /// `/v1/score`.
-pub static SCORE: Protocol = Protocol {
-    name: "score",
-    path: "/v1/score",
-    backend: "vllm-score",
-    prompt_field: "text_1",
-    write_prompt: |body, prompt| {
-        query(body, prompt);
-        body.extend_from_slice(b",\"text_2\":");
-        texts(body, prompt);
-    },
-    carries: &[],
-    inputs: Some(InputBatch { kind: InputKind::Pairs, size: 1 }),
-    limits: &[],
-    within: None,
-    usual_tokens: None,
-    streams: false,
-    asks_for_usage: false,
-    forces: LengthForcing::None,
-    lacks: GENERATION,
-    headers: &[],
-    key_header: None,
-    shape: None,
-    work: WorkKind::Items,
-    answers: &SCORES,
-};
+pub static SCORE: Protocol = protocol(
+    ["score", "/v1/score", "vllm-score", "text_1"],
+    |body, prompt| pairs(body, prompt, "text_2"),
+    InputBatch { kind: InputKind::Pairs, size: 1 },
+    &SCORES,
+);
 
 static SCORES: AnswerGrammar =
     results("data", |document, _, name, value| member(document, (name, "data"), value, |item| score(item, &["score"])));

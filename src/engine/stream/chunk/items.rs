@@ -44,7 +44,7 @@ pub(crate) struct AnswerItems {
     pub(crate) all: Vec<(Option<u64>, Result<ItemValue, ItemFault>)>,
 }
 
-/// Why a result is none.
+/// The reason why a result is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ItemFault {
     /// The server says that the input failed, in these words.
