@@ -9,7 +9,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("calibration", 636),
     ("cli", 6_424),
     ("clock", 499),
-    ("engine", 12_416),
+    ("engine", 12_396),
     ("experiment", 13_698),
     ("foreign", 1_827),
     ("generator", 11_379),
