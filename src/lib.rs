@@ -106,6 +106,7 @@
 //! | exit codes | `session/exits.rs` |
 //! | golden prompts for any workload | `workload/answer/golden_set.rs` |
 //! | to add an endpoint (a protocol) | `engine/protocols/table.rs`, with a file beside it; `mock/protocols.rs` |
+//! | an endpoint that a template describes, in the binary or in a file | `engine/protocols/templates/file.rs` |
 //! | to add a server's metric names | `engine/dialect.rs`; those of devices: `engine/metrics/exporters.rs` |
 //! | the columns of a run's tables | `report/documents/run/latency.rs`; of CSV and Parquet: `report/data/` |
 //! | to add a server's dialect | `record/run/engine_kind.rs`, and its row in `engine/dialect.rs` |

@@ -21,7 +21,7 @@ impl Protocol {
     /// The endpoint whose path this is, with the path of the API before it.
     fn at_end_of(path: &str) -> Option<(&'static Self, &str)> {
         // Only the paths of an API say what they are.
-        let mut known = Self::ALL.into_iter().filter(|endpoint| endpoint.path.starts_with(V1));
+        let mut known = Self::all().filter(|endpoint| endpoint.path.starts_with(V1));
         known.find_map(|endpoint| Some((endpoint, path.strip_suffix(endpoint.below_api())?)))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::answer_limits::HeldMemory;
 use super::stream::AnswerGrammar;
 use super::stream::chunk::ChunkJson;
+use super::stream::chunk::loose::{MemberList, members};
 use super::stream::chunk::repair::readable;
 use crate::record::Failure;
 
@@ -125,6 +126,15 @@ impl CapturedText {
             each(&document);
             last = if document.len() > SHORT { Vec::new() } else { document };
         }
+    }
+
+    /// Calls `each` with every document that is an object, and its members.
+    pub(super) fn each_members(&self, mut each: impl FnMut(&[u8], &MemberList<'_>)) {
+        self.each_document(|document| {
+            if let Ok(members) = members(&readable(document)) {
+                each(document, &members);
+            }
+        });
     }
 
     /// The number of the next document.

@@ -17,6 +17,7 @@ use super::dialect_traits::{LengthFields, LengthForcing};
 use super::http_url::Http2;
 use super::protocols::protocol::Protocol;
 use super::proxy::Proxy;
+pub use super::stream::form::AnswerForm;
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
 use crate::workload::{AnswerEnding, AnswerShape, InputBatch};
@@ -103,6 +104,7 @@ impl CommonRequest {
             priority: self.priority == PriorityField::Sent,
             session_header: self.session_header.as_ref().map(ToString::to_string),
             extra_body_sha256: extra_body,
+            template_sha256: self.endpoint.template_file().map(|file| file.sha256.clone()),
         }
     }
 }
@@ -134,9 +136,16 @@ impl Target {
             [only] => only,
             _ => traits.token_limit,
         };
-        let carried = traits.length.max(self.endpoint.forces);
+        // A template says itself what its server takes.
+        let own = self.endpoint.template.map(|_| self.endpoint.forces);
+        let carried = own.unwrap_or_else(|| traits.length.max(self.endpoint.forces));
         let forcing = if self.ends_naturally() { LengthForcing::None } else { carried };
         self.length.unwrap_or(LengthFields { limit, forcing })
+    }
+
+    /// Names of these fields in a body.
+    pub(crate) fn length_words(&self, fields: LengthFields) -> String {
+        self.endpoint.template.map_or_else(|| fields.to_string(), |template| template.lengths(fields.forcing))
     }
 }
 
@@ -158,16 +167,6 @@ pub(crate) enum PriorityField {
     Unsent,
     /// Requests carry the field, in the server's own order.
     Sent,
-}
-
-/// Whether an answer is streamed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AnswerForm {
-    /// Server-sent events, chunk by chunk.
-    #[default]
-    Streamed,
-    /// The answer in one piece.
-    Whole,
 }
 
 /// Sampling parameters. An absent value is left to the server.

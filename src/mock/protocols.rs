@@ -1,7 +1,9 @@
 //! The protocols that the mock speaks; another one is a row, and a file where it is worded otherwise.
 
-use super::reply::{CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, RERANK, RESPONSES, SCORE, Wording};
+use super::reply::{
+    CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, RERANK, RESPONSES, SCORE, TGI, TRITON, TRITON_WHOLE, Wording,
+};
 
 /// All of them, by how their answers are written.
-pub(super) static PROTOCOLS: [&dyn Wording; 8] =
-    [CHAT, COMPLETIONS, RESPONSES, MESSAGES, GENERATE, EMBEDDINGS, RERANK, SCORE];
+pub(super) static PROTOCOLS: [&dyn Wording; 11] =
+    [CHAT, COMPLETIONS, RESPONSES, MESSAGES, GENERATE, EMBEDDINGS, RERANK, SCORE, TGI, TRITON, TRITON_WHOLE];

@@ -74,7 +74,8 @@ pub(crate) fn in_words_of(engine: &EngineFacts, advice: &str) -> String {
 /// to work.
 pub(crate) fn forces_length(engine: &EngineFacts) -> bool {
     match &engine.length_fields {
-        Some(fields) => fields.contains("ignore_eos"),
+        // Templates have names of their own.
+        Some(fields) => fields.contains("ignore_eos") || fields.contains("forced by"),
         None => {
             engine.endpoint != "messages" && matches!(engine.kind(), Some(Vllm | Mock | Sglang | Trtllm | Llamacpp))
         }

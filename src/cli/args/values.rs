@@ -63,13 +63,11 @@ pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = EngineKind> {
     one_of(&EngineKind::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>())
 }
 
-/// The endpoints by their names; by their paths too, as `vllm bench serve` has them.
-pub(in crate::cli) fn endpoint() -> impl TypedValueParser<Value = &'static Protocol> {
+/// The names of endpoints; their paths too, as `vllm bench serve` has them.
+pub(in crate::cli) fn endpoint() -> PossibleValuesParser {
     let named = |protocol: &'static Protocol| PossibleValue::new(protocol.name).alias(protocol.path);
-    PossibleValuesParser::new(Protocol::ALL.map(named)).map(|typed| {
-        let is_it = |protocol: &&Protocol| [protocol.name, protocol.path].contains(&&*typed);
-        Protocol::ALL.into_iter().find(is_it).unwrap_or_default()
-    })
+    let named = Protocol::all().map(named).chain([PossibleValue::new(Protocol::CUSTOM)]);
+    PossibleValuesParser::new(named)
 }
 
 /// The backends of `vllm bench serve` that mean something here.

@@ -7,7 +7,7 @@ use crate::session::Stop;
 use crate::workload::reading::{Entry, Node, NodeValue, read_file};
 
 /// Returns the files and folders that this bench reads. They are its workload, which may name others, datasets, images,
-/// a trace, a tokenizer and certificates.
+/// a trace, a tokenizer, certificates and a template.
 pub(super) fn named(bench: &BenchArgs, plan: &BenchPlan) -> Result<Vec<PathBuf>, Stop> {
     let (spec, settings) = (&plan.checked.spec, &plan.checked.settings);
     // An embedded workload has a name without an ending.
@@ -22,6 +22,7 @@ pub(super) fn named(bench: &BenchArgs, plan: &BenchPlan) -> Result<Vec<PathBuf>,
     // Else it is an id of the hub.
     paths.extend(settings.requests.tokenizer.as_ref().map(PathBuf::from).filter(|path| path.exists()));
     paths.extend(settings.server.common.tls.ca_cert.clone());
+    paths.extend(settings.server.common.endpoint.template_file().map(|file| file.path.clone()));
     let mut paths: Vec<PathBuf> = paths.into_iter().map(|path| path.components().collect()).collect();
     paths.sort_unstable();
     paths.dedup();

@@ -147,7 +147,8 @@ impl OpenAiEngine {
             endpoints.push(KnownEndpoint { purpose, path, answer });
         }
         let has_lengths = self.target.endpoint.work == WorkKind::Tokens;
-        let length_fields = if has_lengths { self.target.length_fields().to_string() } else { String::new() };
+        let words = || self.target.length_words(self.target.length_fields());
+        let length_fields = if has_lengths { words() } else { String::new() };
         ServerAbilities { endpoints, series, length_fields }
     }
 }

@@ -85,6 +85,7 @@ impl OpenAiEngine {
             request_id_prefix: new_request_id_prefix(),
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
             http2,
+            length_fields: target.endpoint.template.map(|_| target.length_words(target.length_fields())),
             ..EngineFacts::default()
         };
         let answers = Arc::new(AnswerContext::new(target.endpoint.answers, target.form, secrets));

@@ -75,7 +75,7 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
     let other = format!("choose the server's own --engine (now {})", target.dialect);
     let by_words = || {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let limits = Protocol::ALL.into_iter().flat_map(|protocol| protocol.limits).copied();
+        let limits = Protocol::all().flat_map(|protocol| protocol.limits).copied();
         let known: Vec<&str> = OPTIONAL.into_iter().chain(limits).collect();
         words.split(|c| !is_word(c)).find(|word| known.contains(word))
     };
@@ -97,7 +97,7 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
 /// Returns the hint for a redirect of `path` to `location`. It has the address to give in place of this one.
 pub(super) fn of_redirect(url: &BaseUrl, path: &str, location: &str) -> String {
     let there = Url::parse(&url.shown(path)).and_then(|asked| asked.join(location)).ok();
-    let mut tails = std::iter::once("/models").chain(Protocol::ALL.map(Protocol::below_api));
+    let mut tails = std::iter::once("/models").chain(Protocol::all().map(Protocol::below_api));
     let tail = tails.find(|tail| path.ends_with(tail));
     match (there, tail) {
         (Some(there), Some(tail)) if there.path().ends_with(tail) => {

@@ -105,7 +105,7 @@ impl OpenAiEngine {
     fn with_length_fields(&self, fields: LengthFields) -> Self {
         let mut other = self.clone();
         other.target.length = Some(fields);
-        other.facts.length_fields = Some(fields.to_string());
+        other.facts.length_fields = Some(other.target.length_words(fields));
         other.templates = BodyTemplates::new(&other.target, &other.model).into();
         other
     }

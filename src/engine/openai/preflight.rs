@@ -1,6 +1,7 @@
 //! Checks before any load: one test request, each answer format, and whether the server is still the same.
 
 mod diagnosis;
+mod pointers;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -134,7 +135,7 @@ impl OpenAiEngine {
         let budget = AnswerBudget::of_test()
             .forcing(forces.then_some(TEST_TOKENS.into()))
             .expecting(self.target.expected_items(&asked));
-        let request = PreparedRequest::new(0, body).within(budget);
+        let request = PreparedRequest::new(0, body).within(budget).capturing(self.test_capture());
         let delays = Arc::default();
         let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
         let mut events = Vec::new();
@@ -160,6 +161,9 @@ impl OpenAiEngine {
         let (failure, retry_after) = match outcome {
             Ok(Some(AnswerEnd { result: Err(failure), retry_after, .. })) => (failure, retry_after),
             Ok(end) => {
+                if let Some(refused) = self.misses(end.as_ref()) {
+                    return Err(refused);
+                }
                 let takes_prompts = self.templates.takes_prompts();
                 let prompt = times_of_text(&asked).filter(|_| takes_prompts).map(|times| (prompt, times));
                 let report = SmokeReport::new(prompt, &events, end.as_ref());

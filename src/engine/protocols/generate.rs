@@ -22,7 +22,9 @@ pub static GENERATE: Protocol = Protocol {
     limits: &["max_new_tokens"],
     within: Some("sampling_params"),
     usual_tokens: Some(128),
-    streams: true,
+    form: None,
+    whole: None,
+    template: None,
     asks_for_usage: false,
     forces: LengthForcing::IgnoreEos,
     lacks: &["model", "seed", "n", "best_of"],
@@ -42,6 +44,7 @@ static TEXT_SO_FAR: AnswerGrammar = AnswerGrammar {
     end_name: "[DONE]",
     text_member: "text",
     lists: false,
+    pointers: None,
 };
 
 /// Writes a text, or the token ids beside it.

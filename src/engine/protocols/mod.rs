@@ -15,6 +15,7 @@ mod recorded;
 mod responses;
 mod shapes;
 mod table;
+pub(super) mod templates;
 #[cfg(test)]
 mod toy;
 mod typed;

@@ -5,8 +5,10 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::limits::TOKEN_LIMITS;
+use super::templates::body::{TemplateBody, TemplateFile};
 use crate::engine::dialect_traits::{LengthForcing, SchemaField};
 use crate::engine::stream::AnswerGrammar;
+use crate::engine::stream::form::AnswerForm;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
 use crate::workload::{AnswerShape, InputBatch};
@@ -31,12 +33,16 @@ pub struct Protocol {
     /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts
     /// before the others.
     pub(crate) limits: &'static [&'static str],
-    /// The object of a body that has the parameters of sampling and length. `None` where the body itself has them.
+    /// Path of the object of a body that has the parameters of sampling and length. `None` for the body itself.
     pub(crate) within: Option<&'static str>,
     /// Tokens of an answer whose request sets no limit; `None` for as many as fit.
     pub usual_tokens: Option<u32>,
-    /// Whether answers can be streamed.
-    pub streams: bool,
+    /// The form of all its answers; `None` where requests choose it.
+    pub form: Option<AnswerForm>,
+    /// The protocol of answers in one piece, where it is another.
+    pub(crate) whole: Option<&'static Protocol>,
+    /// The template of its bodies; `None` where they are written field by field.
+    pub(crate) template: Option<&'static TemplateBody>,
     /// Whether streams end with token counts only where `stream_options` asks for them.
     pub asks_for_usage: bool,
     /// The most forcing of lengths that its requests can carry.
@@ -61,10 +67,28 @@ impl Protocol {
         need == PromptNeed::Nothing || self.carries.contains(&need)
     }
 
+    /// Whether answers can be streamed.
+    pub fn streams(&self) -> bool {
+        self.form != Some(AnswerForm::Whole)
+    }
+
+    /// The protocol of answers in this form, or in the only one that there is. `None` where it has streams alone.
+    pub fn answering_in(&'static self, form: AnswerForm) -> Option<(&'static Self, AnswerForm)> {
+        match (self.form, form) {
+            (Some(AnswerForm::Streamed), AnswerForm::Whole) => self.whole.map(|whole| (whole, form)),
+            (only, _) => Some((self, only.unwrap_or(form))),
+        }
+    }
+
+    /// The user's file that describes it, if one does.
+    pub(crate) fn template_file(&self) -> Option<&'static TemplateFile> {
+        self.template?.file.as_ref()
+    }
+
     /// Parameters of sampling and length in a body, if it has the object for them.
     pub(crate) fn parameters_in<'a>(&self, body: &'a Map<String, Value>) -> Option<&'a Map<String, Value>> {
         match self.within {
-            Some(name) => body.get(name)?.as_object(),
+            Some(path) => path.split('/').try_fold(body, |body, name| body.get(name)?.as_object()),
             None => Some(body),
         }
     }

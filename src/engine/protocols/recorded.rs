@@ -91,14 +91,24 @@ const RECORDED: [Recorded; 6] = [
 
 /// Reads this much of an answer, in pieces of `size` bytes.
 fn read(of: &Recorded, to: usize, size: usize, close: BodyEnd) -> (AnswerEnd, VecDeque<AnswerEvent>) {
+    read_body((of.protocol, of.form), &of.body[..to], size, close)
+}
+
+/// Reads a body as an answer of this protocol and form, in pieces.
+pub(super) fn read_body(
+    (protocol, form): (&'static Protocol, AnswerForm),
+    body: &[u8],
+    size: usize,
+    close: BodyEnd,
+) -> (AnswerEnd, VecDeque<AnswerEvent>) {
     let mut headers = HeaderMap::new();
-    let media = if of.form == AnswerForm::Streamed { "text/event-stream" } else { "application/json" };
+    let media = if form == AnswerForm::Streamed { "text/event-stream" } else { "application/json" };
     headers.insert("content-type", media.parse().unwrap());
-    let reader = ResponseReader::new(StatusCode::OK, &headers, of.form, Secrets::default());
-    let mut reader = reader.beside(Arc::default(), of.protocol.answers).capturing(CaptureText::Yes);
+    let reader = ResponseReader::new(StatusCode::OK, &headers, form, Secrets::default());
+    let mut reader = reader.beside(Arc::default(), protocol.answers).capturing(CaptureText::Yes);
     let mut events = VecDeque::new();
     let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), late_by: Duration::ZERO, read };
-    for (place, piece) in of.body[..to].chunks(size).enumerate() {
+    for (place, piece) in body.chunks(size).enumerate() {
         if let Some(end) = reader.bytes(piece, arrival(place as u64), &mut events) {
             return (end, events);
         }

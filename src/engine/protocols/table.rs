@@ -7,16 +7,22 @@ use super::items::{EMBEDDINGS, RERANK, SCORE};
 use super::messages::MESSAGES;
 use super::protocol::Protocol;
 use super::responses::RESPONSES;
+use super::templates::file::READY_MADE;
 use crate::workload::InputBatch;
 
 impl Protocol {
-    /// Every protocol, the default first.
-    pub const ALL: [&'static Self; 8] =
+    /// Protocols with files of their own, the default first.
+    const OWN: [&'static Self; 8] =
         [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE, &EMBEDDINGS, &RERANK, &SCORE];
+
+    /// Every protocol, the default first; the ready-made templates last.
+    pub fn all() -> impl Iterator<Item = &'static Self> + Clone {
+        Self::OWN.into_iter().chain(READY_MADE.iter().copied())
+    }
 
     /// The protocol of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.name == name)
+        Self::all().find(|protocol| protocol.name == name)
     }
 
     /// The inputs of its requests, of which so many were typed. `None` where answers are texts.
@@ -37,13 +43,13 @@ impl Protocol {
 
     /// The first other protocol that `can`, for advice.
     pub fn another(&self, can: impl Fn(&Self) -> bool) -> &'static Self {
-        Self::ALL.into_iter().find(|other| *other != self && can(other)).unwrap_or_default()
+        Self::all().find(|other| *other != self && can(other)).unwrap_or_default()
     }
 }
 
 impl Default for &Protocol {
     fn default() -> Self {
-        Protocol::ALL[0]
+        Protocol::OWN[0]
     }
 }
 
@@ -54,11 +60,13 @@ mod tests {
     #[test]
     fn the_guide_has_a_row_of_each() {
         let guide = include_str!("../../guide/first-run.md");
-        for protocol in Protocol::ALL {
+        for protocol in Protocol::all() {
             let forced = protocol.forces.fields().map_or("none", |fields| fields).replace(" and ", "`, `");
             let seed = if protocol.takes("seed") { "yes" } else { "no" };
             let row = guide.lines().find(|line| line.starts_with(&format!("| `{protocol}` | `{}` |", protocol.path)));
             let row = row.unwrap_or_else(|| panic!("{protocol} has no row"));
+            // Templates have names of their own for these fields.
+            let forced = if protocol.template.is_some() { String::new() } else { forced };
             assert!(row.contains(&forced) && row.ends_with(&format!("| {seed} |")), "{row}");
         }
     }

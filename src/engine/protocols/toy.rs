@@ -24,7 +24,9 @@ pub(crate) static ECHO: Protocol = Protocol {
     limits: &["most_words"],
     within: None,
     usual_tokens: None,
-    streams: true,
+    form: None,
+    whole: None,
+    template: None,
     asks_for_usage: false,
     forces: LengthForcing::None,
     lacks: &[],
@@ -43,6 +45,7 @@ static WORDS: AnswerGrammar = AnswerGrammar {
     end_name: "bye",
     text_member: "word",
     lists: false,
+    pointers: None,
 };
 
 fn word<'a>(document: &mut ChunkJson<'a>, _: &MemberList<'a>, name: &str, value: LooseValue<'a>) -> bool {

@@ -3,6 +3,7 @@
 pub(crate) mod items;
 pub(crate) mod loose;
 pub(crate) mod message;
+pub(crate) mod pointers;
 pub(crate) mod repair;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use super::reasons::{is_error, is_ping, names_error, says_failure};
 use items::AnswerItems;
 use loose::{LooseValue, MemberList, members};
 use message::Message;
+use pointers::AnswerPointers;
 
 /// The grammar of a protocol's answers, beside what all have in common: errors, pings, framing.
 #[derive(Debug)]
@@ -36,12 +38,19 @@ pub struct AnswerGrammar {
     pub(crate) text_member: &'static str,
     /// Whether that member may come as a bare list.
     pub(crate) lists: bool,
+    /// Places of the parts of answers, where a template names them.
+    pub(crate) pointers: Option<&'static AnswerPointers>,
 }
 
 impl AnswerGrammar {
     /// Whether data is the last of a stream.
     pub(crate) fn is_end(&self, data: &[u8]) -> bool {
         self.ends.iter().any(|end| data.eq_ignore_ascii_case(end.as_bytes()))
+    }
+
+    /// Whether a stream ends where its body does, and with nothing before.
+    pub(crate) fn end_with_body(&self) -> bool {
+        self.pointers.is_some_and(AnswerPointers::end_with_body)
     }
 
     /// Whether an event of this name has no part of an answer.
@@ -114,6 +123,9 @@ impl<'a> ChunkJson<'a> {
     pub(crate) fn parse(json: &'a [u8], answers: &AnswerGrammar) -> Result<Self, serde_json::Error> {
         let members = members(json)?;
         let mut document = Self { whole: json, ..Self::default() };
+        if let Some(pointers) = answers.pointers {
+            document.read_pointed(pointers, &members);
+        }
         for (name, value) in &members {
             let value = LooseValue(value);
             match &**name {

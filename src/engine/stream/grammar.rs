@@ -232,6 +232,10 @@ impl Grammar {
             bytes += choice.text_bytes().saturating_sub(known);
         }
         self.shown.bytes += bytes as u64;
+        if self.answers.pointers.is_some() && self.shown.chunks == 0 {
+            // Where no text is found, the user must see what came.
+            self.words = text.is_none().then(|| excerpt(&event.data, &self.secrets));
+        }
         let token_ids = document.choices().iter().filter_map(|choice| choice.token_ids).reduce(|a, b| a + b);
         let only = document.choices().first().map_or("", Choice::content);
         let earlier = self.usage.filter(|_| document.marks.has_part_of_usage).map_or(0, |usage| usage.prompt_tokens);
@@ -240,7 +244,8 @@ impl Grammar {
         let only = only.as_bytes().get(known..).unwrap_or_default();
         let step = self.step(said, choices, only, bytes);
         self.done |= document.marks.is_last;
-        Ok(if document.marks.is_last && self.all_finished() { Step::Complete } else { step })
+        let is_over = document.marks.is_last && self.all_finished();
+        Ok(if is_over && step == Step::Quiet { Step::Complete } else { step })
     }
 
     /// Whether every choice has a finish reason.

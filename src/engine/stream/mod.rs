@@ -3,6 +3,7 @@
 pub(crate) mod chunk;
 pub(crate) mod fast_chunk;
 pub(crate) mod fault;
+pub(crate) mod form;
 #[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 pub(crate) mod grammar;

@@ -190,6 +190,7 @@ async fn generate(
     body: Bytes,
 ) -> Response {
     let read = mock.clock.now();
+    let wording = wording.of_body(&body).unwrap_or(wording);
     let number = mock.number();
     let faults = faults_of(&mock, number, &headers);
     let prefix = wording.id_prefix();

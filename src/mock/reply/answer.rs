@@ -58,6 +58,10 @@ pub(crate) trait Wording: Sync {
     fn paths(&self) -> &'static [&'static str] {
         &[]
     }
+    /// The wording of a request with this body, where another one has the same path.
+    fn of_body(&self, _body: &[u8]) -> Option<&'static dyn Wording> {
+        None
+    }
     /// The error of a refusal, where it is worded otherwise than in chats.
     fn error(&self, _of_chats: &Value) -> Option<Value> {
         None
@@ -79,6 +83,7 @@ pub(crate) trait Wording: Sync {
 /// An answer under way.
 pub(crate) struct Reply {
     pub(super) wording: &'static dyn Wording,
+    form: AnswerForm,
     pub(super) usage_in: UsageIn,
     pub(super) return_token_ids: bool,
     pub(super) prompt_details: PromptDetails,
@@ -118,6 +123,7 @@ impl Reply {
     ) -> Self {
         Self {
             wording,
+            form: request.form,
             usage_in: request.usage_in,
             return_token_ids: request.return_token_ids,
             prompt_details,
@@ -132,6 +138,11 @@ impl Reply {
             n: request.n,
             progress: Cell::default(),
         }
+    }
+
+    /// Whether it is streamed.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.form == AnswerForm::Streamed
     }
 
     /// Whether its first tokens are reasoning.

@@ -8,6 +8,7 @@ mod plan;
 mod results;
 mod script;
 mod so_far;
+mod templates;
 mod text;
 
 pub(super) use answer::{Reply, Wording};
@@ -18,3 +19,4 @@ pub(super) use plan::plan;
 pub(super) use results::{EMBEDDINGS, RERANK, SCORE};
 pub(super) use script::{Script, WriteStep};
 pub(super) use so_far::GENERATE;
+pub(super) use templates::{TGI, TRITON, TRITON_WHOLE};

@@ -97,7 +97,7 @@ impl Script {
         }
         if self.unfinished == 0 {
             let mut last = self.reply.wording.last(&self.reply);
-            last.truncate(last.len() - usize::from(self.has(Fault::NoDone)));
+            last.truncate(last.len().saturating_sub(usize::from(self.has(Fault::NoDone))));
             for event in last {
                 self.event(&event);
             }

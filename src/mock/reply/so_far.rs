@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::answer::{Reply, ReplyEvent, Wording};
+use super::templates::TGI_WHOLE;
 use crate::engine::{self, AnswerForm, Protocol};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
@@ -23,6 +24,16 @@ impl Wording for SoFar {
 
     fn id_prefix(&self) -> &'static str {
         "gen"
+    }
+
+    fn of_body(&self, body: &[u8]) -> Option<&'static dyn Wording> {
+        // The path is TGI's too, whose prompt has another name.
+        #[derive(serde::Deserialize)]
+        struct Inputs {
+            #[serde(rename = "inputs")]
+            _is_there: serde::de::IgnoredAny,
+        }
+        serde_json::from_slice::<Inputs>(body).ok().map(|_| TGI_WHOLE)
     }
 
     fn head(&self, (id, _): (&str, &str), _: AnswerForm) -> String {

@@ -62,15 +62,17 @@ impl Request {
         let mut parameters = BodyFields::from_object(within.unwrap_or(&object));
         let limits: Vec<_> = protocol.limits.iter().rev().map(|name| parameters.whole(name)).collect();
         let limit = limits.into_iter().rev().flatten().next();
-        let least = parameters.whole("min_tokens");
+        // Triton's name of it comes second.
+        let least = parameters.whole("min_tokens").or_else(|| parameters.whole("min_length"));
         let ignore_eos = parameters.flag("ignore_eos");
         let stop = parameters.texts("stop");
         let n = parameters.whole("n").filter(|_| protocol.takes("n"));
-        let (form, usage_in) = form(&mut fields);
+        let (asked, usage_in) = form(&mut fields);
+        let form = protocol.form.unwrap_or(asked);
         let usage_in = if protocol.asks_for_usage { usage_in } else { UsageIn::Last };
         let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
-        let seed = fields.whole("seed").map(i64::cast_unsigned);
+        let seed = parameters.whole("seed").or_else(|| fields.whole("seed")).map(i64::cast_unsigned);
         let shape = if protocol.shapes_answers() { AnswerFormat::read(&mut fields) } else { AnswerFormat::default() };
         fields.adopt(parameters);
         fields.check()?;

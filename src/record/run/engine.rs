@@ -78,6 +78,8 @@ pub struct RequestParameters {
     /// SHA-256 of the JSON merged into every body, hexadecimal: without spaces, keys sorted. The JSON itself is never
     /// stored, since it may hold a secret.
     pub extra_body_sha256: Option<String>,
+    /// SHA-256 of the file that says how requests are written and answers read, hexadecimal.
+    pub template_sha256: Option<String>,
 }
 
 impl RequestParameters {
@@ -91,7 +93,8 @@ impl fmt::Display for RequestParameters {
     /// Writes the parameters, such as `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`. Those left to the server
     /// are omitted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, extra_body_sha256 } = self;
+        let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, .. } = self;
+        let Self { extra_body_sha256, template_sha256, .. } = self;
         let parts = [
             temperature.map(|temperature| format!("temperature {temperature}")),
             top_p.map(|top_p| format!("top_p {top_p}")),
@@ -100,6 +103,7 @@ impl fmt::Display for RequestParameters {
             priority.then(|| "priorities sent".to_owned()),
             session_header.as_ref().map(|header| format!("sessions named in {header}")),
             extra_body_sha256.as_ref().map(|hash| format!("extra body {hash:.12}")),
+            template_sha256.as_ref().map(|hash| format!("template {hash:.12}")),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
@@ -239,8 +243,10 @@ mod tests {
             priority: true,
             session_header: None,
             extra_body_sha256: Some("6b86b273ff34fce1".to_owned()),
+            template_sha256: Some("0123456789abcdef".to_owned()),
         };
-        assert_eq!(all.to_string(), "top_p 0.9, top_k -1, sampling seed 7, priorities sent, extra body 6b86b273ff34");
+        let hashes = "extra body 6b86b273ff34, template 0123456789ab";
+        assert_eq!(all.to_string(), format!("top_p 0.9, top_k -1, sampling seed 7, priorities sent, {hashes}"));
         assert!(!all.are_default());
     }
 }

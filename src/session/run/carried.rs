@@ -23,7 +23,8 @@ pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(
         ("--top-k", "top_k", sampling.top_k.is_some()),
     ];
     if let Some((option, name, _)) = typed.into_iter().find(|(_, name, typed)| *typed && !endpoint.takes(name)) {
-        return Err(elsewhere(option, name, "sample no tokens"));
+        let what = if endpoint.template.is_some() { "have no place for it" } else { "sample no tokens" };
+        return Err(elsewhere(option, name, what));
     }
     if sampling.seed.is_some() && !endpoint.takes("seed") {
         return Err(elsewhere("--sampling-seed", "seed", "carry no seed"));

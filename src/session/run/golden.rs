@@ -55,7 +55,7 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
             "clients of class `{}` leave after so many tokens, and an answer that is not streamed shows none\n\
              hint: {}let them leave after a time (--cancel 10%@2s)",
             class.name,
-            if server.common.endpoint.streams { "leave --no-stream out, or " } else { "" }
+            if server.common.endpoint.streams() { "leave --no-stream out, or " } else { "" }
         )));
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);

@@ -34,6 +34,8 @@ pub(super) fn desk() -> Desk {
         desk.file(name, &format!("{quick}{checks}"));
     }
     desk.file("coder.toml", &blocks(Topic::find("agents").unwrap().text, "toml")[0]);
+    let first = blocks(Topic::find("first-run").unwrap().text, "toml");
+    desk.file("my-api.toml", first.iter().find(|block| block.contains("cumulative")).unwrap());
     desk.file("experiments.toml", TABLE);
     desk.file("tune.toml", include_str!("../../../workloads/experiments/tune_seqs.toml"));
     desk.file("serve.sh", "#!/bin/sh\necho \"$1\"\n");

@@ -125,10 +125,11 @@ fn every_help_leads_to_the_guide() {
     }
 }
 
-/// A block of TOML is a workload or a part of one, unless it belongs to a table of experiments, a trace or `skyline.toml`.
+/// A block of TOML is a workload or a part of one, unless it belongs to a table of experiments, a trace, an endpoint or
+/// `skyline.toml`.
 #[test]
 fn workloads_in_the_pages_are_understood() {
-    let others = ["rows", "hypotheses", "server", "trace", "bench"];
+    let others = ["rows", "hypotheses", "server", "trace", "bench", "body"];
     let mut tried = 0;
     for (path, text) in pages() {
         for block in blocks(&text, "toml") {

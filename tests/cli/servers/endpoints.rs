@@ -60,6 +60,90 @@ fn tokens_are_those_that_the_server_sent() {
     }
 }
 
+/// A template of the endpoint that SGLang has.
+const TEMPLATE: &str = r#"
+[body]
+text = "{prompt}"
+stream = "{stream}"
+sampling_params = { max_new_tokens = "{output_tokens}", ignore_eos = "{ignore_eos}" }
+[stream]
+path = "/generate"
+text = "/text"
+cumulative = true
+finish = "/meta_info/finish_reason/type"
+prompt_tokens = "/meta_info/prompt_tokens"
+completion_tokens = "/meta_info/completion_tokens"
+end = "[DONE]"
+"#;
+
+#[test]
+fn templates_are_protocols_like_others() {
+    let checks = "\n[[checks]]\nname = \"any\"\nprompt = \"Say it.\"\nexpect = { min_characters = 1 }\n";
+    let mock = mock(&["--ttft", "20ms", "--itl", "5ms"]);
+    let custom = ["--endpoint", "custom", "--template", "api.toml"];
+    for (more, tokens) in [
+        (&custom[..], Some(true)),
+        (&["--endpoint", "tgi"], Some(true)),
+        (&["--endpoint", "tgi", "--no-stream"], Some(true)),
+        (&["--endpoint", "triton"], None),
+    ] {
+        let desk = Desk::new();
+        desk.file("quick.toml", &(QUICK.replace("horizon_s = 2", "horizon_s = 1") + checks));
+        desk.file("api.toml", TEMPLATE);
+        let base = ["bench", "quick.toml", "--url", &mock.url, "--no-calibration", "--allow-invalid"];
+        desk.skyline(&[&base[..], more].concat()).assert().success();
+        let measured = desk.lines("request").into_iter().filter(|request| request["phase"] == "measured");
+        let measured: Vec<Value> = measured.collect();
+        assert!(measured.len() >= 5, "{more:?}");
+        for request in &measured {
+            assert_eq!(request["outcome"]["kind"], "completed", "{more:?}: {request}");
+            let counted = request["usage"]["completion_tokens"].as_u64();
+            let asked = request["output_tokens_asked"].as_u64();
+            assert_eq!(tokens.map(|_| counted), tokens.map(|_| asked), "{more:?}: {request}");
+        }
+        assert_eq!(
+            desk.lines("check").iter().filter(|check| check["result"]["kind"] != "passed").count(),
+            0,
+            "{more:?}"
+        );
+        let hash = &desk.lines("header")[0]["engines"][0]["parameters"]["template_sha256"];
+        assert_eq!(hash.is_string(), more.contains(&"custom"), "{more:?}");
+    }
+    mock.end("-TERM");
+}
+
+#[test]
+fn what_a_template_does_not_find_is_named_before_any_load() {
+    let desk = Desk::new();
+    let mock = mock(&[]);
+    for (from, to, code, says) in [
+        ("finish_reason/type", "finish/type", 3, "the answer has nothing at /meta_info/finish/type, where `finish` is"),
+        ("\"/text\"", "\"/txt\"", 3, "correct `text = \"/txt\"` in the template by the words of the answer"),
+        ("[DONE]", "[FIN]", 3, "if it ends the stream, say so in the template with `end`"),
+        ("{ignore_eos}", "{ignore_eso}", 2, "did you mean `{ignore_eos}`?"),
+        ("[stream]", "[stream", 2, "not valid TOML"),
+    ] {
+        desk.file("api.toml", &TEMPLATE.replace(from, to));
+        let typed = ["bench", "smoke", "1", "--url", &mock.url, "--endpoint", "custom", "--template", "api.toml"];
+        let output = desk.skyline(&typed).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{to}: {stderr}");
+        assert!(stderr.contains(says), "{to}: {stderr}");
+        let words = if to == "[FIN]" { "[DONE]" } else { "\"meta_info\":" };
+        assert!(code == 2 || stderr.contains(words), "the answer's own words: {stderr}");
+    }
+    for (options, says) in [
+        (&["--endpoint", "custom"][..], "hint: give --template FILE"),
+        (&["--endpoint", "chat", "--template", "api.toml"], "hint: leave one of them out"),
+        (&["--endpoint", "triton", "--sampling-seed", "3"], "requests to the endpoint triton carry no seed"),
+    ] {
+        let output = desk.skyline(&[&["bench", "smoke", "1"], options].concat()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.contains(says), "{options:?}: {stderr}");
+    }
+    mock.end("-TERM");
+}
+
 #[test]
 fn what_breaks_in_the_middle_is_no_completed_answer() {
     for endpoint in ENDPOINTS {

@@ -45,7 +45,7 @@ impl ServerArgs {
                 "the addresses name two endpoints, {first} and {other}\nhint: give --url of one endpoint, or without it"
             )));
         }
-        match (self.endpoint, first) {
+        match (self.typed_endpoint()?, first) {
             (Some(typed), Some(named)) if typed != named && self.path.is_none() => Err(Stop::usage(format!(
                 "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
             ))),
@@ -53,6 +53,25 @@ impl ServerArgs {
                 let of_backend = self.backend.map(|(_, endpoint)| endpoint);
                 Ok(typed.or(named).or(of_backend).unwrap_or_default())
             }
+        }
+    }
+
+    /// The endpoint that was named by its name or path, or that of the template.
+    fn typed_endpoint(&self) -> Result<Option<&'static Protocol>, Stop> {
+        let is_custom = self.endpoint.as_deref().is_none_or(|typed| typed == Protocol::CUSTOM);
+        match (&self.endpoint, &self.template) {
+            (_, Some(file)) if is_custom => Protocol::from_template(file).map(Some).map_err(Stop::usage),
+            (Some(typed), Some(_)) => Err(Stop::usage(format!(
+                "--template describes the endpoint {}, and --endpoint names {typed}\nhint: leave one of them out",
+                Protocol::CUSTOM
+            ))),
+            (Some(_), None) if is_custom => Err(Stop::usage(
+                "--endpoint custom needs a template of its requests and answers\n\
+                 hint: give --template FILE; `skyline guide first-run` has one",
+            )),
+            (typed, _) => Ok(typed
+                .as_deref()
+                .and_then(|typed| Protocol::all().find(|protocol| [protocol.name, protocol.path].contains(&typed)))),
         }
     }
 

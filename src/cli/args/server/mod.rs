@@ -90,10 +90,15 @@ pub(in crate::cli) struct ServerArgs {
     #[command(flatten)]
     http2: Http2Args,
 
-    /// Endpoint to request, by its name or its usual path, such as /v1/completions [default: the one that
-    /// --url or --path names, else chat]
+    /// Endpoint to request, by its name or its usual path, such as /v1/completions; `custom` is that of --template
+    /// [default: the one that --url or --path names, else chat]
     #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", value_parser = endpoint())]
-    endpoint: Option<&'static Protocol>,
+    endpoint: Option<String>,
+
+    /// TOML or JSON file that says how requests are written and answers read. It is for --endpoint custom
+    /// (`skyline guide first-run` has one) [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    template: Option<PathBuf>,
 
     /// Inputs of one request, at an endpoint that answers several at once. They are N texts, or one query with N texts.
     /// Each text, with its query, has the length of --input-tokens; a query has 32 of them, at most half [default:
@@ -189,7 +194,13 @@ impl ServerArgs {
         let all_headers = [headers.as_slice(), &own_headers].concat();
         let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&all_headers))?;
         let inputs = endpoint.inputs_of(self.batch).map_err(Stop::usage)?;
-        let temperature = Some(self.temperature).filter(|typed| inputs.is_none() || *typed > 0.0);
+        let (endpoint, form) = endpoint.answering_in(self.form()).ok_or_else(|| {
+            Stop::usage(
+                "--no-stream: the template has no `[whole]`, which says how answers in one piece are read\n\
+                 hint: give it one, or leave --no-stream out",
+            )
+        })?;
+        let temperature = Some(self.temperature).filter(|typed| endpoint.takes("temperature") || *typed > 0.0);
         let common = CommonRequest {
             dialect: self.dialect(),
             model: self.model.clone(),
@@ -201,7 +212,7 @@ impl ServerArgs {
             endpoint,
             batch: self.batch,
             inputs,
-            form: if endpoint.streams { self.form() } else { AnswerForm::Whole },
+            form,
             sampling: Sampling { temperature, top_p: self.top_p, top_k: self.top_k, seed: self.sampling_seed },
             extra_body: ExtraBody(extra_body),
             ..CommonRequest::default()

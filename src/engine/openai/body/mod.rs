@@ -1,6 +1,7 @@
 //! Request bodies: what all requests of a run share is serialised once.
 
 mod answer_form;
+mod parts;
 mod secrets;
 mod template;
 mod templates;

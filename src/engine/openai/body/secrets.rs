@@ -17,7 +17,8 @@ impl Secrets {
         for header in &target.headers {
             all.extend(in_header(&header.name, &header.value));
         }
-        target.extra_body.0.iter().for_each(|(name, value)| in_field(name, value, &mut all));
+        let template = target.endpoint.template.into_iter().flat_map(|template| &template.fields);
+        target.extra_body.0.iter().chain(template).for_each(|(name, value)| in_field(name, value, &mut all));
         all.extend(in_query(&target.url));
         let login = target.proxy.as_ref().and_then(Proxy::authorization).cloned();
         all.extend(login.iter().flat_map(|login| in_header(&PROXY_AUTHORIZATION, login)));

@@ -4,10 +4,11 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::answer_form::RequestedForm;
+use super::parts::BodyParts;
 use crate::engine::answer::PreparedRequest;
 use crate::engine::captured_text::CaptureText;
-use crate::engine::dialect_traits::LengthForcing;
-use crate::engine::protocols::protocol::Protocol;
+use crate::engine::dialect_traits::{LengthFields, LengthForcing};
+use crate::engine::protocols::templates::body::TemplateBody;
 use crate::engine::target::{AnswerForm, Target};
 use crate::generator::{Prompt, RequestSpec};
 use crate::record::WorkKind;
@@ -15,16 +16,9 @@ use crate::record::WorkKind;
 /// The body of every request of a run. Constant fields are serialised once, the prompt and the length are spliced in.
 /// It may hold credentials, so it has no `Debug`.
 pub(crate) struct BodyTemplate {
-    /// The object without its closing brace. Where an object within it has the length, that comes last, and is open.
-    fixed: Vec<u8>,
-    /// Whether an object within it is open.
-    is_nested: bool,
-    /// Fields that hold the requested length.
-    length_fields: Vec<&'static str>,
-    /// Whether they are forced.
+    parts: BodyParts,
+    /// Whether lengths are forced.
     pub(crate) is_forced: bool,
-    /// The protocol that writes the prompt; `None` where the extra body fixes it.
-    prompt: Option<&'static Protocol>,
     /// The kind of work that answers count as.
     work: WorkKind,
     /// Whether the text of every answer is captured, for its format is checked.
@@ -34,74 +28,23 @@ pub(crate) struct BodyTemplate {
 impl BodyTemplate {
     /// The template for requests to `target` and `model` with this answer format.
     pub(crate) fn new(target: &Target, model: &str, form: RequestedForm<'_>) -> Self {
-        let (traits, protocol) = (target.dialect.traits(), target.endpoint);
-        let streamed = target.form == AnswerForm::Streamed;
-        let mut fields = Map::new();
-        if protocol.takes("model") {
-            fields.insert("model".into(), model.into());
-        }
-        if protocol.streams {
-            fields.insert("stream".into(), streamed.into());
-        }
-        if streamed && protocol.asks_for_usage {
-            let mut options = json!({ "include_usage": true });
-            if traits.continuous_usage {
-                options["continuous_usage_stats"] = true.into();
-            }
-            fields.insert("stream_options".into(), options);
-        }
-        let sampling = &target.sampling;
-        let options: [(&str, Option<Value>); 4] = [
-            ("temperature", sampling.temperature.map(Value::from)),
-            ("top_p", sampling.top_p.map(Value::from)),
-            ("top_k", sampling.top_k.map(Value::from)),
-            ("seed", sampling.seed.map(Value::from)),
-        ];
-        let carried = options.into_iter().filter(|(name, _)| protocol.takes(name));
-        let mut parameters: Map<_, _> = carried.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
         let length = target.length_fields();
         let forcing = if form.is_forced() { length.forcing } else { LengthForcing::None };
-        if forcing != LengthForcing::None {
-            parameters.insert("ignore_eos".into(), true.into());
-        }
-        match protocol.within {
-            Some(name) => _ = fields.insert(name.to_owned(), parameters.into()),
-            None => fields.extend(parameters),
-        }
-        let mut length_fields: Vec<_> = if protocol.limits.is_empty() { Vec::new() } else { vec![length.limit] };
-        if forcing == LengthForcing::IgnoreEosAndMinTokens {
-            length_fields.push("min_tokens");
-        }
-        let fixed_parameters = protocol.parameters_in(&target.extra_body.0);
-        length_fields.retain(|name| fixed_parameters.is_none_or(|set| !set.contains_key(*name)));
-        let prompt = Some(protocol).filter(|_| !target.fixes(protocol.prompt_field));
         let checked = matches!(form, RequestedForm::Shaped(_));
-        let capture = if checked { CaptureText::Yes } else { CaptureText::No };
-        form.ask(&mut fields, protocol, traits.schema_field);
-        merge(&mut fields, &target.extra_body.0);
-        let nested = protocol.within.map(|name| (name, fields.shift_remove(name).unwrap_or_else(|| json!({}))));
-        let mut fixed = Value::Object(fields).to_string().into_bytes();
-        fixed.pop();
-        if let Some((name, parameters)) = &nested {
-            field(&mut fixed, name);
-            fixed.extend_from_slice(parameters.to_string().as_bytes());
-            fixed.pop();
-        }
-        let is_nested = nested.is_some();
         Self {
-            fixed,
-            is_nested,
-            length_fields,
+            parts: match target.endpoint.template {
+                Some(template) => of_template(template, target, model, forcing),
+                None => field_by_field(target, model, form, LengthFields { forcing, ..length }),
+            },
             is_forced: forcing != LengthForcing::None,
-            prompt,
-            work: protocol.work,
-            capture,
+            work: target.endpoint.work,
+            capture: if checked { CaptureText::Yes } else { CaptureText::No },
         }
     }
 
     /// Whether requests use their own prompts: the extra body may have fixed it.
     pub(crate) fn takes_prompts(&self) -> bool {
-        self.prompt.is_some()
+        self.parts.have_prompt()
     }
 
     /// Whether it requests an answer format.
@@ -134,31 +77,104 @@ impl BodyTemplate {
             }
             Prompt::Conversation(said) => said.iter().map(|text| text.len() + text.len() / 16 + 40).sum(),
         };
-        let mut body = Vec::with_capacity(self.fixed.len() + length + 128);
-        body.extend_from_slice(&self.fixed);
-        for name in &self.length_fields {
-            field(&mut body, name);
-            body.extend_from_slice(output_tokens.to_string().as_bytes());
-        }
-        if self.is_nested {
-            body.push(b'}');
-        }
-        if let Some(protocol) = self.prompt {
-            field(&mut body, protocol.prompt_field);
-            (protocol.write_prompt)(&mut body, prompt);
-        }
-        body.push(b'}');
+        let mut body = Vec::with_capacity(self.parts.shared_bytes() + length + 128);
+        self.parts.write(&mut body, prompt, output_tokens);
         body.into()
     }
 }
 
-fn field(body: &mut Vec<u8>, name: &str) {
-    if body.last() != Some(&b'{') {
-        body.push(b',');
+/// The body of a protocol without a template. Its own fields come first, then what each request has of its own.
+fn field_by_field(target: &Target, model: &str, form: RequestedForm<'_>, length: LengthFields) -> BodyParts {
+    let (traits, protocol) = (target.dialect.traits(), target.endpoint);
+    let streamed = target.form == AnswerForm::Streamed;
+    let mut fields = Map::new();
+    if protocol.takes("model") {
+        fields.insert("model".into(), model.into());
     }
-    body.push(b'"');
-    body.extend_from_slice(name.as_bytes());
-    body.extend_from_slice(b"\":");
+    if protocol.form.is_none() {
+        fields.insert("stream".into(), streamed.into());
+    }
+    if streamed && protocol.asks_for_usage {
+        let mut options = json!({ "include_usage": true });
+        if traits.continuous_usage {
+            options["continuous_usage_stats"] = true.into();
+        }
+        fields.insert("stream_options".into(), options);
+    }
+    let sampling = &target.sampling;
+    let options: [(&str, Option<Value>); 4] = [
+        ("temperature", sampling.temperature.map(Value::from)),
+        ("top_p", sampling.top_p.map(Value::from)),
+        ("top_k", sampling.top_k.map(Value::from)),
+        ("seed", sampling.seed.map(Value::from)),
+    ];
+    let carried = options.into_iter().filter(|(name, _)| protocol.takes(name));
+    let mut parameters: Map<_, _> = carried.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    let LengthFields { limit, forcing } = length;
+    if forcing != LengthForcing::None {
+        parameters.insert("ignore_eos".into(), true.into());
+    }
+    match protocol.within {
+        Some(name) => _ = fields.insert(name.to_owned(), parameters.into()),
+        None => fields.extend(parameters),
+    }
+    let mut length_fields: Vec<_> = if protocol.limits.is_empty() { Vec::new() } else { vec![limit] };
+    if forcing == LengthForcing::IgnoreEosAndMinTokens {
+        length_fields.push("min_tokens");
+    }
+    let fixed_parameters = protocol.parameters_in(&target.extra_body.0);
+    length_fields.retain(|name| fixed_parameters.is_none_or(|set| !set.contains_key(*name)));
+    form.ask(&mut fields, protocol, traits.schema_field);
+    merge(&mut fields, &target.extra_body.0);
+    let nested = protocol.within.map(|name| (name, fields.shift_remove(name).unwrap_or_else(|| json!({}))));
+    let mut parts = BodyParts::default();
+    share_open(&mut parts, &fields.into());
+    if let Some((name, parameters)) = &nested {
+        parts.name(name);
+        share_open(&mut parts, parameters);
+    }
+    for name in length_fields {
+        parts.name(name);
+        parts.length();
+    }
+    if nested.is_some() {
+        parts.share(b"}");
+    }
+    if !target.fixes(protocol.prompt_field) {
+        parts.name(protocol.prompt_field);
+        parts.prompt(protocol);
+    }
+    parts.share(b"}");
+    parts
+}
+
+/// Adds an object without its closing brace.
+fn share_open(parts: &mut BodyParts, object: &Value) {
+    let json = object.to_string();
+    parts.share(json.strip_suffix('}').unwrap_or(&json).as_bytes());
+}
+
+/// The body that a template describes.
+fn of_template(template: &TemplateBody, target: &Target, model: &str, forcing: LengthForcing) -> BodyParts {
+    let sampling = &target.sampling;
+    let own = |name: &str| Some(Value::from(format!("{{{name}}}")));
+    let mut fields = template.filled(&|name| match name {
+        "model" => Some(model.into()),
+        "stream" => Some((target.form == AnswerForm::Streamed).into()),
+        "temperature" => sampling.temperature.map(Value::from),
+        "temperature_above_0" => sampling.temperature.filter(|temperature| *temperature > 0.0).map(Value::from),
+        "do_sample" => sampling.temperature.map(|temperature| (temperature > 0.0).into()),
+        "top_p" => sampling.top_p.map(Value::from),
+        "top_k" => sampling.top_k.map(Value::from),
+        "seed" => sampling.seed.map(Value::from),
+        "ignore_eos" => (forcing != LengthForcing::None).then_some(true.into()),
+        "min_tokens" => own("output_tokens").filter(|_| forcing == LengthForcing::IgnoreEosAndMinTokens),
+        name => own(name),
+    });
+    merge(&mut fields, &target.extra_body.0);
+    let mut parts = BodyParts::default();
+    parts.value(&fields.into(), target.endpoint);
+    parts
 }
 
 /// JSON Merge Patch (RFC 7386, section 2), for objects.

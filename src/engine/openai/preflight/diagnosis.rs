@@ -5,7 +5,7 @@ use crate::engine::intake::listing;
 use crate::engine::openai::hints::{of_no_endpoint, of_redirect, of_refused_field, of_refused_key, of_unready};
 use crate::engine::openai::readiness::hint_for;
 use crate::engine::target::{PriorityField, Target};
-use crate::record::FailureKind;
+use crate::record::{Failure, FailureKind};
 
 /// Returns the cure for `fault`, of a test request to `model` at `target`. The target has the models that are `listed`.
 pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
@@ -60,6 +60,9 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
         FailureKind::Malformed | FailureKind::Empty if target.endpoint.inputs.is_some() => {
             of_other_results(target, &failure.message)
         }
+        FailureKind::Malformed | FailureKind::Empty | FailureKind::Truncated if target.endpoint.template.is_some() => {
+            of_template(target, failure).unwrap_or_default()
+        }
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
         FailureKind::Empty => {
@@ -74,6 +77,27 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
             "the server is slow or stuck: look at its log, and whether other load runs on it".into()
         }
     }
+}
+
+/// The cure for an answer in which a template finds no text, or no end.
+fn of_template(target: &Target, failure: &Failure) -> Option<String> {
+    let pointers = target.endpoint.answers.pointers?;
+    let is_found = failure.message.contains("with text");
+    let end = pointers.end.as_ref().map(|end| format!("`end = {end:?}`"));
+    let end = end.or_else(|| pointers.last.as_ref().map(|last| format!("`last = \"{last}\"`")));
+    Some(match (target.endpoint.template_file(), end) {
+        (None, _) => {
+            let endpoint = target.endpoint;
+            format!("the answer is none of the endpoint {endpoint}: check --url, --endpoint and --path")
+        }
+        _ if failure.message.contains("is not the JSON of a chunk") => {
+            "an event is no JSON: if it ends the stream, say so in the template with `end`".to_owned()
+        }
+        (Some(_), Some(end)) if is_found => {
+            format!("nothing in the answer is {end}: correct it in the template, or take it out")
+        }
+        _ => format!("correct `text = \"{}\"` in the template by the words of the answer", pointers.text),
+    })
 }
 
 /// Further cause of a missing endpoint for results: the model generates texts.

@@ -22,6 +22,7 @@ pub(super) static CHOICES: AnswerGrammar = AnswerGrammar {
     end_name: "[DONE]",
     text_member: "choices",
     lists: false,
+    pointers: None,
 };
 
 impl Default for &AnswerGrammar {

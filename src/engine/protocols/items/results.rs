@@ -9,6 +9,7 @@ use crate::engine::stream::AnswerGrammar;
 use crate::engine::stream::chunk::ChunkJson;
 use crate::engine::stream::chunk::items::{AnswerItems, ExpectedItems, ItemFault, ItemValue};
 use crate::engine::stream::chunk::loose::{LooseValue, MemberList, note};
+use crate::engine::stream::form::AnswerForm;
 use crate::engine::stream::reasons::{is_error, names_error};
 use crate::engine::target::Target;
 use crate::generator::Prompt;
@@ -36,7 +37,9 @@ pub(super) const fn protocol(
         limits: &[],
         within: None,
         usual_tokens: None,
-        streams: false,
+        form: Some(AnswerForm::Whole),
+        whole: None,
+        template: None,
         asks_for_usage: false,
         forces: LengthForcing::None,
         lacks: GENERATION,
@@ -61,6 +64,7 @@ pub(super) const fn results(
         end_name: "the last result",
         text_member,
         lists: true,
+        pointers: None,
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) static BLOCKS: AnswerGrammar = AnswerGrammar {
     end_name: "message_stop",
     text_member: "content",
     lists: false,
+    pointers: None,
 };
 
 /// Names of events.

@@ -21,6 +21,7 @@ pub(super) static ITEMS: AnswerGrammar = AnswerGrammar {
     end_name: "its last event",
     text_member: "output",
     lists: false,
+    pointers: None,
 };
 
 /// Names of events: those that carry text or an end, and those around them.

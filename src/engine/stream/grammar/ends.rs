@@ -55,7 +55,8 @@ impl Grammar {
             let message = format!("the server aborted the answer (finish_reason \"{word}\")");
             return Err(self.failure(FailureKind::Aborted, message));
         }
-        if !(self.reasons_hold() || self.done && close == BodyEnd::Clean) {
+        let done = self.done || self.answers.end_with_body() && self.shown.chunks > 0;
+        if !(self.reasons_hold() || done && close == BodyEnd::Clean) {
             return Err(self.incomplete(close));
         }
         if close == BodyEnd::Broken && !self.done && self.habits.show(Habit::SendsDone) {
@@ -75,7 +76,7 @@ impl Grammar {
     /// before the end.
     fn reasons_hold(&self) -> bool {
         let early = self.early || (!self.done && self.habits.show(Habit::EarlyReasons));
-        let is_ended = self.done || !self.answers.ends.is_empty();
+        let is_ended = self.done || !self.answers.ends.is_empty() || self.answers.end_with_body();
         self.all_finished() && !early && is_ended
     }
 
