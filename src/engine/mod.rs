@@ -42,7 +42,7 @@ pub(crate) use openai::{MOCK_SERVER, warm_server};
 #[cfg(test)]
 pub(crate) use protocols::ECHO;
 pub(crate) use protocols::protocol::answer_tokens;
-pub use protocols::{CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, Protocol, RERANK, RESPONSES, SCORE};
+pub use protocols::{CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, Protocol, RERANK, RESPONSES, SCORE, TOKENS};
 pub(crate) use proxy::Proxy;
 pub use router::{RoutedAnswer, Router, Targets};
 pub use secrets::Secrets;

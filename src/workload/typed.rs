@@ -4,7 +4,7 @@ use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::{LoadSpike, RATE_OR_NONE, RateStage};
 use super::class::slo::{BOUND_MS, Slo};
 use super::lengths::Distribution;
-use super::prompt::source::{PREFIXES, SharedPrefixes};
+use super::prompt::source::{Images, MOST_IMAGES, PREFIXES, SharedPrefixes};
 use super::reading::mistakes::{Mistakes, SpecError};
 use super::reading::node::{Node, NodeValue};
 use super::reading::text::parse_toml;
@@ -69,6 +69,22 @@ impl SharedPrefixes {
         let (tokens, number) = text.rsplit_once(['x', '×']).and_then(numbered).unwrap_or((text, 1));
         PREFIXES.mistake("count", number.into()).map_or(Ok(()), Err)?;
         Ok(Self::alike(number, Distribution::typed(tokens)?, 0.0))
+    }
+}
+
+impl Images {
+    /// Reads images as they are typed: `1024x768`, or `2x1024x768` for two in each request.
+    ///
+    /// # Errors
+    ///
+    /// The mistake in them, as a sentence.
+    pub fn typed(text: &str) -> Result<Self, String> {
+        let several = text.split_once(['x', '×']).filter(|(_, size)| size.contains(['x', '×']));
+        let (number, size) = several.unwrap_or(("1", text));
+        let number = number.trim().parse().ok().filter(|number| (1..=MOST_IMAGES).contains(number));
+        let number = number
+            .ok_or_else(|| format!("`{text}` is not 1 to {MOST_IMAGES} images of a size; write it like 2x1024x768"))?;
+        Ok(Self::made(size.parse()?, number))
     }
 }
 

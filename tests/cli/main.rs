@@ -13,7 +13,7 @@ mod mock;
 mod mock_process;
 mod quick;
 mod results;
-mod runs;
+pub(crate) mod runs;
 mod servers;
 mod simulate;
 mod support;

@@ -51,7 +51,7 @@ pub struct TakenPrompts {
 pub struct TakenImages {
     /// The class.
     pub class: String,
-    /// The folder.
+    /// The folder, or the size of images that were made.
     pub folder: String,
     /// Images in it.
     pub images: u64,
@@ -102,7 +102,7 @@ impl TakenImages {
             let found = images.found.clone()?;
             Some(Self {
                 class: class.name.clone(),
-                folder: images.folder.clone(),
+                folder: images.origin(),
                 images: found.images,
                 bytes: found.bytes,
                 sha256: found.sha256,

@@ -346,7 +346,7 @@ mod tests {
         );
         // What a dataset gives, or what goes with images, has no length that it was made to.
         let per_request = crate::workload::Distribution::Constant { value: 1 };
-        let images = crate::workload::Images { folder: "pictures".into(), per_request, found: None };
+        let images = crate::workload::Images { folder: Some("pictures".into()), size: None, per_request, found: None };
         log.header.workload.classes[0].images = Some(images);
         assert_eq!(TokenAccount::from_observed(&Observed::from_log(&log)).made.requests, 2);
     }

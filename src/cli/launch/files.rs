@@ -16,7 +16,7 @@ pub(super) fn named(bench: &BenchArgs, plan: &BenchPlan) -> Result<Vec<PathBuf>,
     for class in &spec.classes {
         let dataset = class.prompt.dataset().filter(|dataset| dataset.on_hub().is_none());
         paths.extend(dataset.map(|dataset| (&dataset.path).into()));
-        paths.extend(class.images.as_ref().map(|images| (&images.folder).into()));
+        paths.extend(class.images.as_ref().and_then(|images| images.folder.as_ref()).map(Into::into));
     }
     paths.extend(spec.arrival.trace().map(|trace| (&trace.path).into()));
     // Else it is an id of the hub.

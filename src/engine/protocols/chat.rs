@@ -19,6 +19,7 @@ pub static CHAT: Protocol = Protocol {
     prompt_field: "messages",
     write_prompt: messages,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
+    ids_only: false,
     inputs: None,
     limits: &[MAX_COMPLETION_TOKENS, MAX_TOKENS],
     within: None,

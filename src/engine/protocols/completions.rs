@@ -16,6 +16,7 @@ pub static COMPLETIONS: Protocol = Protocol {
     prompt_field: "prompt",
     write_prompt: content,
     carries: &[PromptNeed::TokenIds],
+    ids_only: false,
     inputs: None,
     limits: &[MAX_TOKENS],
     within: None,

@@ -18,6 +18,7 @@ pub static GENERATE: Protocol = Protocol {
     prompt_field: "text",
     write_prompt: write,
     carries: &[PromptNeed::TokenIds],
+    ids_only: false,
     inputs: None,
     limits: &["max_new_tokens"],
     within: Some("sampling_params"),

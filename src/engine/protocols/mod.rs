@@ -16,6 +16,7 @@ mod responses;
 mod shapes;
 mod table;
 pub(super) mod templates;
+mod tokens;
 #[cfg(test)]
 mod toy;
 mod typed;
@@ -28,5 +29,6 @@ pub use items::{EMBEDDINGS, RERANK, SCORE};
 pub use messages::MESSAGES;
 pub use protocol::Protocol;
 pub use responses::RESPONSES;
+pub use tokens::TOKENS;
 #[cfg(test)]
 pub(crate) use toy::ECHO;

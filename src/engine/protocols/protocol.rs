@@ -28,6 +28,8 @@ pub struct Protocol {
     pub(crate) write_prompt: fn(&mut Vec<u8>, &Prompt),
     /// Prompts that it carries besides texts.
     pub carries: &'static [PromptNeed],
+    /// Whether its prompts and answers are token ids, and no texts.
+    pub ids_only: bool,
     /// Usual inputs of a request, where one answer covers several and has no tokens. `None` where answers are texts.
     pub inputs: Option<InputBatch>,
     /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts

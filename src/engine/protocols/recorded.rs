@@ -8,7 +8,7 @@ use http::StatusCode;
 use http::header::HeaderMap;
 
 use super::protocol::Protocol;
-use super::{MESSAGES, RESPONSES};
+use super::{MESSAGES, RESPONSES, TOKENS};
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
 use crate::engine::captured_text::CaptureText;
@@ -32,7 +32,7 @@ struct Recorded {
     usage: [u64; 2],
 }
 
-const RECORDED: [Recorded; 6] = [
+const RECORDED: [Recorded; 9] = [
     Recorded {
         protocol: &RESPONSES,
         body: include_bytes!("../../../tests/data/endpoints/vllm_responses_stream.txt"),
@@ -86,6 +86,33 @@ const RECORDED: [Recorded; 6] = [
         tool: Some("weather"),
         chunks: 116,
         usage: [15, 150],
+    },
+    Recorded {
+        protocol: &TOKENS,
+        body: include_bytes!("../../../tests/data/endpoints/vllm_tokens_stream.txt"),
+        form: AnswerForm::Streamed,
+        text: ["14842", "1990"],
+        tool: None,
+        chunks: 6,
+        usage: [4, 6],
+    },
+    Recorded {
+        protocol: &TOKENS,
+        body: include_bytes!("../../../tests/data/endpoints/vllm_tokens_last_usage_stream.txt"),
+        form: AnswerForm::Streamed,
+        text: ["14842", "1990"],
+        tool: None,
+        chunks: 6,
+        usage: [4, 6],
+    },
+    Recorded {
+        protocol: &TOKENS,
+        body: include_bytes!("../../../tests/data/endpoints/vllm_tokens_plain.txt"),
+        form: AnswerForm::Whole,
+        text: ["14842,8861", "8634,1990"],
+        tool: None,
+        chunks: 0,
+        usage: [4, 6],
     },
 ];
 
@@ -147,7 +174,12 @@ fn they_say_what_the_server_said() {
 fn cut_anywhere_they_are_never_complete() {
     for of in &RECORDED {
         let step = if of.body.len() > 5_000 { 41 } else { 3 };
-        for to in (0..of.body.len().saturating_sub(3)).step_by(step) {
+        // A finish reason says that all has come where an end of its own follows.
+        let reason = br#""finish_reason":"length""#;
+        let finish = of.body.windows(reason.len()).position(|part| part == reason);
+        let ends_by_itself = of.protocol.answers.ends.is_empty() || of.form == AnswerForm::Whole;
+        let whole = finish.filter(|_| !ends_by_itself).unwrap_or(of.body.len().saturating_sub(3));
+        for to in (0..whole).step_by(step) {
             for close in [BodyEnd::Broken, BodyEnd::Clean] {
                 let (end, _) = read(of, to, usize::MAX, close);
                 let failed = end.result.expect_err("an answer that was cut").reason;
@@ -156,7 +188,7 @@ fn cut_anywhere_they_are_never_complete() {
             }
         }
         // What a gateway puts in place of the end is none.
-        if of.form == AnswerForm::Streamed {
+        if of.form == AnswerForm::Streamed && ends_by_itself {
             let last = of.body.windows(7).rposition(|seven| seven == b"\nevent:").unwrap();
             let body = [&of.body[..last], b"\ndata: [DONE]\n\n"].concat();
             let gateways = Recorded { body: Box::leak(body.into()), ..*of };

@@ -8,12 +8,13 @@ use super::messages::MESSAGES;
 use super::protocol::Protocol;
 use super::responses::RESPONSES;
 use super::templates::file::READY_MADE;
+use super::tokens::TOKENS;
 use crate::workload::InputBatch;
 
 impl Protocol {
     /// Protocols with files of their own, the default first.
-    const OWN: [&'static Self; 8] =
-        [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE, &EMBEDDINGS, &RERANK, &SCORE];
+    const OWN: [&'static Self; 9] =
+        [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE, &TOKENS, &EMBEDDINGS, &RERANK, &SCORE];
 
     /// Every protocol, the default first; the ready-made templates last.
     pub fn all() -> impl Iterator<Item = &'static Self> + Clone {

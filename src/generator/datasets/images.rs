@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::DatasetError;
 use super::messages;
+use super::png::png;
 use crate::generator::request::Prompt;
 use crate::random::RandomStream;
 use crate::units::hexadecimal;
@@ -19,6 +20,8 @@ use crate::workload::{ImageFindings, Images};
 const MOST_BYTES: u64 = 256 << 20;
 /// Most bytes of request bodies prepared at once.
 const MOST_READY: f64 = (4_u64 << 30) as f64;
+/// Images that are made for a class.
+const MADE: u64 = 32;
 /// Requests that a run prepares ahead.
 const READY: f64 = 512.0;
 
@@ -29,21 +32,20 @@ pub(crate) struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// Reads every image in the folder, in the order of names. Hidden files and subfolders are ignored.
-    pub(super) fn open(images: &Images) -> Result<(Self, ImageFindings), DatasetError> {
-        let folder = Path::new(&images.folder);
+    /// Reads every image in the folder, in the order of names, or makes images. Hidden files and subfolders are
+    /// ignored.
+    pub(super) fn open(images: &Images, stream: &RandomStream) -> Result<(Self, ImageFindings), DatasetError> {
+        let origin = images.origin();
+        let folder = Path::new(&origin);
         let (mut urls, mut bytes, mut hash) = (Vec::new(), 0, Sha256::new());
-        for path in files(folder)? {
-            // Checks the size before reading.
-            bytes += fs::metadata(&path).map_err(unreadable(&path))?.len();
-            if bytes > MOST_BYTES {
-                let found = mebibytes(bytes as f64);
-                return Err(DatasetError::LargeImages { path, found, most: MOST_BYTES >> 20 });
-            }
-            let image = fs::read(&path).map_err(unreadable(&path))?;
-            let Some(kind) = media_type(&image) else { return Err(DatasetError::NotAnImage { path }) };
-            hash.update(&image);
-            urls.push(format!("data:{kind};base64,{}", STANDARD.encode(&image)));
+        let mut add = |image: &[u8], kind: &str| {
+            hash.update(image);
+            bytes += image.len() as u64;
+            urls.push(format!("data:{kind};base64,{}", STANDARD.encode(image)));
+        };
+        match images.size {
+            Some(size) => (0..MADE).for_each(|number| add(&png(size, &mut stream.branch(number)), "image/png")),
+            None => read(folder, &mut add)?,
         }
         if urls.is_empty() {
             return Err(DatasetError::NoImages { path: folder.to_owned() });
@@ -69,6 +71,23 @@ impl ImageFolder {
         let urls = drawn.iter().filter_map(|&image| self.urls.get(image)).map(String::as_str);
         Prompt::Messages(messages::with_images(text, urls))
     }
+}
+
+/// Reads the images of a folder.
+fn read(folder: &Path, add: &mut impl FnMut(&[u8], &str)) -> Result<(), DatasetError> {
+    let mut bytes = 0;
+    for path in files(folder)? {
+        // Checks the size before reading.
+        bytes += fs::metadata(&path).map_err(unreadable(&path))?.len();
+        if bytes > MOST_BYTES {
+            let found = mebibytes(bytes as f64);
+            return Err(DatasetError::LargeImages { path, found, most: MOST_BYTES >> 20 });
+        }
+        let image = fs::read(&path).map_err(unreadable(&path))?;
+        let Some(kind) = media_type(&image) else { return Err(DatasetError::NotAnImage { path }) };
+        add(&image, kind);
+    }
+    Ok(())
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, DatasetError> {

@@ -11,6 +11,7 @@ mod json_rows;
 pub(super) mod messages;
 mod parse;
 mod pass;
+mod png;
 pub(super) mod rows;
 mod sessions;
 pub(super) mod sources;

@@ -61,7 +61,8 @@ impl Datasets {
             let images = match &mut class.images {
                 None => None,
                 Some(images) => {
-                    let (folder, findings) = ImageFolder::open(images)?;
+                    let stream = RandomStream::named(workload.seed, &format!("images/{}", class.name));
+                    let (folder, findings) = ImageFolder::open(images, &stream)?;
                     images.found = Some(findings);
                     Some(Arc::new(folder))
                 }

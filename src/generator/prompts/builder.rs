@@ -44,9 +44,10 @@ pub struct PromptBuilder {
     stream: RandomStream,
     pub(super) salt: u64,
     method: PromptMethod,
-    tokenizer: Option<Arc<Tokenizer>>,
+    pub(super) tokenizer: Option<Arc<Tokenizer>>,
     /// Sources of prompts that are not written.
     datasets: Arc<Datasets>,
+    pub(super) sends_ids: bool,
 }
 
 impl PromptBuilder {
@@ -107,6 +108,7 @@ impl PromptBuilder {
             method,
             tokenizer: None,
             datasets: Arc::default(),
+            sends_ids: false,
         }
     }
 
@@ -157,7 +159,7 @@ impl PromptBuilder {
         };
         match self.datasets.images(class) {
             Some(folder) => folder.beside(prompt, images, &mut stream),
-            None => prompt,
+            None => self.sent(prompt),
         }
     }
 

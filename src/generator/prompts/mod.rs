@@ -13,6 +13,7 @@
 pub(super) mod builder;
 mod class_text;
 mod draft;
+mod ids;
 mod inputs;
 mod of_file;
 mod shared;

@@ -3,6 +3,7 @@
 mod answer;
 mod blocks;
 mod choices;
+mod ids;
 mod items;
 mod plan;
 mod results;
@@ -14,6 +15,7 @@ mod text;
 pub(super) use answer::{Reply, Wording};
 pub(super) use blocks::MESSAGES;
 pub(super) use choices::{CHAT, COMPLETIONS};
+pub(super) use ids::TOKENS;
 pub(super) use items::RESPONSES;
 pub(super) use plan::plan;
 pub(super) use results::{EMBEDDINGS, RERANK, SCORE};

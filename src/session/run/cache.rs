@@ -87,5 +87,5 @@ fn warmed(spec: &WorkloadSpec) -> Vec<(u16, SharedPrefix)> {
 fn alone(class: u16, prefix: SharedPrefix, model: u16, spec: &WorkloadSpec, prompts: &PromptBuilder) -> RequestSpec {
     let model = spec.models.as_ref().map(|_| model);
     let planned = PlannedRequest { class, model, input_tokens: prefix.tokens, ..PlannedRequest::default() };
-    planned.into_spec(Prompt::Text(prompts.prefix(class, prefix)))
+    planned.into_spec(prompts.sent(Prompt::Text(prompts.prefix(class, prefix))))
 }

@@ -4,8 +4,11 @@ use serde_json::Value;
 
 use crate::engine::{CommonRequest, PriorityField, Protocol};
 use crate::session::console::{Printer, Stop};
-use crate::session::settings::RunSettings;
-use crate::workload::{InputBatch, InputKind, Overrides, RequestClass, WorkloadSpec};
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::workload::{InputBatch, InputKind, Overrides, PromptSource, RequestClass, WorkloadSpec};
+
+/// Ids of prompts for the embedded mock, which has no tokenizer.
+const MOCK_VOCABULARY: u32 = 32_000;
 
 /// Refuses parameters that the requests to an endpoint cannot carry, before any is sent.
 pub(super) fn check(common: &CommonRequest, priority: PriorityField) -> Result<(), Stop> {
@@ -70,6 +73,9 @@ impl RunSettings {
                 class.name, inputs.kind
             )));
         }
+        if endpoint.ids_only {
+            return self.with_ids(spec, printer);
+        }
         let Some(usual) = endpoint.inputs else { return Ok(spec) };
         self.check_tokenless(&spec, is_own, endpoint)?;
         if spec.bounds_tokens() {
@@ -85,6 +91,40 @@ impl RunSettings {
         });
         fitted.clone().with(&Overrides::default()).map_err(Stop::usage)?;
         Ok(fitted)
+    }
+
+    /// Returns the workload for an endpoint of token ids. Texts need a tokenizer. The embedded mock takes any ids.
+    fn with_ids(&self, mut spec: WorkloadSpec, printer: Printer) -> Result<WorkloadSpec, Stop> {
+        let endpoint = self.server.common.endpoint;
+        if let Some(class) = spec.classes.iter().find(|class| class.continues()) {
+            return Err(Stop::usage(format!(
+                "class `{}`: its requests continue answers as texts, which the endpoint {endpoint} does not have\n\
+                 hint: choose another workload, or give --endpoint {}",
+                class.name,
+                endpoint.another(|other| !other.ids_only)
+            )));
+        }
+        let is_text = |class: &RequestClass| !matches!(class.prompt, PromptSource::RandomTokens { .. });
+        let Some(class) = spec.classes.iter().find(|class| is_text(class)) else { return Ok(spec) };
+        if self.requests.tokenizer.is_some() {
+            return Ok(spec);
+        }
+        let is_plain = |class: &RequestClass| !class.prompt.is_verbatim() && class.shared_prefix.is_none();
+        let is_mock = matches!(self.server.address, ServerAddress::EmbeddedMock(_));
+        if !is_mock || spec.classes.iter().any(|class| is_text(class) && !is_plain(class)) {
+            return Err(Stop::usage(format!(
+                "class `{}`: the endpoint {endpoint} takes token ids, and its prompts are texts\n\
+                 hint: give --tokenizer, whose ids are then sent, or prompts that are ids: \
+                 prompt = {{ kind = \"random_tokens\", vocabulary = 32000 }}",
+                class.name
+            )));
+        }
+        printer
+            .words(&format!("note: the prompts of `{}` are random token ids (--tokenizer sends its texts)", spec.name));
+        for class in spec.classes.iter_mut().filter(|class| is_text(class)) {
+            class.prompt = PromptSource::RandomTokens { vocabulary: Some(MOCK_VOCABULARY) };
+        }
+        spec.with(&Overrides::default()).map_err(Stop::usage)
     }
 
     /// Refuses the requests of another side of a comparison, where the endpoint takes others.

@@ -21,12 +21,13 @@ use crate::workload::{AnswerEnding, AnswerShape, GoldenCheck, RequestClass, Work
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
-    if let (Some(check), Some(_)) = (spec.checks.first(), endpoint.inputs) {
+    let lacks_texts = |protocol: &Protocol| protocol.inputs.is_some() || protocol.ids_only;
+    if let Some(check) = spec.checks.first().filter(|_| lacks_texts(endpoint)) {
         return Err(Stop::usage(format!(
             "check `{}` says what an answer reads, and answers of the endpoint {endpoint} are no texts\n\
              hint: take `checks` out of the workload, or give --endpoint {}",
             check.name,
-            endpoint.another(|protocol| protocol.inputs.is_none())
+            endpoint.another(|protocol| !lacks_texts(protocol))
         )));
     }
     let carries = endpoint.carries(PromptNeed::Messages);

@@ -208,6 +208,7 @@ impl CheckedWorkload {
             None => PromptBuilder::with_word_list(&spec.classes, *salt),
         };
         let prompts = prompts.with_datasets(Arc::clone(datasets));
+        let prompts = if settings.server.common.endpoint.ids_only { prompts.sending_ids() } else { prompts };
         let template_tokens = tokens::template_tokens(&server, &prompts, printer);
         Ok(RunContext {
             settings: settings.clone(),

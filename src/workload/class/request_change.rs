@@ -10,7 +10,7 @@ use crate::workload::answer::golden_set::GoldenSet;
 use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::cache::CacheState;
-use crate::workload::prompt::source::SharedPrefixes;
+use crate::workload::prompt::source::{Images, SharedPrefixes};
 use crate::workload::reading::{one_of, one_part, seconds};
 use crate::workload::spec::WorkloadSpec;
 
@@ -41,6 +41,11 @@ pub struct RequestChange {
     /// middle were sent too [default: the workload's, else as its classes say]
     #[arg(long, value_name = "STATE", value_parser = one_of::<CacheState>(CacheState::VARIANTS))]
     pub cache: Option<CacheState>,
+
+    /// Images in every request, made from the workload's seed. 2x1024x768 are two, each 1024 pixels wide and 768 high.
+    /// Their tokens are not counted in --input-tokens [default: the workload's, else none]
+    #[arg(long, value_name = "[Nx]WIDTHxHEIGHT", value_parser = Images::typed)]
+    pub images: Option<Images>,
 
     /// Clients who leave before their answer is complete, and when. 10%@2s leave 2 s after the request began,
     /// 10%@50tokens after so many tokens (chunks, where the server does not count them). No latency and no SLO counts
@@ -86,6 +91,9 @@ impl RequestChange {
         for class in &mut spec.classes {
             class.length = self.length.unwrap_or(class.length);
             class.cancel = self.cancel.or(class.cancel);
+            if self.images.is_some() {
+                class.images.clone_from(&self.images);
+            }
             if self.shared_prefix.is_some() {
                 class.shared_prefix.clone_from(&self.shared_prefix);
             }
@@ -176,6 +184,23 @@ mod tests {
             let refusal = changed(workload, lengths, hit(share)).unwrap_err();
             assert!(refusal.contains("`--cache-hit` is") && refusal.contains(problem), "{refusal}");
         }
+    }
+
+    #[test]
+    fn images_are_typed_with_their_size_and_number() {
+        for (typed, number, size) in [("64x32", 1, "64x32"), ("2×1024x768", 2, "1024x768"), ("3x8×9", 3, "8x9")] {
+            let images = Images::typed(typed).unwrap();
+            assert_eq!(images.size.unwrap().to_string(), size);
+            assert_eq!(images.per_request, Distribution::Constant { value: number });
+            let request = RequestChange { images: Some(images.clone()), ..RequestChange::default() };
+            assert_eq!(changed(None, "7", request).unwrap().classes[0].images, Some(images));
+        }
+        for typed in ["64", "65x8x8", "0x8x8", "1x8x9000", "axb"] {
+            assert!(Images::typed(typed).unwrap_err().contains("write it like"), "{typed}");
+        }
+        let request = RequestChange { images: Images::typed("8x8").ok(), ..RequestChange::default() };
+        let refusal = changed(Some("agents"), "", request).unwrap_err();
+        assert!(refusal.contains("images") && refusal.contains("leave one of them out"), "{refusal}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
+use super::image_size::ImageSize;
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::{Distribution, TOKEN_LIMIT};
@@ -106,26 +107,49 @@ impl SharedPrefixes {
 }
 
 /// Most images of one request.
-const MOST_IMAGES: u32 = 64;
+pub(in crate::workload) const MOST_IMAGES: u32 = 64;
 
 spec_table! {
-    /// Images from a folder, sent inside chat messages as data URLs.
+    /// Images from a folder, or made for the run, in chat messages as data URLs.
     pub struct Images = "the images of a class" {
         /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
         /// begins at the folder of that file.
-        folder: String = required(|value| value.path()),
+        folder: Option<String> = option(|value| value.path()),
+        /// Size of images that are made, in place of those of a folder.
+        size: Option<ImageSize> = option(ImageSize::read),
         /// Images per request; 1 when the file does not say, at most 64.
         per_request: Distribution = optional(Distribution::default(), Distribution::read_or_constant),
         /// Findings about the folder. They are absent until it is read.
         found: Option<ImageFindings> = option(|value| value.stored(ImageFindings::is_plausible)),
     }
     check(fields) {
+        match (folder.as_ref()?, size.as_ref()?) {
+            (Some(_), Some(_)) => {
+                return fields.reject_of("size", "and `folder` both give images; leave one of them out");
+            }
+            (None, None) => fields.miss("folder"),
+            _ => {}
+        }
         let most = per_request.as_ref()?.bounds().1;
         if most > MOST_IMAGES {
             let given = if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
             let cure = format!("a request has at most {MOST_IMAGES} images, so give a `max` up to that");
             return fields.reject_of("per_request", &format!("{given}; {cure}"));
         }
+    }
+}
+
+impl Images {
+    /// Images of this size, so many in each request.
+    pub(crate) fn made(size: ImageSize, per_request: u32) -> Self {
+        let per_request = Distribution::Constant { value: per_request };
+        Self { folder: None, size: Some(size), per_request, found: None }
+    }
+
+    /// The folder, or what is made in place of one.
+    pub fn origin(&self) -> String {
+        let made = || self.size.map(|size| format!("{size}, made for the run"));
+        self.folder.clone().or_else(made).unwrap_or_default()
     }
 }
 

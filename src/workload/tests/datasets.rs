@@ -158,7 +158,7 @@ fn relative_paths_begin_at_the_file_s_folder() {
     .unwrap();
     let spec = WorkloadSpec::load(path.to_str().unwrap()).unwrap();
     assert_eq!(dataset(&spec).path, folder.path().join("data/a.csv").to_str().unwrap());
-    assert_eq!(spec.classes[0].images.as_ref().unwrap().folder, "/pictures");
+    assert_eq!(spec.classes[0].images.as_ref().unwrap().folder.as_deref(), Some("/pictures"));
     std::fs::write(&path, with("prompt = { kind = \"dataset\", path = \"hf:org/name@main#train\" }")).unwrap();
     let spec = WorkloadSpec::load(path.to_str().unwrap()).unwrap();
     assert_eq!(dataset(&spec).on_hub(), Some("org/name@main#train"), "the hub is no folder");

@@ -15,6 +15,7 @@ use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::library;
 use crate::workload::prompt::dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
+use crate::workload::prompt::image_size::ImageSize;
 use crate::workload::prompt::source::{Conversation, ImageFindings, Images, PromptSource, SharedPrefixes};
 use crate::workload::spec::{Purpose, WorkloadSpec};
 
@@ -259,7 +260,8 @@ fn images() -> impl Strategy<Value = Option<Images>> {
         sha256,
     });
     let images = ("[a-z./]{1,20}", 1_u32..=64, prop::option::of(found)).prop_map(|(folder, max, found)| Images {
-        folder,
+        size: (max % 2 == 0).then_some(ImageSize { width: max, height: 768 }),
+        folder: (max % 2 == 1).then_some(folder),
         per_request: Distribution::Uniform { min: 1, max },
         found,
     });

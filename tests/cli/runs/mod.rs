@@ -19,7 +19,7 @@ mod signals;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod telemetry;
-mod tokens;
+pub(crate) mod tokens;
 mod truth;
 mod verdict;
 mod watch;

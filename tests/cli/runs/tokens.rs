@@ -14,7 +14,7 @@ use crate::quick::QUICK;
 use crate::support::{Desk, control, serve, stream, stream_after};
 
 /// A tokenizer to which every word is one token, as to the mock.
-const WORDS: &str = r#"{
+pub(crate) const WORDS: &str = r#"{
   "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
   "pre_tokenizer": { "type": "WhitespaceSplit" }, "post_processor": null, "decoder": null,
   "model": { "type": "WordLevel", "vocab": { "[UNK]": 0 }, "unk_token": "[UNK]" }

@@ -18,6 +18,9 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
                 .into()
         }
         FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(target, fault),
+        FailureKind::HttpStatus(403) if failure.message.contains(SCALE_OUT) => {
+            format!("this endpoint is off by default: start vLLM with {SCALE_OUT}")
+        }
         FailureKind::HttpStatus(401 | 403) => of_refused_key(target),
         FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
             format!("the server does not list a model `{model}`; it lists: {}", listing(listed))
@@ -78,6 +81,9 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
         }
     }
 }
+
+/// Option with which vLLM serves token ids.
+const SCALE_OUT: &str = "--enable-scale-out";
 
 /// The cure for an answer in which a template finds no text, or no end.
 fn of_template(target: &Target, failure: &Failure) -> Option<String> {

@@ -33,6 +33,7 @@ pub(super) const fn protocol(
         prompt_field,
         write_prompt,
         carries: &[],
+        ids_only: false,
         inputs: Some(inputs),
         limits: &[],
         within: None,
@@ -205,7 +206,7 @@ fn query(body: &mut Vec<u8>, prompt: &Prompt) {
 /// times, as they read a query.
 pub(in crate::engine) fn times_of_text(prompt: &Prompt) -> Option<u64> {
     match prompt {
-        Prompt::Inputs { query: Some(_), .. } => None,
+        Prompt::Inputs { query: Some(_), .. } | Prompt::TokenIds(_) => None,
         Prompt::Inputs { texts, .. } => Some(texts.len() as u64),
         _ => Some(1),
     }
@@ -228,6 +229,8 @@ impl Target {
     /// The prompt of a test request. It has as many inputs as those of the run.
     pub(crate) fn test_prompt(&self, text: &str) -> Prompt {
         match self.inputs.or(self.endpoint.inputs) {
+            // Every vocabulary has these.
+            _ if self.endpoint.ids_only => Prompt::TokenIds((100..108).collect()),
             Some(inputs) if !inputs.is_one_text() => Prompt::Inputs {
                 query: inputs.has_query().then(|| text.to_owned()),
                 texts: vec![text.to_owned(); inputs.size as usize],

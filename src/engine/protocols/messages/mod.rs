@@ -17,6 +17,7 @@ pub static MESSAGES: Protocol = Protocol {
     prompt_field: "messages",
     write_prompt: turns::write,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
+    ids_only: false,
     inputs: None,
     limits: &[MAX_TOKENS],
     within: None,

@@ -17,6 +17,7 @@ pub static RESPONSES: Protocol = Protocol {
     prompt_field: "input",
     write_prompt: input::write,
     carries: &[PromptNeed::Messages, PromptNeed::Images],
+    ids_only: false,
     inputs: None,
     limits: &[MAX_OUTPUT_TOKENS],
     within: None,

@@ -62,7 +62,9 @@ impl TemplateBody {
         let Value::Object(fields) = json else { return value.refuse("an object") };
         let body = Self { fields, file: None };
         let mistakes = body.mistakes();
-        mistakes.iter().for_each(|sentence| value.complain(sentence));
+        for sentence in &mistakes {
+            value.complain(sentence);
+        }
         mistakes.is_empty().then_some(body)
     }
 
@@ -143,7 +145,7 @@ fn mistake(place: &str, text: &str) -> Option<String> {
     match placeholder(text) {
         Some(name) if PLACEHOLDERS.contains(&name) => None,
         Some(name) => {
-            let near = nearest(name, PLACEHOLDERS.into_iter());
+            let near = nearest(name, PLACEHOLDERS);
             let hint = near.map(|near| format!("; did you mean `{{{near}}}`?")).unwrap_or_default();
             let known = PLACEHOLDERS.map(|known| format!("{{{known}}}")).join(", ");
             Some(format!("has `{text}` at `{place}`, which is no placeholder{hint} (known: {known})"))

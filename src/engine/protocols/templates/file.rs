@@ -125,6 +125,7 @@ fn protocol(
         prompt_field: place_of(prompt),
         write_prompt: if carries.is_empty() { content } else { CHAT.write_prompt },
         carries,
+        ids_only: false,
         inputs: None,
         limits: leaked(vec![limit]),
         within,
