@@ -89,6 +89,7 @@ fn main() {
             interrupt,
             samples: None,
             dispatches: None,
+            tail: None,
         };
         run.execute(feed, |FinishedRequest { record, .. }| lag.add(record.dispatched.since(record.scheduled)))
             .await

@@ -102,6 +102,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             interrupt,
             samples: None,
             dispatches: None,
+            tail: None,
         };
         let mut came = Came::new();
         run.execute(feed, |FinishedRequest { record, .. }| {

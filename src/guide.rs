@@ -88,6 +88,7 @@ topics! {
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
     other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
         ["vllm" "sglang" "guidellm" "aiperf" "k6" "translate" "from-vllm" "from-guidellm" "from-aiperf"];
+    peers generated / "peers" "what Skyline has, and what four other tools have of it" ["features" "alternatives"];
 }
 
 impl Topic {

@@ -237,6 +237,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             max_model_len: None,
             cache_block_tokens: Some(16),
             request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
+            trace_id_prefix: Some("0badcafe000040008000".to_owned()),
             serving_flags: serde_json::Map::new(),
             modelled: serde_json::Map::new(),
         }],
@@ -264,6 +265,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         client: None,
         server: None,
         addresses: Vec::new(),
+        profile: None,
     };
     RunLog::of_requests(header, records, footer)
 }

@@ -236,6 +236,7 @@ impl TestBed {
             dispatches: None,
             progress: Arc::new(Progress::default()),
             interrupt,
+            tail: None,
         };
         let mut records = Vec::with_capacity(load.requests as usize);
         let footer = self.runtime.block_on(run.execute(feed, |finished| records.push(finished.record)))?;

@@ -10,6 +10,8 @@ use crate::report::Format;
 use crate::session::campaign::conduct::{Conduct, conduct};
 use crate::session::campaign::repeats::RepeatsCampaign;
 use crate::session::exits::{self, ExitRules};
+use crate::session::hooks::Around;
+use crate::session::profiling::ProfileWish;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load};
 use crate::session::settings::{LoadOption, RunSettings, Share};
 use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, folder, save, stored};
@@ -32,6 +34,22 @@ pub(super) struct BenchArgs {
     /// Show what would be run, for how long and against what, and send nothing
     #[arg(long, help_heading = "Run")]
     pub(super) dry_run: bool,
+
+    /// Let the server profile itself for so long, once every request that counts has ended and under load that goes
+    /// on; 10s@30s is at that moment of the run, which must lie in the warm-up. No figure counts either. For vLLM and
+    /// SGLang, which keep the profile themselves [default: no profile]
+    #[arg(long, value_name = "TIME[@WHEN]", help_heading = "Run")]
+    profile: Option<ProfileWish>,
+
+    /// Shell command to run before each run, before anything is sent, with `SKYLINE_URL`; if it fails, nothing is sent
+    /// [default: none]
+    #[arg(long, value_name = "COMMAND", help_heading = "Run")]
+    before: Option<String>,
+
+    /// Shell command to run after each run, whatever became of it, with `SKYLINE_URL` and `SKYLINE_FOLDER`. What both
+    /// commands write is kept there in commands.log [default: none]
+    #[arg(long, value_name = "COMMAND", help_heading = "Run")]
+    after: Option<String>,
 
     #[command(flatten)]
     objectives: ObjectiveArgs,
@@ -62,6 +80,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     announce_load(&args.load(&plan), [&plan.checked.settings], args.output.live.announce(printer), printer)?;
     folder::base(&args.output.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
+    context.check_profiler()?;
     stored::warn_of_salt(&args.output.out, plan.checked.settings.requests.salt, &context);
     if let Some(first) = plan.runs.first() {
         context.warm_server(first, args.warmup_requests);
@@ -96,6 +115,10 @@ impl BenchArgs {
             both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()),
         )?;
         let (spec, datasets) = self.workload.what.opened(spec, &settings, printer)?;
+        let spec = match self.profile {
+            Some(profile) => profile.fit(spec).map_err(Stop::usage)?,
+            None => spec,
+        };
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let checked = settings.of_share(&spec, printer)?.check(&spec, &datasets)?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
@@ -114,7 +137,9 @@ impl BenchArgs {
         let settings = self.target.settings(LoadOption::OfOneRun, self.output.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (objectives, percentiles) = (self.objectives.objectives(), self.output.percentiles());
-        let mut settings = RunSettings { machine, share: self.share.clone(), objectives, percentiles, ..settings };
+        let around = Around { before: self.before.clone(), after: self.after.clone() };
+        let (share, profile) = (self.share.clone(), self.profile);
+        let mut settings = RunSettings { machine, share, objectives, percentiles, around, profile, ..settings };
         if self.workload.load.is_rate_inf() {
             // So many users are never more.
             settings.requests.cap(None);

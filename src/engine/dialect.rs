@@ -4,7 +4,7 @@
 //! of names here, and a [`PageKind`].
 
 use super::dialect_traits::{
-    AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
+    AS_IT_IS, CacheReset, DialectTraits, ENGINE, IdleConnections, LengthForcing, MetricNames, PriorityOrder, Profiler,
     SchemaField, StartOptions, TokenizeCall,
 };
 use super::metrics::exporters;
@@ -12,6 +12,9 @@ use super::metrics::exposition::{MetricSample, metric_samples};
 use super::protocols::limits::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use crate::record::{Counter, EngineKind, Gauge, PageKind, ServerTime};
 
+/// Paths of the profiler, in vLLM and in SGLang.
+const START_PROFILE: &str = "/start_profile";
+const STOP_PROFILE: &str = "/stop_profile";
 /// The tokenize call of vLLM and SGLang.
 const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
 
@@ -75,6 +78,7 @@ impl EngineKind {
             cache_config: None,
             idle_connections: IdleConnections::Free,
             reset_cache: None,
+            profiler: None,
             cache_block_tokens: None,
             priority: None,
         };
@@ -93,6 +97,13 @@ impl EngineKind {
                     path: "/reset_prefix_cache",
                     cure: "start vLLM with VLLM_SERVER_DEV_MODE=1 in its environment, or leave --reset-cache out",
                 }),
+                profiler: Some(Profiler {
+                    start: START_PROFILE,
+                    stop: STOP_PROFILE,
+                    cure: "start vLLM with --profiler-config, such as \
+                           '{\"profiler\": \"torch\", \"torch_profiler_dir\": \"/tmp/profile\"}' (older ones with \
+                           VLLM_TORCH_PROFILER_DIR in their environment), or leave --profile out",
+                }),
                 cache_block_tokens: Some(16),
                 priority: Some(PriorityOrder::LowerFirst),
                 ..plain
@@ -110,6 +121,11 @@ impl EngineKind {
                 reset_cache: Some(CacheReset {
                     path: "/flush_cache",
                     cure: "wait until the server is idle, or leave --reset-cache out",
+                }),
+                profiler: Some(Profiler {
+                    start: START_PROFILE,
+                    stop: STOP_PROFILE,
+                    cure: "start SGLang with SGLANG_TORCH_PROFILER_DIR in its environment, or leave --profile out",
                 }),
                 // Its tree of prefixes has pages of one token, unless --page-size says otherwise.
                 cache_block_tokens: Some(1),

@@ -44,6 +44,8 @@ pub(crate) struct DialectTraits {
     pub idle_connections: IdleConnections,
     /// Empties the prefix cache when posted to, where the operator allows it.
     pub reset_cache: Option<CacheReset>,
+    /// Starts and stops the server's profiler when posted to, where the operator allows it.
+    pub profiler: Option<Profiler>,
     /// Tokens per block of the prefix cache, unless the server reports otherwise. The cache shares only whole blocks.
     pub cache_block_tokens: Option<u32>,
     /// The order in which values of the field `priority` are served. `None` where there is no such field.
@@ -83,6 +85,17 @@ pub(crate) enum SchemaField {
 pub(crate) struct CacheReset {
     /// The path to post to.
     pub path: &'static str,
+    /// The remedy where a server has no such path.
+    pub cure: &'static str,
+}
+
+/// How the server's profiler is started and stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Profiler {
+    /// The path that starts it.
+    pub start: &'static str,
+    /// The path that stops it.
+    pub stop: &'static str,
     /// The remedy where a server has no such path.
     pub cure: &'static str,
 }

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
-    TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING, UPGRADE,
 };
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -17,6 +16,7 @@ use super::dialect_traits::{LengthFields, LengthForcing};
 use super::http_url::Http2;
 use super::protocols::protocol::Protocol;
 use super::proxy::Proxy;
+use super::request_marks::RequestMarks;
 pub use super::stream::form::AnswerForm;
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
@@ -72,8 +72,8 @@ pub struct CommonRequest {
     pub(crate) connections: ConnectionOptions,
     /// Where HTTP/2 is spoken.
     pub http2: Http2,
-    /// Header that carries the id of a request's session. With it a balancer can keep sessions together.
-    pub session_header: Option<HeaderName>,
+    /// Headers by which requests are told apart.
+    pub marks: RequestMarks,
 }
 
 impl CommonRequest {
@@ -102,9 +102,10 @@ impl CommonRequest {
             top_k,
             sampling_seed: seed,
             priority: self.priority == PriorityField::Sent,
-            session_header: self.session_header.as_ref().map(ToString::to_string),
+            session_header: self.marks.session_header.as_ref().map(ToString::to_string),
             extra_body_sha256: extra_body,
             template_sha256: self.endpoint.template_file().map(|file| file.sha256.clone()),
+            traced: self.marks.traced,
         }
     }
 }
@@ -245,7 +246,8 @@ impl fmt::Debug for Secret {
 }
 
 /// Headers that frame the message; the user cannot set them.
-const OURS: [HeaderName; 6] = [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
+pub(super) const OURS: [HeaderName; 6] =
+    [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
 
 /// A header to send. Its value is never shown.
 #[derive(Clone, Debug)]
@@ -273,21 +275,6 @@ impl FromStr for Header {
         value.set_sensitive(true);
         Ok(Self { name: header, value })
     }
-}
-
-/// The name of a header that may carry the id of a session.
-///
-/// # Errors
-///
-/// What is wrong with it.
-pub(crate) fn session_header(name: &str, headers: &[Header]) -> Result<HeaderName, String> {
-    let parsed = HeaderName::from_bytes(name.as_bytes());
-    let header = parsed.map_err(|_| format!("`{name}` cannot be the name of a header"))?;
-    let used = |other: &Header| other.name == header;
-    if OURS.contains(&header) || [AUTHORIZATION, HOST].contains(&header) || headers.iter().any(used) {
-        return Err(format!("header `{header}` carries something else; take a name of its own, such as X-Session-ID"));
-    }
-    Ok(header)
 }
 
 impl Header {
@@ -348,16 +335,8 @@ mod tests {
         assert!(parameters(&Map::new(), PriorityField::Unsent).are_default());
         assert!(parameters(&Map::new(), PriorityField::Sent).priority);
         let session_header = Some(HeaderName::from_static("x-session-id"));
-        let sticky = CommonRequest { session_header, ..CommonRequest::default() };
-        assert_eq!(sticky.parameters().to_string(), "temperature 0, sessions named in x-session-id");
-    }
-
-    #[test]
-    fn a_session_has_a_header_of_its_own() {
-        let others = ["X-Key: 1".parse().unwrap()];
-        assert_eq!(session_header("X-Session-ID", &others).unwrap(), "x-session-id");
-        for name in ["x key", "", "Content-Type", "authorization", "x-key"] {
-            assert!(session_header(name, &others).is_err(), "{name}");
-        }
+        let marks = RequestMarks { session_header, traced: true, ..RequestMarks::default() };
+        let sticky = CommonRequest { marks, ..CommonRequest::default() };
+        assert_eq!(sticky.parameters().to_string(), "temperature 0, sessions named in x-session-id, traced");
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -97,6 +97,7 @@ impl MockServer {
             requests: AtomicU64::new(0),
             jobs: AtomicU64::new(0),
             receiving: AtomicUsize::new(0),
+            profiles: AtomicBool::new(false),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();

@@ -1,11 +1,14 @@
 //! The state that all handlers of the mock share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use axum::http::StatusCode;
 
 use super::engine_thread::EngineThread;
 use super::faults::FaultChances;
 use super::options::MockOptions;
+use super::refusal::Refusal;
 use super::request::ServedModels;
 use super::truth::TruthLog;
 use crate::clock::RunClock;
@@ -28,6 +31,8 @@ pub(super) struct Mock {
     pub(super) jobs: AtomicU64,
     /// Bytes of request bodies that are being received.
     pub(super) receiving: AtomicUsize,
+    /// Whether its profiler is on. It profiles nothing.
+    pub(super) profiles: AtomicBool,
 }
 
 impl Mock {
@@ -39,6 +44,15 @@ impl Mock {
     /// The number of the next request.
     pub(super) fn number(&self) -> u64 {
         self.requests.fetch_add(1, Relaxed)
+    }
+
+    /// Starts or stops the profiler. It is refused where that is done already, as by real ones.
+    pub(super) fn profile(&self, starts: bool) -> Result<(), Refusal> {
+        if self.profiles.swap(starts, Relaxed) == starts {
+            let said = if starts { "the profiler is on already" } else { "the profiler is not on" };
+            return Err(Refusal::detail(StatusCode::BAD_REQUEST, said));
+        }
+        Ok(())
     }
 
     /// The number of the next job.

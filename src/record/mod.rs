@@ -15,11 +15,12 @@ pub use request::{
     Release, RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest,
     Usage, UsageBounds, Validity, WorkKind,
 };
+pub(crate) use run::RequestIds;
 pub use run::{
     BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, Delays,
     DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, Http2Facts, PartKind, PlanCheck, PlanFacts,
-    PromptFacts, PromptMethod, Repeat, RequestParameters, Route, Routing, RunEnding, RunFooter, RunHeader,
-    ServerCounters, Shard, StampSource, StreamReads,
+    ProfiledStretch, PromptFacts, PromptMethod, Repeat, RequestParameters, Route, Routing, RunEnding, RunFooter,
+    RunHeader, ServerCounters, Shard, StampSource, StreamReads,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, PageKind, Reading, ServerState, ServerTime, Telemetry, TelemetrySource,

@@ -8,7 +8,7 @@ use super::data::{
 };
 use super::document::Document;
 use super::documents;
-use super::interchange::{benchmark_report, junit, openmetrics, percentile_block, vllm_json};
+use super::interchange::{benchmark_report, junit, openmetrics, percentile_block, spans_json, vllm_json};
 use super::render::{self, Extent, Style};
 use super::run_report::{Out, RunReport};
 use crate::experiment::{AbTest, Sweep};
@@ -184,6 +184,11 @@ impl Export {
             &[ExportFile::text("metrics.prom", |report, out| {
                 put(out, openmetrics(report.summary).map_err(io::Error::other)?)
             })],
+        ),
+        Self::of_runs(
+            "spans",
+            "OpenTelemetry spans of the slowest requests, in OTLP's JSON",
+            &[ExportFile::text("spans.json", |report, out| put(out, json(&spans_json(report))?))],
         ),
         Self::of_runs(
             "percentiles",

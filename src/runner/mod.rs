@@ -14,6 +14,7 @@ mod reader;
 mod records;
 mod request_run;
 mod run;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -29,3 +30,4 @@ pub use reader::Readers;
 pub use records::{AnswerJudge, CollectedRun, RecordWriter};
 pub use request_run::FinishedRequest;
 pub use run::Run;
+pub use tail::Tail;

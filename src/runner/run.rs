@@ -20,6 +20,7 @@ use super::pacer::{self, DispatchedRequest, Outlet, SendNow};
 use super::progress::Progress;
 use super::reader::{EndedRequest, Readers, Sender};
 use super::request_run::FinishedRequest;
+use super::tail::Tail;
 use super::turns::NextTurns;
 use super::watch::ClientWatch;
 use crate::clock::{Pacing, RunClock, Timestamp};
@@ -45,6 +46,8 @@ pub struct Run<E> {
     pub progress: Arc<Progress>,
     /// How far the user wants to stop.
     pub interrupt: watch::Receiver<Interrupt>,
+    /// What load goes on for after all that counts has ended.
+    pub tail: Option<Tail>,
 }
 
 impl<E: Engine> Run<E> {
@@ -60,7 +63,7 @@ impl<E: Engine> Run<E> {
     /// When a thread that dispatches cannot start: nothing is sent then. When one that prepares or dispatches panics:
     /// what was sent has been kept.
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> io::Result<RunFooter> {
-        let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
+        let (clock, mut interrupt, mut tail) = (self.clock, self.interrupt.clone(), self.tail.take());
         // Where nothing waits for a decision, readers and pacers do what must be in time, and this loop only counts.
         let RunOptions { caps, retries, leaving, .. } = &self.options;
         let decides = caps.is_capped() || retries.is_some() || leaving.is_some() || feed.has_later();
@@ -80,15 +83,17 @@ impl<E: Engine> Run<E> {
         let raised = pacing.raise();
         let is_free = !decides && pacing != Pacing::Timer;
         readers.may_rest(is_free);
-        while run.awaited > 0 {
+        while run.awaited > 0 || !run.is_stopped() && tail.as_mut().is_some_and(Tail::begin) {
             if let Some(end) = run.take_window_end() {
                 drained.as_mut().reset(clock.instant(end.after(run.drain)));
             }
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
                 Some(ended) = run.in_flight.ended.recv() => run.take_ended(ended),
+                () = Tail::over(tail.as_mut()), if run.awaited == 0 => ControlFlow::Break(()),
                 () = &mut drained => run.drain_limit(),
-                () = &mut look, if run.is_watched() => {
+                // After the window only answers are awaited.
+                () = &mut look, if run.dispatching && !run.breakers.is_idle() => {
                     look.as_mut().reset(clock.instant(BreakerWatch::next_look(clock.now())));
                     run.look(drained.as_mut())
                 }
@@ -154,7 +159,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let send_now =
             move |ready, dispatched, tell: &mut dyn FnMut(_) -> bool| of_pacer.send_now(ready, dispatched, tell);
         let send_now = is_free.then(|| Arc::new(send_now) as Arc<SendNow>);
-        let (stop, witness) = (Arc::clone(&stop_pacer), witness.clone());
+        let stop = Arc::clone(&stop_pacer);
         let outlet = Outlet { clock, stop, witness: witness.clone(), out, send_now, pacing };
         let next_turns = feed
             .take_later()
@@ -162,9 +167,8 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             .transpose()?;
         pacer::start(pacing, feed, outlet)?;
         let footer = RunFooter { released_until: plan.window_end, ..RunFooter::default() };
-        let window = (plan.window_start, plan.window_end);
+        let (awaited, window) = (plan.warmup_requests + plan.measured_requests, (plan.window_start, plan.window_end));
         let in_flight = InFlightSet::new(sender, ended, slots, window, next_turns, dispatches);
-        let awaited = plan.warmup_requests + plan.measured_requests;
         Ok(Self {
             clock,
             drain,
@@ -209,10 +213,8 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         }
         (self.keep)(finished);
         // Nothing is in flight and nothing will be dispatched: whatever is still expected will not come.
-        if !self.dispatching && self.in_flight.is_empty() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        let is_over = !self.dispatching && self.in_flight.is_empty();
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Returns the end of the window, the first time that it is known. It is there where the answers decide it.
@@ -227,7 +229,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     }
 
     fn drain_limit(&mut self) -> ControlFlow<()> {
-        if self.footer.ending == RunEnding::Finished {
+        if self.footer.ending == RunEnding::Finished && self.awaited > 0 {
             self.footer.ending = RunEnding::DrainLimit;
         }
         ControlFlow::Break(())
@@ -238,21 +240,19 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         matches!(self.footer.ending, RunEnding::Interrupted | RunEnding::Aborted)
     }
 
-    /// Whether a breaker could still end it: after the window only answers are awaited.
-    fn is_watched(&self) -> bool {
-        self.dispatching && !self.breakers.is_idle()
-    }
-
     /// Ends the run if a breaker says so, as the user's first wish would.
     fn look(&mut self, drained: Pin<&mut Sleep>) -> ControlFlow<()> {
         let now = self.clock.now();
         let trip = self.breakers.look(now, self.in_flight.progress.counts(now));
-        let Some(trip) = trip.filter(|_| now < self.footer.released_until) else {
-            return ControlFlow::Continue(());
-        };
-        self.footer.breaker = Some(trip);
-        self.stop(RunEnding::Aborted, drained);
-        if self.in_flight.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let trip = trip.filter(|_| now < self.footer.released_until);
+        if trip.is_some() {
+            self.footer.breaker = trip;
+            self.stop(RunEnding::Aborted, drained);
+            if self.in_flight.is_empty() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// Stops dispatching at the first wish, and waiting for answers at the second.
@@ -260,10 +260,8 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         if wish >= Interrupt::StopReleasing && !self.is_stopped() {
             self.stop(RunEnding::Interrupted, drained);
         }
-        if wish == Interrupt::Leave || self.in_flight.is_empty() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        let is_over = wish == Interrupt::Leave || self.in_flight.is_empty();
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Dispatches nothing more. It waits for what is in flight up to the drain limit from now.

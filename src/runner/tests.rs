@@ -8,6 +8,7 @@ mod feed;
 mod graphs;
 mod protocols;
 mod sessions;
+mod tail;
 mod targets;
 
 use std::convert::identity;
@@ -24,6 +25,7 @@ use super::options::{Interrupt, RunOptions, Timeouts};
 use super::progress::Progress;
 use super::reader::Readers;
 use super::run::Run;
+use super::tail::Tail;
 use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{ConcurrencyCaps, PlannedRequest, Prompt, RequestSpec};
@@ -67,7 +69,7 @@ async fn execute_schedule<E: Engine>(
     wishes: &[(u64, Interrupt)],
 ) -> Executed {
     let measured = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
-    let trial = Trial { schedule: schedule.into_iter(), measured, window_end, options, wishes };
+    let trial = Trial { schedule: schedule.into_iter(), measured, window_end, options, wishes, tail: None };
     let (records, footer) = trial.execute(Readers::in_loop(Arc::new(engine))).await;
     Executed { records, footer: footer.unwrap() }
 }
@@ -79,6 +81,7 @@ struct Trial<'a, S> {
     window_end: u64,
     options: RunOptions,
     wishes: &'a [(u64, Interrupt)],
+    tail: Option<Tail>,
 }
 
 impl<S: Iterator<Item = RequestSpec> + Send + 'static> Trial<'_, S> {
@@ -111,6 +114,7 @@ impl<S: Iterator<Item = RequestSpec> + Send + 'static> Trial<'_, S> {
             dispatches: None,
             progress: Arc::clone(&progress),
             interrupt,
+            tail: self.tail,
         };
         let mut records = Vec::new();
         let footer = run.execute(feed, |finished| records.push(finished.record)).await;

@@ -1,4 +1,4 @@
-//! `--otlp`: pushes the figures of a run to a collector of `OpenTelemetry`.
+//! `--otlp`: pushes the figures of a run, and its traces, to a collector of `OpenTelemetry`.
 
 use std::env::VarError;
 use std::error::Error as _;
@@ -11,13 +11,15 @@ use reqwest::{Client, Url};
 use serde_json::Value;
 
 use crate::engine::{Proxy, Scheme, TlsOptions, client_config, http_url};
-use crate::report::{RunReport, otlp_json};
+use crate::report::{RunReport, otlp_json, spans_json};
 use crate::session::console::{Printer, Stop};
 
 /// How long a collector may take: OTLP's own default.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Where collectors take metrics, below their address.
 const PATH: &str = "/v1/metrics";
+/// Where they take traces.
+const TRACES: &str = "/v1/traces";
 /// Headers for a collector, the more specific variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
@@ -45,7 +47,8 @@ fn metrics_at(text: &str) -> Result<Url, String> {
 #[derive(Debug)]
 pub(crate) struct Collector {
     client: Client,
-    url: String,
+    metrics: String,
+    traces: String,
 }
 
 impl Collector {
@@ -63,28 +66,35 @@ impl Collector {
             .default_headers(headers(|name| std::env::var(name))?)
             .build()
             .map_err(|error| Stop::impossible(format!("the HTTP client cannot be set up: {error}")))?;
-        Ok(Self { client, url: url.to_string() })
+        let metrics = url.to_string();
+        let traces = metrics.strip_suffix(PATH).unwrap_or(&metrics).to_owned() + TRACES;
+        Ok(Self { client, metrics, traces })
     }
 
-    /// Pushes a run and says how that went. A run whose push fails stays stored, and can be pushed again.
+    /// Pushes a run and says how that went. Where its requests had a trace, the spans of the slowest follow. A run
+    /// whose push fails stays stored, and can be pushed again.
     pub(crate) fn push(&self, report: RunReport<'_>, printer: Printer) {
-        let sent = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| error.to_string())
-            .and_then(|runtime| runtime.block_on(self.send(&otlp_json(report))));
-        let url = &self.url;
-        match sent {
-            Ok(()) => printer.words(&format!("otlp: pushed to {url}")),
-            Err(problem) => printer.words(&format!(
-                "warning: the figures were not pushed to {url}: {problem}\n\
-                 hint: nothing is lost; push them again with `skyline report RUN --otlp {url}`"
-            )),
+        let is_traced = report.log.header.engines.iter().any(|engine| engine.trace_id_prefix.is_some());
+        let spans = is_traced.then(|| ("spans", &self.traces, spans_json(report)));
+        for (what, url, body) in [("figures", &self.metrics, otlp_json(report))].into_iter().chain(spans) {
+            let sent = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| error.to_string())
+                .and_then(|runtime| runtime.block_on(self.send(url, &body)));
+            match sent {
+                Ok(()) => printer.words(&format!("otlp: pushed to {url}")),
+                Err(problem) => printer.words(&format!(
+                    "warning: the {what} were not pushed to {url}: {problem}\n\
+                     hint: nothing is lost; push them again with `skyline report RUN --otlp {}`",
+                    self.metrics
+                )),
+            }
         }
     }
 
-    async fn send(&self, body: &Value) -> Result<(), String> {
-        let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json");
+    async fn send(&self, url: &str, body: &Value) -> Result<(), String> {
+        let request = self.client.post(url).header(CONTENT_TYPE, "application/json");
         let response = request.body(body.to_string()).send().await.map_err(|error| cause(&error))?;
         // What the collector says besides may repeat a secret, and is not shown.
         if !response.status().is_success() {
@@ -94,11 +104,13 @@ impl Collector {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
             Err(error) => return Err(cause(&error)),
         };
-        match &answer["partialSuccess"]["rejectedDataPoints"] {
-            Value::Null => Ok(()),
-            none if none == 0 || none == "0" => Ok(()),
-            some => Err(format!("the collector took only a part: {some} points were rejected")),
+        for (key, what) in [("rejectedDataPoints", "points"), ("rejectedSpans", "spans")] {
+            let rejected = &answer["partialSuccess"][key];
+            if !rejected.is_null() && rejected != 0 && rejected != "0" {
+                return Err(format!("the collector took only a part: {rejected} {what} were rejected"));
+            }
         }
+        Ok(())
     }
 }
 

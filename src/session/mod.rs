@@ -9,6 +9,7 @@ pub(crate) mod exits;
 pub(crate) mod folder;
 pub(crate) mod hooks;
 mod planned;
+pub(crate) mod profiling;
 pub(crate) mod run;
 pub(crate) mod save;
 pub(crate) mod settings;

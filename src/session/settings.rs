@@ -12,6 +12,8 @@ use crate::engine::{BaseUrl, CommonRequest, Header, MetricsUrl, Targets};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Routing, Shard};
 use crate::session::console::{Printer, Stop};
+use crate::session::hooks::Around;
+use crate::session::profiling::ProfileWish;
 use crate::workload::reading::some_time;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -43,6 +45,10 @@ pub(crate) struct RunSettings {
     pub(crate) load_option: LoadOption,
     /// The screen that progress is shown on.
     pub(crate) screen: Screen,
+    /// The user's commands around each run.
+    pub(crate) around: Around,
+    /// The profile of the server that each run takes.
+    pub(crate) profile: Option<ProfileWish>,
 }
 
 /// The servers, and what every request asks of them alike.

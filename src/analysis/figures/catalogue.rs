@@ -61,6 +61,14 @@ pub enum Metric {
     AnswerTokens,
     /// Requests in flight.
     InFlight,
+    /// Requests that the server runs: the mean.
+    Running,
+    /// Requests that wait in the server: the mean.
+    Waiting,
+    /// Share of the key-value cache in use: the largest.
+    KvUsage,
+    /// Share of the prompt tokens that the server's prefix cache found.
+    PrefixHits,
     /// Share of the requests that failed.
     ErrorRate,
     /// Share of the requests that the server refused.
@@ -152,6 +160,9 @@ impl Metric {
         Self::EnergyPerAcceptableAnswer,
     ];
 
+    /// Figures that the server reports of itself.
+    pub const OF_SERVER: [Self; 4] = [Self::Running, Self::Waiting, Self::KvUsage, Self::PrefixHits];
+
     /// Returns the figure's row of the catalogue.
     pub const fn info(self) -> &'static FigureInfo {
         &CATALOGUE[self as usize]
@@ -190,7 +201,8 @@ impl Metric {
 
     /// Whether it counts requests that failed.
     pub fn counts_failures(self) -> bool {
-        let is_other = matches!(self, Self::DeadlineMiss | Self::DeadlineMissRequests | Self::CacheLoss);
+        let is_other =
+            matches!(self, Self::DeadlineMiss | Self::DeadlineMissRequests | Self::CacheLoss | Self::KvUsage);
         !is_other && matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
     }
 

@@ -4,7 +4,7 @@ use super::info::{Direction, Elsewhere, FigureInfo, Samples, cost, latency, rate
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 39] = [
+pub(super) const CATALOGUE: [FigureInfo; 43] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -164,6 +164,25 @@ pub(super) const CATALOGUE: [FigureInfo; 39] = [
         better: Direction::Less,
         meaning: "requests in flight, from their slot where there is a cap, on average over the window",
         ..rate("in_flight", "in flight", Unit::REQUESTS, "time of all requests in flight / window")
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "requests that the server runs, as it reports them, on average over the window; absent where it has \
+            no page of metrics",
+        ..rate("running", "running", Unit::REQUESTS, "mean of the server's gauge")
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "requests that wait in the server, as it reports them, on average over the window",
+        ..rate("waiting", "waiting", Unit::REQUESTS, "mean of the server's gauge")
+    },
+    FigureInfo {
+        meaning: "key-value cache in use, as the server reports it: the largest reading of the window",
+        ..share("kv_usage", "KV use", Direction::Less, "largest reading of the server's gauge")
+    },
+    FigureInfo {
+        meaning: "prompt tokens found in the prefix cache, of those looked up, by the server's counters",
+        ..share("prefix_hits", "prefix hits", Direction::More, "tokens found / tokens looked up")
     },
     FigureInfo {
         of_parts: true,

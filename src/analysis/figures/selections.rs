@@ -124,7 +124,7 @@ pub(crate) fn of_loads() -> impl Iterator<Item = FigureKey> {
         TokensPerUser,
         InFlight,
     ];
-    keys(&[(&Metric::MAIN, USUAL), (&OTHERS, ALONE), COSTS])
+    keys(&[(&Metric::MAIN_AND_ITL, USUAL), (&OTHERS, ALONE), (&Metric::OF_SERVER, ALONE), COSTS])
 }
 
 /// Figures of repeats, with these statistics of each latency. Those that follow from others are left out.

@@ -37,6 +37,16 @@ pub(super) const RULES: &[FindingRow] = &[
         "look in its log, and whether it runs at all; the failures count, so the figures are those of a service that \
          sends requests to it",
     ),
+    when(Kind::Profiled, "server", &[], |run| {
+        let profile = run.profile.as_ref()?;
+        let (from_s, to_s) = (profile.from.as_secs_f64(), profile.to.as_secs_f64());
+        (from_s < run.window.end_s && to_s > run.window.start_s).then(|| facts![to_s, run.window.start_s])
+    })
+    .says(
+        "the server was busy with its profile until {s}, and the window began at {s}: figures have the profiler's cost \
+         in them",
+    )
+    .cure("take a longer --warmup, or a profile without a moment, which comes after the window"),
     when(Kind::SlowServer, "server", &[GONE, Smoke], servers::slow).says("{}; limit: {%}, and more than chance").cure(
         "compare what it runs on, its settings and its log with those of the others; then measure it by itself: \
          skyline ab --a URL --b URL",

@@ -106,6 +106,8 @@ pub enum FindingKind {
     CacheFull,
     /// Much of the time to the first token is spent outside of the server.
     OutsideServer,
+    /// The server profiled itself while the window was on.
+    Profiled,
     /// Requests went through an HTTP proxy.
     Proxy,
     /// Heat, its power supply or its hardware lowered the clocks of a device.

@@ -1,5 +1,7 @@
 //! Picks the requests of a run that pictures have room for: some evenly, and those that must not be missed.
 
+use std::cmp::Reverse;
+
 use super::observed::latency_of;
 use crate::analysis::figures::{Figure, Metric};
 use crate::clock::Timestamp;
@@ -127,6 +129,26 @@ impl<'a> SampledRequests<'a> {
             let facts = facts.map(|record| (took(&record), record.outcome != Outcome::Completed));
             places = picked(&places, LANES, facts);
         }
+        Self::of(log, of, places)
+    }
+
+    /// Picks those that took longest, no more than `most`.
+    pub fn slowest(log: &'a RunLog, most: usize) -> Self {
+        let took = |record: &RequestRecord| end_of(record).since(record.scheduled);
+        let is_measured = |record: &RequestRecord| record.phase == Phase::Measured;
+        let mut places = log
+            .records
+            .places_by(|record| is_measured(record).then(|| (Reverse(took(record)), record.scheduled, record.index)));
+        let of = places.len();
+        places.truncate(most);
+        places.sort_unstable_by_key(|place| {
+            let record = log.records.at(*place as usize);
+            (record.scheduled, record.index)
+        });
+        Self::of(log, of, places)
+    }
+
+    fn of(log: &'a RunLog, of: usize, places: Vec<u32>) -> Self {
         Self { of, records: places.into_iter().map(|place| log.records.at(place as usize)).collect() }
     }
 }

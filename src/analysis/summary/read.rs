@@ -4,7 +4,7 @@ use crate::analysis::figures::{Figure, FigureKey, FigureKind, Metric, PartName, 
 use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::parts::part::Part;
 use crate::analysis::summary::run::Summary;
-use crate::record::PartKind;
+use crate::record::{Gauge, PartKind};
 
 impl FigureKey {
     /// The figure in `summary`; `None` where the run has none.
@@ -81,6 +81,10 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::TokensPerRequest => summary.request_speed?.p50,
         Metric::SlowTokensPerRequest => summary.request_speed?.p5,
         Metric::InFlight => summary.in_flight.map(|level| level.mean),
+        Metric::Running => Some(summary.server.as_ref()?.gauge(Gauge::Running)?.mean),
+        Metric::Waiting => Some(summary.server.as_ref()?.gauge(Gauge::Waiting)?.mean),
+        Metric::KvUsage => Some(summary.server.as_ref()?.gauge(Gauge::KvUsage)?.max),
+        Metric::PrefixHits => summary.server.as_ref()?.prefix_hits(),
         Metric::ErrorRate => summary.failures.error_rate,
         Metric::RejectRate => summary.failures.reject_rate,
         Metric::TimeoutRate => summary.failures.timeout_rate,

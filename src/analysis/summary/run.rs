@@ -38,7 +38,7 @@ use crate::analysis::server::speculation::SpeculationFigures;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::slo::objective::Objective;
-use crate::record::{BreakerTrip, LogDamage, PartKind};
+use crate::record::{BreakerTrip, LogDamage, PartKind, ProfiledStretch};
 use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
@@ -163,6 +163,9 @@ pub struct Summary {
     /// The circuit breaker that ended the run; left out where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerTrip>,
+    /// The stretch in which the server profiled itself; left out where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfiledStretch>,
 }
 
 impl Summary {
@@ -240,6 +243,7 @@ impl Summary {
             scenario: ScenarioFigures::from_log(log, priming),
             objectives: Vec::new(),
             breaker: log.footer.as_ref().and_then(|footer| footer.breaker.clone()),
+            profile: log.footer.as_ref().and_then(|footer| footer.profile.clone()),
         }
     }
 

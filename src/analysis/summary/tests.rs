@@ -188,6 +188,7 @@ fn an_interrupted_run_is_about_what_was_flown() {
         client: None,
         server: None,
         addresses: Vec::new(),
+        profile: None,
     });
     let summary = summarise(&log, &[]);
     assert_eq!(rules(&summary), [Rule::WholeWindow]);

@@ -15,6 +15,7 @@ use crate::clock::Pacing;
 use crate::engine::MetricsUrl;
 use crate::live::Screen;
 use crate::record::DeploymentFacts;
+use crate::session::hooks::Around;
 use crate::session::settings::{
     LoadOption, LocalGpus, MachineCheck, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
@@ -95,6 +96,8 @@ impl TargetArgs {
             objectives: Vec::new(),
             load_option,
             screen,
+            around: Around::default(),
+            profile: None,
         })
     }
 }

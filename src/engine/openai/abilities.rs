@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::control::Control;
-use super::control_error::ControlError;
+use super::control::control_error::ControlError;
 use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::{DialectTraits, MetricNames};
 use crate::engine::metrics::exposition::metric_samples;

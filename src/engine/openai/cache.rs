@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
-use super::control_error::ControlError;
+use super::control::control_error::ControlError;
 use super::engine::OpenAiEngine;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, Engine};

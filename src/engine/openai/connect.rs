@@ -12,9 +12,9 @@ use http::uri::PathAndQuery;
 
 use super::body::BodyTemplates;
 use super::connect_error::{ConnectError, ConnectProgress};
+use super::control::control_error::ControlError;
 use super::control::{Control, ListedModel};
-use super::control_error::ControlError;
-use super::engine::{OpenAiEngine, new_request_id_prefix};
+use super::engine::OpenAiEngine;
 use super::hints::{of_redirect, of_refused_key};
 use super::preflight::in_brackets;
 use super::readiness::{hint_for, ready};
@@ -82,17 +82,17 @@ impl OpenAiEngine {
             parameters: Some(target.parameters()),
             proxy: target.proxy.as_ref().map(ToString::to_string),
             server_version: control.version().await,
-            request_id_prefix: new_request_id_prefix(),
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
             http2,
             length_fields: target.endpoint.template.map(|_| target.length_words(target.length_fields())),
             ..EngineFacts::default()
         };
+        let ids = target.marks.new_ids();
+        let facts = facts.with_ids(&ids);
         let answers = Arc::new(AnswerContext::new(target.endpoint.answers, target.form, secrets));
         let headers = request_headers(common, &target);
-        let prefix = facts.request_id_prefix.clone();
-        let head = RequestHead::new(&request_target(&target)?, &headers, prefix)
-            .with_session_header(target.session_header.clone());
+        let head = RequestHead::new(&request_target(&target)?, &headers, ids)
+            .with_session_header(target.marks.session_header.clone());
         let head = if spoken { head.with_address(whole_address(&target, &headers)?, headers) } else { head };
         let per_host = target.connections.per_host;
         Ok(Self {

@@ -10,7 +10,7 @@ use http::header::HeaderMap;
 use super::answer::ServerAnswer;
 use super::body::{BodyTemplates, golden_body};
 use super::control::Control;
-use super::control_error::ControlError;
+use super::control::control_error::ControlError;
 use super::http_client::MetricsPage;
 use crate::clock::RunClock;
 use crate::engine::answer::{Engine, PreparedRequest};
@@ -102,8 +102,9 @@ impl OpenAiEngine {
     #[must_use]
     pub fn for_another_run(&self) -> Self {
         let mut another = self.clone();
-        another.facts.request_id_prefix = new_request_id_prefix();
-        another.transport = self.transport.with_id_prefix(another.facts.request_id_prefix.clone());
+        let ids = self.target.marks.new_ids();
+        another.facts = another.facts.with_ids(&ids);
+        another.transport = self.transport.with_ids(ids);
         another.delays = Arc::default();
         another
     }
@@ -222,17 +223,6 @@ impl OpenAiEngine {
     }
 }
 
-/// A UUID (version 4, RFC 9562) without its last 12 digits. Some servers refuse an `X-Request-Id` that is no
-/// UUID, and some versions of vLLM refuse one that another request has at the same time.
-pub(super) fn new_request_id_prefix() -> String {
-    request_id_prefix(rand::random())
-}
-
-fn request_id_prefix(random: u64) -> String {
-    let (high, middle, low) = (random >> 32, (random >> 16) & 0xffff, random & 0xfff);
-    format!("{high:08x}-{middle:04x}-4{low:03x}-8000-")
-}
-
 impl Engine for OpenAiEngine {
     type Answer = ServerAnswer;
 
@@ -286,15 +276,5 @@ impl Router<OpenAiEngine> {
     /// The read delays of all servers' answers, as [`OpenAiEngine::read_delays`] says of one.
     pub fn read_delays(&self) -> Option<Delays> {
         self.targets().iter().filter_map(OpenAiEngine::read_delays).reduce(Delays::joined)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn request_ids_are_uuids_of_version_4() {
-        let id = super::request_id_prefix(0x8c1f_d0a1_77f0_ba10) + "00000000002a";
-        assert_eq!(id, "8c1fd0a1-77f0-4a10-8000-00000000002a");
-        assert_eq!(super::request_id_prefix(0) + "000000000000", "00000000-0000-4000-8000-000000000000");
     }
 }

@@ -7,7 +7,6 @@ mod cache;
 mod connect;
 mod connect_error;
 mod control;
-mod control_error;
 mod counters;
 mod date;
 mod engine;
@@ -15,6 +14,7 @@ mod hints;
 mod http_client;
 mod lengths;
 mod preflight;
+mod profiler;
 mod readiness;
 mod settings;
 

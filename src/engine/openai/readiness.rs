@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::Control;
-use super::control_error::ControlError;
+use super::control::control_error::ControlError;
 use super::hints::{LOADING, is_loading, names_key, of_refused_key, of_unready};
 use super::http_client::{ENDLESS, NO_HTTP};
 use crate::engine::answer::{Cause, DiagnosedFailure};

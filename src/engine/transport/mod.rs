@@ -46,6 +46,7 @@ pub(crate) use socket::{
 
 use crate::clock::RunClock;
 use crate::engine::answer::PreparedRequest;
+use crate::record::RequestIds;
 
 /// The way to one server.
 #[derive(Clone)]
@@ -61,8 +62,8 @@ impl Transport {
     }
 
     /// The transport with the same connections, for requests with other ids.
-    pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
-        Self { pool: Arc::clone(&self.pool), head: Arc::new(self.head.with_id_prefix(id_prefix)) }
+    pub(crate) fn with_ids(&self, ids: RequestIds) -> Self {
+        Self { pool: Arc::clone(&self.pool), head: Arc::new(self.head.with_ids(ids)) }
     }
 
     /// The transport with connections of its own, which live in the current runtime.

@@ -52,6 +52,8 @@ pub(crate) fn router(mock: &Arc<Mock>) -> Router {
         .route(&at("/version"), get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
         .route(&at("/tokenize"), post(tokenize))
         .route(&at("/reset_prefix_cache"), post(async |State(mock): Shared| mock.engine.forget_prefixes().await))
+        .route(&at("/start_profile"), post(async |State(mock): Shared| mock.profile(true)))
+        .route(&at("/stop_profile"), post(async |State(mock): Shared| mock.profile(false)))
         .route(&at("/metrics"), get(metrics))
         .route(&at("/mock/truth"), get(truth).delete(clear_truth))
         .route(&at("/mock/stats"), get(async |State(mock): Shared| Json(mock.truth.statistics())))

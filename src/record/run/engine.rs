@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::engine_kind::EngineKind;
 use super::fact::Fact;
+use super::request_ids::RequestIds;
 
 /// The operator's facts about the measured server. Nothing here changes what is sent.
 #[serde_with::skip_serializing_none]
@@ -80,6 +81,9 @@ pub struct RequestParameters {
     pub extra_body_sha256: Option<String>,
     /// SHA-256 of the file that says how requests are written and answers read, hexadecimal.
     pub template_sha256: Option<String>,
+    /// Whether requests carry a `traceparent`, for which a server that traces does more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub traced: bool,
 }
 
 impl RequestParameters {
@@ -94,7 +98,7 @@ impl fmt::Display for RequestParameters {
     /// are omitted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, .. } = self;
-        let Self { extra_body_sha256, template_sha256, .. } = self;
+        let Self { extra_body_sha256, template_sha256, traced, .. } = self;
         let parts = [
             temperature.map(|temperature| format!("temperature {temperature}")),
             top_p.map(|top_p| format!("top_p {top_p}")),
@@ -104,6 +108,7 @@ impl fmt::Display for RequestParameters {
             session_header.as_ref().map(|header| format!("sessions named in {header}")),
             extra_body_sha256.as_ref().map(|hash| format!("extra body {hash:.12}")),
             template_sha256.as_ref().map(|hash| format!("template {hash:.12}")),
+            traced.then(|| "traced".to_owned()),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
@@ -162,12 +167,29 @@ pub struct EngineFacts {
     /// The prefix of every request's `X-Request-Id`, for the server's logs. The request's index in 12 hexadecimal
     /// digits follows.
     pub request_id_prefix: String,
+    /// The prefix of every request's trace id (W3C Trace Context), where requests carry a `traceparent`. The same
+    /// follows.
+    pub trace_id_prefix: Option<String>,
     /// The server's settings as it reports them, under its own names, without secrets.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub serving_flags: Map<String, Value>,
     /// The simulated server's settings, under vLLM's names; empty for a real server.
     #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "modelled")]
     pub modelled: Map<String, Value>,
+}
+
+impl EngineFacts {
+    /// The ids of its requests.
+    pub(crate) fn ids(&self) -> RequestIds {
+        let (prefix, trace_prefix) = (self.request_id_prefix.clone(), self.trace_id_prefix.clone());
+        RequestIds { prefix, trace_prefix }
+    }
+
+    /// Returns the facts of another run, whose requests have these ids.
+    pub(crate) fn with_ids(self, ids: &RequestIds) -> Self {
+        let RequestIds { prefix, trace_prefix } = ids.clone();
+        Self { request_id_prefix: prefix, trace_id_prefix: trace_prefix, ..self }
+    }
 }
 
 /// How HTTP/2 was spoken.
@@ -244,6 +266,7 @@ mod tests {
             session_header: None,
             extra_body_sha256: Some("6b86b273ff34fce1".to_owned()),
             template_sha256: Some("0123456789abcdef".to_owned()),
+            traced: false,
         };
         let hashes = "extra body 6b86b273ff34, template 0123456789ab";
         assert_eq!(all.to_string(), format!("top_p 0.9, top_k -1, sampling seed 7, priorities sent, {hashes}"));

@@ -6,6 +6,7 @@ use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource
 use super::clock::ClockOffset;
 use super::engine::{self, DeploymentFacts, EngineFacts};
 use super::limits::ClientLimits;
+use super::profiled::ProfiledStretch;
 use super::routing::Routing;
 use crate::clock::Timestamp;
 use crate::record::request::record::RequestRecord;
@@ -248,6 +249,8 @@ pub struct RunFooter {
     /// Addresses of each server that connections went to. Empty where each can have only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Vec<String>>,
+    /// The stretch in which the server profiled itself.
+    pub profile: Option<ProfiledStretch>,
 }
 
 impl RunFooter {

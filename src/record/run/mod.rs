@@ -9,6 +9,8 @@ pub(super) mod header;
 mod limits;
 pub(super) mod part_kind;
 pub(super) mod plan_check;
+pub(super) mod profiled;
+pub(super) mod request_ids;
 pub(super) mod routing;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource, StreamReads};
@@ -23,4 +25,6 @@ pub use header::{
 pub use limits::ClientLimits;
 pub use part_kind::PartKind;
 pub use plan_check::PlanCheck;
+pub use profiled::ProfiledStretch;
+pub(crate) use request_ids::RequestIds;
 pub use routing::{Route, Routing};

@@ -119,8 +119,10 @@ impl RequestRow<'_> {
                 Some(row.index)
             })
             .text("request_id", "What its X-Request-Id was", |row| {
-                let prefix = &row.log.header.engine_of(row).request_id_prefix;
-                (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.index).into())
+                row.log.header.engine_of(row).ids().of(row.index).map(Into::into)
+            })
+            .text("trace_id", "Id of its trace, where it carried a traceparent", |row| {
+                row.log.header.engine_of(row).ids().trace_of(row.index).map(|trace| trace.to_string().into())
             })
             .text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| name(row.phase))
             .text("class", "Name of its class", |row| {

@@ -63,10 +63,8 @@ fn server(server: &ServerSide) -> Vec<SideFigure> {
     let gauges = GAUGES.into_iter().flat_map(|(gauge, of)| mean_and_max(of, server.gauge(gauge)));
     let totals = COUNTERS.into_iter().map(|(counter, of)| exactly(of, "total", server.rise(counter)));
     let mut figures: Vec<_> = gauges.chain(totals).collect();
-    let hits = server.rise(Counter::CacheHits).zip(server.rise(Counter::CacheQueries));
-    let hits = hits.filter(|(_, queries)| *queries > 0.0).map(|(hits, queries)| hits / queries);
     let found = "Prompt tokens found in the prefix cache among those looked up";
-    figures.push(exactly(("server_prefix_hits", found, Unit::SHARE), "share", hits));
+    figures.push(exactly(("server_prefix_hits", found, Unit::SHARE), "share", server.prefix_hits()));
     figures.extend(TIMES.into_iter().flat_map(|(time, metric, meaning)| times(server, time, metric, meaning)));
     let accounts = server.accounts;
     let ttft = accounts.and_then(|both| both.ttft).filter(|ttft| ttft.same_requests);

@@ -33,7 +33,7 @@ impl Engine for Faulty {
 /// The failures of three requests that these readers send.
 async fn failures(readers: Readers<Faulty>) -> [Option<FailureKind>; 3] {
     let schedule = (0..3).map(|index| order(index, at(index * 10), Phase::Measured));
-    let trial = Trial { schedule, measured: 3, window_end: 30, options: PATIENT, wishes: &[] };
+    let trial = Trial { schedule, measured: 3, window_end: 30, options: PATIENT, wishes: &[], tail: None };
     let (records, footer) = trial.execute(readers).await;
     assert_eq!(footer.unwrap().ending, RunEnding::Finished);
     [0, 1, 2].map(|index: usize| failure(&records[index]))

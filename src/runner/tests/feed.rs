@@ -40,7 +40,14 @@ async fn a_run_whose_plan_breaks_off_is_no_run_that_finished() {
         })
     };
     // Far beyond what is built ahead.
-    let trial = Trial { schedule: broken(2_000), measured: 3_000, window_end: 3_000, options: PATIENT, wishes: &[] };
+    let trial = Trial {
+        schedule: broken(2_000),
+        measured: 3_000,
+        window_end: 3_000,
+        options: PATIENT,
+        wishes: &[],
+        tail: None,
+    };
     let (records, footer) = trial.execute(Readers::in_loop(Arc::new(script))).await;
     let words = footer.unwrap_err().to_string();
     assert!(words.contains("has panicked, so a part of the plan was not sent"), "{words}");

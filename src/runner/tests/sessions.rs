@@ -78,6 +78,7 @@ async fn execute(
         dispatches: None,
         progress: Arc::clone(&progress),
         interrupt,
+        tail: None,
     };
     let mut records = Vec::new();
     let footer = run.execute(feed, |finished| records.push(finished.record)).await.unwrap();

@@ -205,6 +205,8 @@ pub(crate) enum Variable {
     Url,
     /// Name of the row that is next.
     Row,
+    /// Folder of the run that has ended.
+    Folder,
 }
 
 /// All that a command learns.

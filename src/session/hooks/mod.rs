@@ -5,9 +5,11 @@
 //! folder. It runs in a process group of its own: a Ctrl-C that is meant for the experiment does not reach it, and
 //! whatever it starts can be ended with it.
 
+mod around;
 mod command;
 mod group;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::around::Around;
 pub(crate) use self::command::{Hook, Line, Output, ServerProcess, Variable, Variables};

@@ -1,4 +1,5 @@
-//! Whether a server that may be somebody else's gets a load: the user confirms it in a terminal, or with `--yes`.
+//! Whether a load is sent: to a server that may be somebody else's, which the user confirms in a terminal or with
+//! `--yes`, from this machine, with these pages and a profile.
 
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};
@@ -6,12 +7,45 @@ use std::path::Path;
 
 use serde_json::Map;
 
+use super::context::RunContext;
 use super::load::{PlannedLoad, rounded};
-use crate::engine::{BaseUrl, CommonRequest, Proxy, answer_tokens};
+use super::{machine, pages};
+use crate::engine::{BaseUrl, CommonRequest, OpenAiEngine, Proxy, answer_tokens};
+use crate::record::PageKind;
 use crate::session::console::{Printer, Stop};
 use crate::session::folder;
 use crate::session::settings::RunSettings;
 use crate::units::count;
+use crate::workload::WorkloadSpec;
+
+impl RunContext {
+    /// Refuses a workload that asks for more than this machine can be trusted with.
+    pub(crate) fn check_load(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
+    }
+
+    /// Whether this machine can send `spec`, by what is known of it, enforced or not.
+    pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
+        self.conditions.calibration.is_none_or(|found| machine::judge(&self.settings, &found, spec).is_ok())
+    }
+
+    /// Refuses a page that was named and is an engine's. It would count for `all`. The engine may be the server's own.
+    pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
+        let named: Vec<_> = self.settings.telemetry.urls.iter().map(ToString::to_string).collect();
+        let mut of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
+        match of_engine.find(|page| page.sampled_every().is_some() || named.contains(&page.source.url)) {
+            Some(page) => Err(pages::of_one_server(&page.source.url, all)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a profile that a server does not offer.
+    pub(crate) fn check_profiler(&self) -> Result<(), Stop> {
+        let Some(_) = self.settings.profile else { return Ok(()) };
+        let check = |engine| self.server.runtime.block_on(OpenAiEngine::check_profiler(engine));
+        self.server.router.targets().iter().try_for_each(check).map_err(Stop::impossible)
+    }
+}
 
 /// The load that any server gets unasked.
 const FEW_REQUESTS: f64 = 1_000.0;

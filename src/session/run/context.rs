@@ -19,17 +19,18 @@ use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, Schedule, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
 use crate::record::{
-    CachePreparation, Calibration, ClockOffset, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
-    RunFooter, RunHeader, RunLog, RunLogWriter,
+    CachePreparation, Calibration, ClockOffset, EngineFacts, PlanFacts, PromptFacts, Repeat, RunEnding, RunFooter,
+    RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{AnswerJudge, FinishedCheck, Progress, Readers, RecordWriter, RequestFeed, Run, RunOptions};
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
+use crate::session::profiling::{self, ProfileWish};
 use crate::session::settings::RunSettings;
 use crate::session::stored_run::JudgedRun;
 use crate::session::{command_line, folder, save};
 use crate::telemetry::{FoundPage, ScrapeTimes, Scraper, read_samples};
-use crate::units::counted;
+use crate::units::{counted, listed};
 use crate::workload::WorkloadSpec;
 
 /// Time between the reading of the clock and the run's zero. In it the log is opened, on a slow disk too.
@@ -119,26 +120,6 @@ impl RunContext {
         self.server.router.targets().first().facts()
     }
 
-    /// Refuses a workload that asks for more than this machine can be trusted with.
-    pub(crate) fn check_load(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
-        machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
-    }
-
-    /// Whether this machine can send `spec`, by what is known of it, enforced or not.
-    pub(crate) fn is_trusted_with(&self, spec: &WorkloadSpec) -> bool {
-        self.conditions.calibration.is_none_or(|found| machine::judge(&self.settings, &found, spec).is_ok())
-    }
-
-    /// Refuses a page that was named and is an engine's. It would count for `all`. The engine may be the server's own.
-    pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
-        let named: Vec<_> = self.settings.telemetry.urls.iter().map(ToString::to_string).collect();
-        let mut of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
-        match of_engine.find(|page| page.sampled_every().is_some() || named.contains(&page.source.url)) {
-            Some(page) => Err(pages::of_one_server(&page.source.url, all)),
-            None => Ok(()),
-        }
-    }
-
     /// Executes `run` and stores it in the folder that `folder` creates for it. Runs of different `texts`,
     /// counted from 1, send different prompts, so that none finds the prefix cache warm from another.
     pub(crate) fn execute(
@@ -147,10 +128,18 @@ impl RunContext {
         texts: u64,
         folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
     ) -> Result<StoredRun, Stop> {
-        let mut prepared = self.prepare(run, texts)?;
-        let started = self.start(&mut prepared, folder)?;
-        let counter = prepared.counter.take();
-        let (started, footer) = self.send(prepared, started)?;
+        let urls = listed(self.settings.server.address.urls(), " ").unwrap_or_default();
+        let around = self.settings.around.begin(&urls, self.settings.screen, &self.interrupts)?;
+        let (mut counter, mut kept) = (None, None);
+        let sent = self.prepare(run, texts).and_then(|mut prepared| {
+            let started = self.start(&mut prepared, folder)?;
+            (counter, kept) = (prepared.counter.take(), Some(started.folder.clone()));
+            self.send(prepared, started)
+        });
+        if let Some(around) = around {
+            around.end(kept.as_deref(), self.printer);
+        }
+        let (started, footer) = sent?;
         let (log, folder, written) = self.collect(started, &footer, counter.as_ref())?;
         self.summarise(log, folder, written)
     }
@@ -169,11 +158,7 @@ impl RunContext {
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
         let asked_alike = server.router.targets().first();
         if asked_alike.sends_planned_lengths() {
-            let context = Context {
-                tokens: self.engines().filter_map(|engine| engine.max_model_len).min(),
-                template: self.template_tokens.unwrap_or(0),
-                option: asked_alike.context_option(),
-            };
+            let context = Context::of(server, self.template_tokens);
             if let Some(warning) = context.check(&schedule, &plan, workload.requests)? {
                 self.printer.words(&warning);
             }
@@ -181,10 +166,7 @@ impl RunContext {
         let shard = settings.share.shard;
         let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::new(&workload, shard);
-        let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
-        let kept = settings.requests.connections_per_host.unwrap_or_default() * limits.addresses;
-        let streams = self.engines().map(|engine| engine.http2.map_or(1, |http2| http2.streams_per_connection)).min();
-        let connections = Connections { limits, files_each, kept, streams_each: streams.unwrap_or(1) };
+        let connections = Connections::to(server, settings.requests.connections_per_host);
         if let Some(warning) = connection_warning(connections, &options, &plan, sending) {
             self.printer.words(&warning);
         }
@@ -330,12 +312,19 @@ impl RunContext {
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
             let dispatches = Some(writer.dispatch_keeper());
-            let run = Run { readers, clock, plan, options, samples, dispatches, progress, interrupt: stop };
+            let (profiling, tail) = settings.profile.map(ProfileWish::start).unzip();
+            let (tail, interrupt_of_run) = (tail.flatten(), stop);
+            let run =
+                Run { readers, clock, plan, options, samples, dispatches, progress, interrupt: interrupt_of_run, tail };
             let sent = run.execute(feed, |finished| writer.keep(finished));
-            let mut footer = match golden {
-                None => sent.await,
-                Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
-            }?;
+            let sent = async {
+                match golden {
+                    None => sent.await,
+                    Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
+                }
+            };
+            let (sent, profile) = profiling::beside(profiling, sent, (&server, clock), *printer).await;
+            let mut footer = RunFooter { profile, ..sent? };
             footer.server = server.counted_since(&counted).await;
             let addresses = server.targets().iter().map(OpenAiEngine::addresses);
             footer.addresses =

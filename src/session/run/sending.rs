@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::connect::ServerConnection;
 use crate::engine::ConnectionLimits;
 use crate::record::{PlanFacts, Shard};
 use crate::runner::RunOptions;
@@ -52,6 +53,16 @@ pub(super) struct Connections {
     pub(super) kept: u64,
     /// Requests that share one.
     pub(super) streams_each: u32,
+}
+
+impl Connections {
+    /// Connections to these servers, of which so many are kept to each address.
+    pub(super) fn to(server: &ServerConnection, kept_each: Option<u64>) -> Self {
+        let (limits, files_each) = (server.router.connection_limits(), server.files_per_connection());
+        let streams = server.engines().map(|engine| engine.http2.map_or(1, |http2| http2.streams_per_connection)).min();
+        let kept = kept_each.unwrap_or_default() * limits.addresses;
+        Self { limits, files_each, kept, streams_each: streams.unwrap_or(1) }
+    }
 }
 
 /// Warns of a run that may have too many requests in flight for this machine. They may need more files or ports than it

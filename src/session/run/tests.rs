@@ -16,6 +16,7 @@ use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{CheckResult, DeploymentFacts, Routing, RunHeader, RunLog};
 use crate::report::Export;
 use crate::session::console::{Interrupts, Printer};
+use crate::session::hooks::Around;
 use crate::session::planned::PlannedRun;
 use crate::session::settings::{
     LoadOption, LocalGpus, MachineCheck, RequestSettings, RunSettings, ServerAddress, ServerSettings, Share,
@@ -62,6 +63,8 @@ fn settings(first: &str, second: &str) -> RunSettings {
         percentiles: Vec::new(),
         load_option: LoadOption::OfOneRun,
         screen: Screen::Quiet,
+        around: Around::default(),
+        profile: None,
     }
 }
 

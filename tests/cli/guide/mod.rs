@@ -4,5 +4,6 @@ mod commands;
 mod desk;
 mod examples;
 mod pages;
+mod peers;
 mod running;
 mod versions;

@@ -1,4 +1,5 @@
-//! `--otlp` against a small collector: what arrives, and what becomes of a push that fails.
+//! `--otlp` against a small collector: what arrives, and what becomes of a push that fails. What finds a slow request
+//! in the server: traces, ids, a profile, and the user's own commands.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -7,13 +8,22 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use crate::support::{Desk, free_port};
+use crate::support::{Desk, free_port, mock};
+
+/// What a collector got of one push: the lines of its head, and its body.
+type Push = (Vec<String>, Value);
 
 /// A collector that takes one push and answers with `status` and `body`: its address, and what it got.
-fn collector(status: &'static str, body: &'static str) -> (String, JoinHandle<(Vec<String>, Value)>) {
+fn collector(status: &'static str, body: &'static str) -> (String, JoinHandle<Push>) {
+    let (url, got) = collector_of(1, status, body);
+    (url, std::thread::spawn(move || got.join().unwrap().remove(0)))
+}
+
+/// The same, which takes so many pushes.
+fn collector_of(pushes: usize, status: &'static str, body: &'static str) -> (String, JoinHandle<Vec<Push>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let got = std::thread::spawn(move || {
+    let take = move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let mut head = Vec::new();
@@ -30,8 +40,8 @@ fn collector(status: &'static str, body: &'static str) -> (String, JoinHandle<(V
         reader.read_exact(&mut sent).unwrap();
         write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
         (head, serde_json::from_slice(&sent).unwrap())
-    });
-    (url, got)
+    };
+    (url, std::thread::spawn(move || (0..pushes).map(|_| take()).collect()))
 }
 
 /// A stored run.
@@ -95,4 +105,69 @@ fn what_is_typed_wrongly_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("credentials do not belong in the address"), "{said}");
     assert!(!said.contains("s3cret"), "{said}");
+}
+
+/// The run of a mock that serves it alone, and what it leaves behind.
+#[test]
+fn a_slow_request_is_found_in_the_server() {
+    let (desk, mock) = (Desk::new(), mock(&[]));
+    let (url, got) = collector_of(2, "200 OK", "{}");
+    let arguments = [
+        "bench",
+        "smoke",
+        "2",
+        "--url",
+        &mock.url,
+        "--traceparent",
+        "--request-id-prefix=nightly-",
+        "--otlp",
+        &url,
+        "--profile=300ms",
+        "--before=echo begin $SKYLINE_URL",
+        "--after=echo end $SKYLINE_FOLDER; exit 3",
+    ];
+    let output = desk.skyline(&arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("warning: the after command failed: it exited with 3"), "{said}");
+    assert!(said.contains("profile: the server has written it"), "{said}");
+    // The commands, and what they wrote.
+    let kept = std::fs::read_to_string(desk.run().join("commands.log")).unwrap();
+    let (begin, end) = (format!("begin {}", mock.url), format!("end {}", desk.run().display()));
+    assert!(kept.contains(&begin) && kept.contains(&end) && !kept.contains("echo"), "{kept}");
+    // The profile lies after all that counts, and was stopped: it can be started.
+    let (summary, requests) = (desk.summary(), desk.lines("request"));
+    let (from, to) = (&summary["profile"]["from_ns"], &summary["profile"]["to_ns"]);
+    let counted = requests.iter().filter(|request| request["phase"] != "cooldown");
+    let last = counted.map(|request| request["ended_ns"].as_u64().unwrap()).max().unwrap();
+    assert!(from.as_u64().unwrap() >= last && to.as_u64().unwrap() >= from.as_u64().unwrap() + 300_000_000);
+    let after = requests.iter().filter_map(|request| request["dispatched_ns"].as_u64());
+    assert!(after.filter(|at| *at > from.as_u64().unwrap()).count() > 0, "load goes on");
+    let client = reqwest::blocking::Client::new();
+    let posted = |path: &str| client.post(format!("{}{path}", mock.url)).send().unwrap().status().as_u16();
+    assert_eq!([posted("/start_profile"), posted("/start_profile"), posted("/stop_profile")], [200, 400, 200]);
+    // The spans, by the trace ids that the requests carried.
+    let pushes = got.join().unwrap();
+    assert_eq!(pushes[1].0[0], "post /v1/traces http/1.1");
+    let spans = pushes[1].1["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+    let engine = &desk.lines("header")[0]["engines"][0];
+    let (trace, id) = (&engine["trace_id_prefix"], engine["request_id_prefix"].as_str().unwrap());
+    let is_of_run = |span: &Value| span["traceId"].as_str().unwrap().starts_with(trace.as_str().unwrap());
+    assert!(spans.len() > 10 && spans.iter().all(is_of_run) && id.starts_with("nightly-"), "{id}");
+}
+
+#[test]
+fn a_server_that_cannot_be_profiled_is_refused_before_the_load() {
+    let (desk, mock) = (Desk::new(), mock(&[]));
+    for (more, said) in [
+        (&["--engine", "openai", "--profile=1s"][..], "`openai` has no profiler that a client can start"),
+        (&["--profile=1s@30s"], "would last until 31 s and the window begins at"),
+        (&["--before=exit 7"], "the before command failed: it exited with 7"),
+    ] {
+        let arguments = [&["bench", "smoke", "2", "--url", &mock.url], more].concat();
+        let output = desk.skyline(&arguments).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() != Some(0) && error.contains(said), "{error}");
+    }
+    assert!(desk.runs().is_empty());
 }

@@ -252,6 +252,7 @@ fn measured(clock: RunClock, address: SocketAddr) -> (BTreeMap<u64, FinishedRequ
             interrupt,
             samples: None,
             dispatches: None,
+            tail: None,
         };
         let feed = RequestFeed::start(Arc::clone(&engine), schedule, identity, None).unwrap();
         let mut finished = BTreeMap::new();

@@ -115,6 +115,12 @@ impl ServerSide {
         })
     }
 
+    /// Share of the prompt tokens that its prefix cache found, of those that it looked up.
+    pub(crate) fn prefix_hits(&self) -> Option<f64> {
+        let (hits, queries) = self.rise(Counter::CacheHits).zip(self.rise(Counter::CacheQueries))?;
+        (queries > 0.0).then(|| hits / queries)
+    }
+
     /// A value of the server over the window.
     pub fn gauge(&self, gauge: Gauge) -> Option<GaugeSummary> {
         self.gauges.get(&gauge).copied()

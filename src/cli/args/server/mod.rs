@@ -3,19 +3,20 @@
 mod address;
 pub(super) mod header;
 mod http2;
+mod marks;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use http::HeaderName;
 use serde_json::{Map, Value};
 
 use self::http2::Http2Args;
+use self::marks::MarkArgs;
 use super::values::{above_zero, at_least_zero, backend, dialect, duration, endpoint, json_object, whole};
 use crate::engine::{
     AnswerForm, CertificateCheck, CommonRequest, ExtraBody, Header, Protocol, Sampling, Scheme, Secret, TlsOptions,
-    check_ca_cert, session_header,
+    check_ca_cert,
 };
 use crate::record::{EngineKind, Routing};
 use crate::session::settings::{ServerAddress, ServerSettings};
@@ -70,10 +71,8 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long = "header-per-url", value_name = "HEADER", help_heading = "Server")]
     pub(in crate::cli) own_headers: Vec<String>,
 
-    /// Header that carries the id of each request's session, such as X-Session-ID, for a balancer that keeps sessions
-    /// together [default: none]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
-    session_header: Option<String>,
+    #[command(flatten)]
+    marks: MarkArgs,
 
     /// Environment variable that holds the API key, sent as `Authorization: Bearer` [default:
     /// `OPENAI_API_KEY`, if that is set]
@@ -192,7 +191,7 @@ impl ServerArgs {
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
         let own_headers = self.own_headers(&address.urls().collect::<Vec<_>>())?;
         let all_headers = [headers.as_slice(), &own_headers].concat();
-        let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&all_headers))?;
+        let (endpoint, marks) = both(self.endpoint(&address), self.marks.marks(&all_headers))?;
         let inputs = endpoint.inputs_of(self.batch).map_err(Stop::usage)?;
         let (endpoint, form) = endpoint.answering_in(self.form()).ok_or_else(|| {
             Stop::usage(
@@ -205,7 +204,7 @@ impl ServerArgs {
             dialect: self.dialect(),
             model: self.model.clone(),
             headers,
-            session_header,
+            marks,
             api_key,
             tls,
             http2: self.http2.http2(),
@@ -218,11 +217,6 @@ impl ServerArgs {
             ..CommonRequest::default()
         };
         Ok(ServerSettings { address, routing: Routing::default(), own_headers, wait: self.wait, common })
-    }
-
-    fn session_header(&self, headers: &[Header]) -> Result<Option<HeaderName>, Stop> {
-        let header = self.session_header.as_deref().map(|name| session_header(name, headers));
-        header.transpose().map_err(|error| Stop::usage(format!("--session-header: {error}")))
     }
 
     /// The key. A variable that was named must be there; its name is not repeated, since it may be the key itself.

@@ -240,7 +240,7 @@ async fn a_proxy_that_is_not_there_is_named() {
 async fn every_turn_of_a_session_carries_its_id() {
     let server = listen("127.0.0.1:0", LIST, 200).await.unwrap();
     let mut target = Target::new(format!("http://{}", server.address).parse().unwrap(), EngineKind::Vllm);
-    target.session_header = Some(HeaderName::from_static("x-session-id"));
+    target.marks.session_header = Some(HeaderName::from_static("x-session-id"));
     let engine = connect(target).await.unwrap();
     for index in [7, 70, 700] {
         let turn = (index != 700).then_some(Turn { session: 7, ..Turn::default() });

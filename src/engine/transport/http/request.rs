@@ -9,7 +9,9 @@ use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
 use crate::engine::answer::PreparedRequest;
+use crate::engine::request_marks::TRACEPARENT;
 use crate::engine::transport::socket::Socket;
+use crate::record::RequestIds;
 
 /// Bytes that the headers of one request mostly take.
 const OWN_BYTES: usize = 256;
@@ -20,8 +22,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct RequestHead {
     /// Request line and headers without those that differ between requests.
     common: Vec<u8>,
-    /// Prefix of every id of a request or a session.
-    id_prefix: String,
+    /// Ids of requests and of sessions.
+    ids: RequestIds,
     /// Whether requests carry an `X-Request-Id` of ours: not where the user gave one.
     request_ids: bool,
     /// The header that carries the id of a request's session.
@@ -31,9 +33,8 @@ pub(crate) struct RequestHead {
 }
 
 impl RequestHead {
-    /// Makes the head of a POST to `target` with these headers, `Host` among them. Its `X-Request-Id` begins with
-    /// `id_prefix`.
-    pub(crate) fn new(target: &str, headers: &HeaderMap, id_prefix: String) -> Self {
+    /// Makes the head of a POST to `target`. It has these headers, `Host` among them, and these ids.
+    pub(crate) fn new(target: &str, headers: &HeaderMap, ids: RequestIds) -> Self {
         let mut common = format!("POST {target} HTTP/1.1\r\n").into_bytes();
         for (name, value) in headers {
             common.extend_from_slice(name.as_str().as_bytes());
@@ -42,7 +43,7 @@ impl RequestHead {
             common.extend_from_slice(b"\r\n");
         }
         let request_ids = !headers.contains_key(REQUEST_ID);
-        Self { common, id_prefix, request_ids, session_header: None, of_stream: Default::default() }
+        Self { common, ids, request_ids, session_header: None, of_stream: Default::default() }
     }
 
     /// Returns the head for requests of HTTP/2 too, to a whole address. There the host is part of that.
@@ -56,20 +57,23 @@ impl RequestHead {
         Self { session_header, ..self }
     }
 
-    /// Returns the head with another `id_prefix`.
-    pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
-        Self { id_prefix, ..self.clone() }
+    /// Returns the head with other ids.
+    pub(crate) fn with_ids(&self, ids: RequestIds) -> Self {
+        Self { ids, ..self.clone() }
     }
 
     /// Gives `add` the headers that differ between requests.
     fn own(&self, request: &PreparedRequest, mut add: impl FnMut(&HeaderName, fmt::Arguments<'_>)) {
-        let prefix = &self.id_prefix;
+        let prefix = &self.ids.prefix;
         add(&CONTENT_LENGTH, format_args!("{}", request.body.len()));
         if self.request_ids {
             add(&REQUEST_ID, format_args!("{prefix}{:012x}", request.index));
         }
         if let Some(header) = &self.session_header {
             add(header, format_args!("{prefix}{:012x}", request.session));
+        }
+        if let Some(trace) = self.ids.trace_of(request.index) {
+            add(&TRACEPARENT, format_args!("{}", trace.parent()));
         }
     }
 
@@ -141,7 +145,9 @@ mod tests {
         headers.insert("host", "h:8000".parse().unwrap());
         headers.append("x-tag", "one".parse().unwrap());
         headers.append("x-tag", "two".parse().unwrap());
-        let head = |headers: &HeaderMap| RequestHead::new("/gate/v1/completions", headers, "id-".to_owned());
+        let head = |headers: &HeaderMap| {
+            RequestHead::new("/gate/v1/completions", headers, RequestIds::new(7, Some("id-"), headers.len() > 4))
+        };
         let written = |head: &RequestHead| {
             let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
             let request = PreparedRequest { session: 7, ..request };
@@ -149,16 +155,23 @@ mod tests {
         };
         let text = |headers: &HeaderMap| written(&head(headers));
         let common = "POST /gate/v1/completions HTTP/1.1\r\nhost: h:8000\r\nx-tag: one\r\nx-tag: two\r\n";
-        assert_eq!(text(&headers), format!("{common}content-length: 7\r\nx-request-id: id-00000000002a\r\n\r\n"));
+        assert_eq!(
+            text(&headers),
+            format!("{common}content-length: 7\r\nx-request-id: id-00000000-00000000002a\r\n\r\n")
+        );
         headers.insert("x-request-id", "mine".parse().unwrap());
         assert_eq!(text(&headers), format!("{common}x-request-id: mine\r\ncontent-length: 7\r\n\r\n"));
+        let mut traced = headers.clone();
+        traced.append("x-tag", "three".parse().unwrap());
+        let parent = "traceparent: 00-0000000000004007800000000000002a-800000000000002a-01\r\n\r\n";
+        assert!(text(&traced).ends_with(parent));
         let sticky = head(&headers).with_session_header(Some(HeaderName::from_static("x-session-id")));
-        assert!(written(&sticky).ends_with("content-length: 7\r\nx-session-id: id-000000000007\r\n\r\n"));
+        assert!(written(&sticky).ends_with("content-length: 7\r\nx-session-id: id-00000000-000000000007\r\n\r\n"));
         let address = Uri::from_static("https://h:8000/gate/v1/completions");
         let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
         let shared = sticky.with_address(address.clone(), headers).of_stream(&request);
         let own = ["x-request-id", "content-length", "x-session-id", "x-tag"].map(|name| &shared.headers()[name]);
-        assert_eq!(own, ["mine", "7", "id-00000000002a", "one"], "a session of its own");
+        assert_eq!(own, ["mine", "7", "id-00000000-00000000002a", "one"], "a session of its own");
         assert_eq!((shared.uri(), shared.headers().get("host")), (&address, None), "the host is part of the address");
     }
 }

@@ -119,6 +119,7 @@ fn join(logs: Vec<RunLog>, lates: &[Duration]) -> RunLog {
         // Each would have counted the requests of all shards.
         server: None,
         addresses: addresses(footers.clone()),
+        profile: footers.clone().find_map(|footer| footer.profile.clone()),
     };
     // Each shard has its own order of addresses.
     let footers: Vec<_> = logs.iter().map(|log| log.footer.clone().unwrap_or_default()).collect();

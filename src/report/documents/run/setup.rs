@@ -260,6 +260,7 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> [Section; 2] {
             "request ids",
             header.engines.iter().map(|engine| format!("{}… in the server's log", engine.request_id_prefix)),
         )
+        .facts("profile of the server", summary.profile.as_ref().map(ToString::to_string))
         .facts("objectives", header.objectives.iter().map(String::as_str));
     let copies = Section::reference("The workload and the server as JSON");
     let copies = json(copies, title, &header.workload);

@@ -13,10 +13,14 @@ pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
     let tokens = ("output tokens", Metric::OutputTokens);
     let user = ("tokens/s of a user", Metric::TokensPerUser);
     let is_rates = sweep.points.iter().any(|point| matches!(point.load, Load::Rate(_)));
+    let in_server = [("running", Metric::Running), ("waiting", Metric::Waiting)];
+    let cache = [("key-value cache in use", Metric::KvUsage), ("prefix hits", Metric::PrefixHits)];
     let charts = [
         rising(sweep, "Requests completed", "requests/s", &[completed, good], is_rates),
         rising(sweep, "Output tokens", "tokens/s", &[tokens], false),
         rising(sweep, "Speed that one user sees", "tokens/s of a user", &[user], false),
+        rising(sweep, "Requests in the server", "requests", &in_server, false),
+        rising(sweep, "Caches of the server", "share", &cache, false),
     ];
     charts.into_iter().flatten().collect()
 }

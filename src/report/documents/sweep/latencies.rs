@@ -26,7 +26,7 @@ pub(super) fn answered(sweep: &Sweep) -> Vec<Marked> {
 
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked.
 pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
-    Metric::MAIN
+    Metric::MAIN_AND_ITL
         .into_iter()
         .filter(|latency| decides(sweep, *latency))
         .filter_map(|latency| one(sweep, latency, marked))
@@ -36,7 +36,7 @@ pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]
 /// The other latencies, the knee marked.
 pub(super) fn others(sweep: &Sweep) -> Vec<Chart> {
     let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    Metric::MAIN
+    Metric::MAIN_AND_ITL
         .into_iter()
         .filter(|latency| !decides(sweep, *latency))
         .filter_map(|latency| one(sweep, latency, knee.as_slice()))
@@ -45,7 +45,7 @@ pub(super) fn others(sweep: &Sweep) -> Vec<Chart> {
 
 fn decides(sweep: &Sweep, latency: Metric) -> bool {
     let bounded = |latency| !bounds(sweep, latency).0.is_empty();
-    bounded(latency) || latency == Metric::Ttft && !Metric::MAIN.into_iter().any(bounded)
+    bounded(latency) || latency == Metric::Ttft && !Metric::MAIN_AND_ITL.into_iter().any(bounded)
 }
 
 fn one(sweep: &Sweep, metric: Metric, marked: &[Marked]) -> Option<Chart> {

@@ -90,3 +90,17 @@ pub(super) fn tokens(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
     let each = mean(Metric::OutputTokensPerGpu).map(|each| format!(", {}/s per GPU", three_digits(each)));
     Some(format!("{all} output tokens/s{} at {passed}", each.unwrap_or_default()))
 }
+
+/// The tokens, with their latency: `…, at an ITL of 12.1 ms (p50) and 35.2 ms (p99)`.
+pub(super) fn throughput(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
+    let tokens = tokens(sweep, answer)?;
+    let itl = |quantile| {
+        let figure = sweep.figures_at(answer)?.percentile(quantile, Metric::Itl)?.mean?;
+        Some(format!("{} ms ({quantile})", three_digits(figure)))
+    };
+    let known = [Quantile::P50, Quantile::P99].into_iter().filter_map(itl);
+    Some(match listed(known, " and ") {
+        Some(itl) => format!("{tokens}, at an ITL of {itl}"),
+        None => tokens,
+    })
+}

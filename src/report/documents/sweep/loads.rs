@@ -9,11 +9,12 @@ use crate::report::documents::parts::cells::with_unit;
 use crate::units::percent;
 
 /// The latencies of every sweep, with the worth of their columns.
-const COLUMNS: [FigureColumn; 5] = [
+const COLUMNS: [FigureColumn; 6] = [
     FigureColumn::percentile(Metric::Ttft, Quantile::P50, 7),
     FigureColumn::percentile(Metric::Ttft, Quantile::P99, ALWAYS).named("TTFT p99"),
     FigureColumn::percentile(Metric::Tpot, Quantile::P50, 6),
     FigureColumn::percentile(Metric::Tpot, Quantile::P99, ALWAYS).named("TPOT p99"),
+    FigureColumn::percentile(Metric::Itl, Quantile::P99, 5),
     FigureColumn::percentile(Metric::E2e, Quantile::P99, 8),
 ];
 /// The sign of the load at the knee.
@@ -116,6 +117,30 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
         .column("load", |point| point.load.to_string())
         .figures(&columns, |point, key| interval(point, key).map(range));
     Section::detail("95 % intervals of the means, over the runs").table(table)
+}
+
+/// Shows what the server says of itself at each load, and the price of an answer.
+pub(super) fn server(sweep: &Sweep) -> Section {
+    let section = Section::detail("The server and the price at each load, means over the runs");
+    let costs = Metric::COSTS.into_iter().zip(0..);
+    let of_server = Metric::OF_SERVER.into_iter().zip(10..);
+    let columns: Vec<_> = [
+        FigureColumn::percentile(Metric::Itl, Quantile::P50, 8),
+        FigureColumn::percentile(Metric::Itl, Quantile::P99, 9),
+        FigureColumn::titled("prompt tok/s", Metric::InputTokens, 7),
+    ]
+    .into_iter()
+    .chain(of_server.chain(costs).map(|(metric, worth)| FigureColumn::titled(metric.title(), metric, worth)))
+    .collect();
+    let is_known = |of: &FigureColumn| sweep.points.iter().any(|point| point.figures.get(&of.key).is_some());
+    let columns: Vec<_> = columns.into_iter().filter(is_known).collect();
+    if columns.is_empty() {
+        return section;
+    }
+    let table = Table::over("The server by load", &sweep.points)
+        .column("load", |point| point.load.to_string())
+        .figures(&columns, |point, key| point.figures.get(key));
+    section.table(table)
 }
 
 /// Shows by how much each load meets or misses each objective. All runs of a load count together. Of a percentile it

@@ -27,7 +27,14 @@ pub fn document(sweep: &Sweep) -> Document {
         .about(setup::about(sweep))
         .with(reasons)
         .with([answer(sweep), limits::tiers(sweep), decides, loads::section(sweep), setup::section(sweep)])
-        .with([limits::answers(sweep), loads::objectives(sweep), loads::intervals(sweep), more, shape(sweep)])
+        .with([
+            limits::answers(sweep),
+            loads::objectives(sweep),
+            loads::intervals(sweep),
+            loads::server(sweep),
+            more,
+            shape(sweep),
+        ])
         .with([diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)])
 }
 
@@ -87,7 +94,7 @@ fn answer(sweep: &Sweep) -> Section {
     Section::continued(Level::Summary)
         .facts("limits", answer.and_then(|answer| limits::by_objective(sweep, answer)))
         .facts("agents", answer.and_then(limits::shares))
-        .facts("throughput", answer.and_then(|answer| limits::tokens(sweep, answer)))
+        .facts("throughput", answer.and_then(|answer| limits::throughput(sweep, answer)))
         .notes(sustained)
 }
 

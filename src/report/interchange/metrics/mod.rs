@@ -8,3 +8,4 @@ mod tests;
 
 pub(crate) use openmetrics::openmetrics;
 pub(crate) use otlp::otlp_json;
+pub(super) use otlp::{attribute, resource};

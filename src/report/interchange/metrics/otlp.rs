@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::families::{Family, families, run_labels};
+use crate::analysis::Summary;
 use crate::report::run_report::RunReport;
 
 /// Returns the body of a request to a collector's `/v1/metrics`. It is an `ExportMetricsServiceRequest` in the JSON
@@ -15,19 +16,24 @@ pub(crate) fn otlp_json(report: RunReport<'_>) -> Value {
     // Numbers of 64 bits are strings in this encoding.
     let (start, end) = (start.to_string(), (start + (ended * 1e9) as i128).to_string());
     let metrics: Vec<_> = families(summary).iter().map(|family| metric(family, &start, &end)).collect();
-    let mut attributes =
-        vec![attribute("service.name", "skyline"), attribute("service.version", env!("CARGO_PKG_VERSION"))];
-    let about = run_labels(summary).into_iter();
-    attributes.extend(about.map(|(name, value)| attribute(&format!("skyline.{name}"), &value)));
     json!({
         "resourceMetrics": [{
-            "resource": { "attributes": attributes },
+            "resource": resource(summary),
             "scopeMetrics": [{
                 "scope": { "name": "skyline", "version": env!("CARGO_PKG_VERSION") },
                 "metrics": metrics,
             }],
         }],
     })
+}
+
+/// The resource that a run's data is about.
+pub(in crate::report::interchange) fn resource(summary: &Summary) -> Value {
+    let mut attributes =
+        vec![attribute("service.name", "skyline"), attribute("service.version", env!("CARGO_PKG_VERSION"))];
+    let about = run_labels(summary).into_iter();
+    attributes.extend(about.map(|(name, value)| attribute(&format!("skyline.{name}"), &value)));
+    json!({ "attributes": attributes })
 }
 
 fn metric(family: &Family, start: &str, end: &str) -> Value {
@@ -51,6 +57,7 @@ fn metric(family: &Family, start: &str, end: &str) -> Value {
     })
 }
 
-fn attribute(name: &str, value: &str) -> Value {
+/// An attribute whose value is a text.
+pub(in crate::report::interchange) fn attribute(name: &str, value: &str) -> Value {
     json!({ "key": name, "value": { "stringValue": value } })
 }

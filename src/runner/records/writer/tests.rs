@@ -17,6 +17,7 @@ const FOOTER: RunFooter = RunFooter {
     client: None,
     server: None,
     addresses: Vec::new(),
+    profile: None,
 };
 
 fn known() -> RunLog {

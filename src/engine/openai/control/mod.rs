@@ -1,5 +1,7 @@
 //! Requests outside the measured path: readiness, models, version, startup flags, token counts.
 
+pub(super) mod control_error;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,7 +13,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::control_error::ControlError;
+use self::control_error::ControlError;
 use super::http_client::{MetricsPage, answer_to, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::bounded_json::bounded_value;
@@ -216,7 +218,14 @@ impl Control {
 
     /// Posts an empty request to `path`.
     pub(crate) async fn post(&self, path: &str) -> Result<(), ControlError> {
-        let response = self.send(self.client.post(self.url.join(path))).await?;
+        self.post_within(path, LIMIT).await
+    }
+
+    /// Posts an empty request to `path`, whose answer may take so long.
+    pub(crate) async fn post_within(&self, path: &str, limit: Duration) -> Result<(), ControlError> {
+        let request = self.client.post(self.url.join(path)).timeout(limit).headers(self.headers.clone());
+        let answer = answer_to(request, limit).await;
+        let response = answer.map_err(|why| ControlError::Unreachable(self.secrets.hide(why)))?;
         self.accepted(path, response).await.map(|_| ())
     }
 

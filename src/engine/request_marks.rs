@@ -1,0 +1,97 @@
+//! Headers by which a balancer or a server's log tells requests apart.
+
+use http::HeaderName;
+use http::header::{AUTHORIZATION, HOST};
+
+use super::target::{Header, OURS};
+use crate::record::RequestIds;
+
+/// Most characters of a prefix that the user chose. Servers repeat ids on every line of their logs.
+const MOST_CHARACTERS: usize = 64;
+/// The header of the W3C's Trace Context.
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// The headers that differ between requests. The default is an `X-Request-Id` that is a UUID.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestMarks {
+    /// Header that carries the id of a request's session. With it a balancer can keep sessions together.
+    pub session_header: Option<HeaderName>,
+    /// Beginning of every `X-Request-Id`, in place of a UUID's.
+    pub id_prefix: Option<String>,
+    /// Whether requests carry a `traceparent`. A server that traces makes its spans children of theirs.
+    pub traced: bool,
+}
+
+impl RequestMarks {
+    /// Marks of requests whose other headers are these.
+    ///
+    /// # Errors
+    ///
+    /// A header that carries something else already, or a prefix that no header can hold.
+    pub(crate) fn new(
+        session_header: Option<&str>,
+        id_prefix: Option<&str>,
+        traced: bool,
+        headers: &[Header],
+    ) -> Result<Self, String> {
+        let session_header = session_header.map(|name| named(name, headers)).transpose()?;
+        if traced && let Some(header) = headers.iter().find(|header| *header.name() == TRACEPARENT) {
+            return Err(format!("--traceparent: --header sets `{}` already; leave one of them out", header.name()));
+        }
+        if let Some(prefix) = id_prefix {
+            let fits = prefix.bytes().all(|byte| byte.is_ascii_graphic());
+            if !fits || prefix.is_empty() || prefix.len() > MOST_CHARACTERS {
+                return Err(format!(
+                    "--request-id-prefix: an id begins with 1 to {MOST_CHARACTERS} ASCII characters without spaces"
+                ));
+            }
+        }
+        Ok(Self { session_header, id_prefix: id_prefix.map(str::to_owned), traced })
+    }
+
+    /// The ids of the requests of a new run.
+    pub(crate) fn new_ids(&self) -> RequestIds {
+        RequestIds::new(rand::random(), self.id_prefix.as_deref(), self.traced)
+    }
+}
+
+/// The name of a header that may carry the id of a session.
+fn named(name: &str, headers: &[Header]) -> Result<HeaderName, String> {
+    let parsed = HeaderName::from_bytes(name.as_bytes());
+    let header = parsed.map_err(|_| format!("--session-header: `{name}` cannot be the name of a header"))?;
+    let used = |other: &Header| *other.name() == header;
+    if OURS.contains(&header) || [AUTHORIZATION, HOST, TRACEPARENT].contains(&header) || headers.iter().any(used) {
+        return Err(format!(
+            "--session-header: header `{header}` carries something else; take a name of its own, such as X-Session-ID"
+        ));
+    }
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_a_header_of_its_own() {
+        let others = ["X-Key: 1".parse().unwrap()];
+        let named = |name: &str| RequestMarks::new(Some(name), None, true, &others);
+        assert_eq!(named("X-Session-ID").unwrap().session_header.unwrap(), "x-session-id");
+        for name in ["x key", "", "Content-Type", "authorization", "x-key", "Traceparent"] {
+            assert!(named(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_no_header_can_hold_is_refused() {
+        let of = |prefix: &str| RequestMarks::new(None, Some(prefix), false, &[]);
+        assert_eq!(of("nightly-").unwrap().id_prefix.as_deref(), Some("nightly-"));
+        for prefix in ["", "a b", "ü", "a\n", &"x".repeat(65)] {
+            let error = of(prefix).unwrap_err();
+            assert!(error.starts_with("--request-id-prefix: an id begins with 1 to 64 ASCII"), "{error}");
+        }
+        let traced = ["traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().unwrap()];
+        let error = RequestMarks::new(None, None, true, &traced).unwrap_err();
+        assert_eq!(error, "--traceparent: --header sets `traceparent` already; leave one of them out");
+    }
+}

@@ -1,0 +1,95 @@
+//! `--before` and `--after`: the user's commands around a run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::command::{Hook, Line, Output, Variable, Variables};
+use crate::live::Screen;
+use crate::session::console::{Interrupts, Printer, Stop};
+
+/// The file in a run's folder that has what its commands wrote.
+const LOG: &str = "commands.log";
+
+/// The commands around each run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Around {
+    /// The command before anything is sent.
+    pub(crate) before: Option<String>,
+    /// The command after the last answer.
+    pub(crate) after: Option<String>,
+}
+
+/// A run whose first command has ended well.
+pub(crate) struct SurroundedRun<'a> {
+    after: Option<&'a str>,
+    variables: Variables,
+    output: Output,
+    /// What the commands write, until the run has a folder.
+    apart: PathBuf,
+    screen: Screen,
+}
+
+impl Around {
+    /// Runs the first command. There is nothing to run later where no command was given.
+    ///
+    /// # Errors
+    ///
+    /// A command that fails: nothing has been sent then.
+    pub(crate) fn begin(
+        &self,
+        urls: &str,
+        screen: Screen,
+        interrupts: &Interrupts,
+    ) -> Result<Option<SurroundedRun<'_>>, Stop> {
+        let Self { before, after } = self;
+        if before.is_none() && after.is_none() {
+            return Ok(None);
+        }
+        let apart = std::env::temp_dir().join(format!("skyline-{}-{LOG}", std::process::id()));
+        // Of an earlier process with this number.
+        let _ = fs::remove_file(&apart);
+        let variables = Variables::default().with(Variable::Url, urls);
+        let after = after.as_deref();
+        let mut run = SurroundedRun { after, variables, output: Output::to(apart.clone()), apart, screen };
+        if let Some(command) = before {
+            run.run("before", command, Some(interrupts)).inspect_err(|_| drop(fs::remove_file(&run.apart)))?;
+        }
+        Ok(Some(run))
+    }
+}
+
+impl SurroundedRun<'_> {
+    /// Runs the last command, and keeps what both wrote in the run's folder.
+    ///
+    /// It runs whatever became of the run. A command that fails is told. The run stays what it is: it has ended.
+    pub(crate) fn end(mut self, folder: Option<&Path>, printer: Printer) {
+        if let Some(folder) = folder {
+            let place = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+            self.variables = self.variables.with(Variable::Folder, place.display().to_string());
+            let kept = folder.join(LOG);
+            if self.apart.exists() {
+                match fs::copy(&self.apart, &kept) {
+                    Ok(_) => drop(fs::remove_file(&self.apart)),
+                    Err(error) => printer.words(&format!(
+                        "warning: what the before command wrote cannot be stored in {}: {error}",
+                        kept.display()
+                    )),
+                }
+            }
+            self.output = Output::to(kept);
+        }
+        if let Some(command) = self.after
+            && let Err(stop) = self.run("after", command, None)
+        {
+            printer.words(&format!("warning: {}", stop.message()));
+        }
+        if folder.is_none() {
+            let _ = fs::remove_file(&self.apart);
+        }
+    }
+
+    fn run(&mut self, name: &str, command: &str, interrupts: Option<&Interrupts>) -> Result<(), Stop> {
+        let hook = Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT, screen: self.screen };
+        hook.run(&self.variables, &mut self.output, interrupts)
+    }
+}
