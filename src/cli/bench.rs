@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::args::{ObjectiveArgs, RunOutputArgs, TargetArgs, WorkloadArgs, note_idle, whole};
+use super::args::{BesideArgs, ObjectiveArgs, RunOutputArgs, TargetArgs, WorkloadArgs, note_idle, whole};
 use super::output::{DryRun, Outputs, advise_repeats, planned_load};
 use crate::experiment::RepeatsExperiment;
 use crate::record::RunEnding;
@@ -10,10 +10,8 @@ use crate::report::Format;
 use crate::session::campaign::conduct::{Conduct, conduct};
 use crate::session::campaign::repeats::RepeatsCampaign;
 use crate::session::exits::{self, ExitRules};
-use crate::session::hooks::Around;
-use crate::session::profiling::ProfileWish;
 use crate::session::run::{CheckedWorkload, PlannedLoad, RunContext, StoredRun, announce_load, check_before_load};
-use crate::session::settings::{LoadOption, RunSettings, Share};
+use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, folder, save, stored};
 
 /// Run a workload against a server and report how it did.
@@ -23,8 +21,6 @@ pub(super) struct BenchArgs {
     pub(super) workload: WorkloadArgs,
     #[command(flatten)]
     pub(super) target: TargetArgs,
-    #[command(flatten)]
-    pub(super) share: Share,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
@@ -34,22 +30,8 @@ pub(super) struct BenchArgs {
     /// Show what would be run, for how long and against what, and send nothing
     #[arg(long, help_heading = "Run")]
     pub(super) dry_run: bool,
-
-    /// Let the server profile itself for so long, once every request that counts has ended and under load that goes
-    /// on; 10s@30s is at that moment of the run, which must lie in the warm-up. No figure counts either. For vLLM and
-    /// SGLang, which keep the profile themselves [default: no profile]
-    #[arg(long, value_name = "TIME[@WHEN]", help_heading = "Run")]
-    profile: Option<ProfileWish>,
-
-    /// Shell command to run before each run, before anything is sent, with `SKYLINE_URL`; if it fails, nothing is sent
-    /// [default: none]
-    #[arg(long, value_name = "COMMAND", help_heading = "Run")]
-    before: Option<String>,
-
-    /// Shell command to run after each run, whatever became of it, with `SKYLINE_URL` and `SKYLINE_FOLDER`. What both
-    /// commands write is kept there in commands.log [default: none]
-    #[arg(long, value_name = "COMMAND", help_heading = "Run")]
-    after: Option<String>,
+    #[command(flatten)]
+    pub(super) beside: BesideArgs,
 
     #[command(flatten)]
     objectives: ObjectiveArgs,
@@ -80,7 +62,6 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     announce_load(&args.load(&plan), [&plan.checked.settings], args.output.live.announce(printer), printer)?;
     folder::base(&args.output.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
-    context.check_profiler()?;
     stored::warn_of_salt(&args.output.out, plan.checked.settings.requests.salt, &context);
     if let Some(first) = plan.runs.first() {
         context.warm_server(first, args.warmup_requests);
@@ -115,10 +96,7 @@ impl BenchArgs {
             both(self.workload.spec(self.target.max_concurrency(), None, printer), self.settings()),
         )?;
         let (spec, datasets) = self.workload.what.opened(spec, &settings, printer)?;
-        let spec = match self.profile {
-            Some(profile) => profile.fit(spec).map_err(Stop::usage)?,
-            None => spec,
-        };
+        let spec = self.beside.fit(spec)?;
         note_idle(spec.clients.as_ref(), &settings.requests.limits(spec.clients.as_ref()), printer);
         let checked = settings.of_share(&spec, printer)?.check(&spec, &datasets)?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
@@ -127,7 +105,7 @@ impl BenchArgs {
             printer.words("note: --percentiles are in each run's own report, not in that of all runs");
         }
         PlannedRun::check_all(&runs, repeats > 1)?;
-        if let Some(shard) = self.share.shard {
+        if let Some(shard) = self.beside.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
         Ok(BenchPlan { checked, runs, rules: self.objectives.undecided.rules(self.output.validity), outputs })
@@ -137,9 +115,7 @@ impl BenchArgs {
         let settings = self.target.settings(LoadOption::OfOneRun, self.output.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (objectives, percentiles) = (self.objectives.objectives(), self.output.percentiles());
-        let around = Around { before: self.before.clone(), after: self.after.clone() };
-        let (share, profile) = (self.share.clone(), self.profile);
-        let mut settings = RunSettings { machine, share, objectives, percentiles, around, profile, ..settings };
+        let mut settings = self.beside.on(RunSettings { machine, objectives, percentiles, ..settings });
         if self.workload.load.is_rate_inf() {
             // So many users are never more.
             settings.requests.cap(None);

@@ -15,7 +15,6 @@ mod metrics;
 mod openai;
 mod protocols;
 mod proxy;
-mod request_marks;
 mod router;
 mod secrets;
 mod stream;
@@ -45,7 +44,6 @@ pub(crate) use protocols::ECHO;
 pub(crate) use protocols::protocol::answer_tokens;
 pub use protocols::{CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, Protocol, RERANK, RESPONSES, SCORE, TOKENS};
 pub(crate) use proxy::Proxy;
-pub use request_marks::RequestMarks;
 pub use router::{RoutedAnswer, Router, Targets};
 pub use secrets::Secrets;
 pub(crate) use secrets::names_a_credential;
@@ -54,5 +52,6 @@ pub(crate) use target::PriorityField;
 pub use target::{
     AnswerForm, CertificateCheck, CommonRequest, ExtraBody, Header, Sampling, Secret, Target, TlsOptions,
 };
+pub use transport::RequestMarks;
 pub use transport::{ArrivalStamp, BodyEnd};
 pub(crate) use transport::{ConnectionLimits, ReaderRest, ReaderTicks, check_ca_cert, client_config};

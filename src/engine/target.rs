@@ -5,9 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING, UPGRADE,
-};
+use http::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -16,8 +14,8 @@ use super::dialect_traits::{LengthFields, LengthForcing};
 use super::http_url::Http2;
 use super::protocols::protocol::Protocol;
 use super::proxy::Proxy;
-use super::request_marks::RequestMarks;
 pub use super::stream::form::AnswerForm;
+use crate::engine::transport::{OURS, RequestMarks};
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
 use crate::workload::{AnswerEnding, AnswerShape, InputBatch};
@@ -72,7 +70,7 @@ pub struct CommonRequest {
     pub(crate) connections: ConnectionOptions,
     /// Where HTTP/2 is spoken.
     pub http2: Http2,
-    /// Headers by which requests are told apart.
+    /// Headers in which requests differ.
     pub marks: RequestMarks,
 }
 
@@ -244,10 +242,6 @@ impl fmt::Debug for Secret {
         f.write_str("***")
     }
 }
-
-/// Headers that frame the message; the user cannot set them.
-pub(super) const OURS: [HeaderName; 6] =
-    [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
 
 /// A header to send. Its value is never shown.
 #[derive(Clone, Debug)]

@@ -46,7 +46,7 @@ pub struct Run<E> {
     pub progress: Arc<Progress>,
     /// How far the user wants to stop.
     pub interrupt: watch::Receiver<Interrupt>,
-    /// What load goes on for after all that counts has ended.
+    /// Load that goes on after all that counts has ended.
     pub tail: Option<Tail>,
 }
 

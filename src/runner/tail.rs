@@ -5,14 +5,14 @@ use tokio::sync::oneshot;
 /// Load that goes on after all that counts has ended, for something beside the run.
 #[derive(Debug)]
 pub struct Tail {
-    /// Told when all that counts has ended. It is dropped untold where the run is stopped before.
+    /// Hears when all that counts has ended. It is dropped unheard where the run is stopped before.
     pub begins: Option<oneshot::Sender<()>>,
     /// Ends the run, by a word or when its other end is dropped. It is dropped where the run ends by itself.
     pub over: oneshot::Receiver<()>,
 }
 
 impl Tail {
-    /// Tells that all that counts has ended, the first time. Returns whether somebody waits for it.
+    /// Says that all that counts has ended, the first time. Returns whether somebody waits for it.
     pub(super) fn begin(&mut self) -> bool {
         self.begins.take().is_none_or(|begins| begins.send(()).is_ok())
     }

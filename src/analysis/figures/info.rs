@@ -122,6 +122,21 @@ pub(super) const fn share(
     FigureInfo { better, ..rate(key, title, Unit::SHARE, formula) }
 }
 
+/// Formula of what a server reports of itself.
+pub(super) const GAUGE: &str = "readings of the server's gauge in the window";
+/// Names, meaning and formula of what a prefix cache found.
+pub(super) const PREFIX_HITS: [&str; 4] = [
+    "prefix_hits",
+    "prefix hits",
+    "prompt tokens found in the server's prefix cache, of those looked up",
+    "tokens found / tokens looked up",
+];
+
+/// Describes what a server reports of itself. It is absent where it has no page of metrics.
+pub(super) const fn reported(unit: Unit, of: [&'static str; 4]) -> FigureInfo {
+    cost(unit, of)
+}
+
 /// Describes an amount used up for each of something. It takes its key, its title, what it is, and its formula.
 pub(super) const fn cost(unit: Unit, [key, title, meaning, formula]: [&'static str; 4]) -> FigureInfo {
     FigureInfo { better: Direction::Less, meaning, ..rate(key, title, unit, formula) }

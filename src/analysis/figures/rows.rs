@@ -1,6 +1,8 @@
 //! The rows of the catalogue: each figure's name, unit, formula and source.
 
-use super::info::{Direction, Elsewhere, FigureInfo, Samples, cost, latency, rate, share};
+use super::info::{
+    Direction, Elsewhere, FigureInfo, GAUGE, PREFIX_HITS, Samples, cost, latency, rate, reported, share,
+};
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
@@ -165,25 +167,10 @@ pub(super) const CATALOGUE: [FigureInfo; 43] = [
         meaning: "requests in flight, from their slot where there is a cap, on average over the window",
         ..rate("in_flight", "in flight", Unit::REQUESTS, "time of all requests in flight / window")
     },
-    FigureInfo {
-        better: Direction::Less,
-        meaning: "requests that the server runs, as it reports them, on average over the window; absent where it has \
-            no page of metrics",
-        ..rate("running", "running", Unit::REQUESTS, "mean of the server's gauge")
-    },
-    FigureInfo {
-        better: Direction::Less,
-        meaning: "requests that wait in the server, as it reports them, on average over the window",
-        ..rate("waiting", "waiting", Unit::REQUESTS, "mean of the server's gauge")
-    },
-    FigureInfo {
-        meaning: "key-value cache in use, as the server reports it: the largest reading of the window",
-        ..share("kv_usage", "KV use", Direction::Less, "largest reading of the server's gauge")
-    },
-    FigureInfo {
-        meaning: "prompt tokens found in the prefix cache, of those looked up, by the server's counters",
-        ..share("prefix_hits", "prefix hits", Direction::More, "tokens found / tokens looked up")
-    },
+    reported(Unit::REQUESTS, ["running", "running", "requests that the server runs, on average", GAUGE]),
+    reported(Unit::REQUESTS, ["waiting", "waiting", "requests that wait in the server, on average", GAUGE]),
+    reported(Unit::SHARE, ["kv_usage", "KV use", "key-value cache in use: the largest reading", GAUGE]),
+    FigureInfo { better: Direction::More, ..reported(Unit::SHARE, PREFIX_HITS) },
     FigureInfo {
         of_parts: true,
         meaning: "requests that failed, of those scheduled in the window",

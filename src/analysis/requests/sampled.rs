@@ -129,7 +129,7 @@ impl<'a> SampledRequests<'a> {
             let facts = facts.map(|record| (took(&record), record.outcome != Outcome::Completed));
             places = picked(&places, LANES, facts);
         }
-        Self::of(log, of, places)
+        Self::from_places(log, of, places)
     }
 
     /// Picks those that took longest, no more than `most`.
@@ -145,10 +145,10 @@ impl<'a> SampledRequests<'a> {
             let record = log.records.at(*place as usize);
             (record.scheduled, record.index)
         });
-        Self::of(log, of, places)
+        Self::from_places(log, of, places)
     }
 
-    fn of(log: &'a RunLog, of: usize, places: Vec<u32>) -> Self {
+    fn from_places(log: &'a RunLog, of: usize, places: Vec<u32>) -> Self {
         Self { of, records: places.into_iter().map(|place| log.records.at(place as usize)).collect() }
     }
 }

@@ -16,11 +16,13 @@ use crate::engine::MetricsUrl;
 use crate::live::Screen;
 use crate::record::DeploymentFacts;
 use crate::session::hooks::Around;
+use crate::session::profiling::ProfileWish;
 use crate::session::settings::{
     LoadOption, LocalGpus, MachineCheck, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
 use crate::session::{Stop, both};
 use crate::telemetry::NVML;
+use crate::workload::WorkloadSpec;
 
 /// The server, what serves, and how runs against it are executed.
 #[derive(Clone, Debug, Args)]
@@ -99,6 +101,45 @@ impl TargetArgs {
             around: Around::default(),
             profile: None,
         })
+    }
+}
+
+/// The share of a load that this generator sends, and the work beside each run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run")]
+pub(in crate::cli) struct BesideArgs {
+    #[command(flatten)]
+    pub(in crate::cli) share: Share,
+
+    /// Let the server profile itself for so long, under load that no figure counts. It begins once every request that
+    /// counts has ended; 10s@30s is at that moment of the run, which must lie in the warm-up. For vLLM and SGLang,
+    /// which keep the profile themselves (`guide server`) [default: no profile]
+    #[arg(long, value_name = "TIME[@WHEN]")]
+    profile: Option<ProfileWish>,
+
+    /// Shell command to run before each run. It learns `SKYLINE_URL`; if it fails, nothing is sent [default: none]
+    #[arg(long, value_name = "COMMAND")]
+    before: Option<String>,
+
+    /// Shell command to run after each run, whatever became of it. It learns `SKYLINE_URL` and `SKYLINE_FOLDER`, where
+    /// commands.log keeps what both commands write [default: none]
+    #[arg(long, value_name = "COMMAND")]
+    after: Option<String>,
+}
+
+impl BesideArgs {
+    /// Returns the settings with what happens beside each run.
+    pub(in crate::cli) fn on(&self, settings: RunSettings) -> RunSettings {
+        let around = Around { before: self.before.clone(), after: self.after.clone() };
+        RunSettings { around, profile: self.profile, share: self.share.clone(), ..settings }
+    }
+
+    /// Returns the workload with load for as long as the profile takes.
+    pub(in crate::cli) fn fit(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
+        match self.profile {
+            Some(profile) => profile.fit(spec).map_err(Stop::usage),
+            None => Ok(spec),
+        }
     }
 }
 

@@ -28,9 +28,10 @@ mod spare;
 use std::sync::Arc;
 
 pub(crate) use exchange::Exchange;
+pub use http::RequestMarks;
 #[cfg(test)]
 pub(crate) use http::Rest;
-pub(crate) use http::{RequestHead, retry_after};
+pub(crate) use http::{OURS, RequestHead, retry_after};
 pub(crate) use http2::speaks;
 #[cfg(any(fuzzing, test))]
 pub(crate) use incoming::{Afterwards, IncomingResponse, ResponseOutcome};

@@ -27,7 +27,7 @@ impl RequestIds {
     }
 
     /// The id of a request or a session, of this index. It is `None` where no server got one.
-    pub(crate) fn of(&self, index: u64) -> Option<String> {
+    pub(crate) fn id_of(&self, index: u64) -> Option<String> {
         (!self.prefix.is_empty()).then(|| format!("{}{index:012x}", self.prefix))
     }
 
@@ -75,15 +75,15 @@ mod tests {
     #[test]
     fn request_ids_are_uuids_of_version_4() {
         let ids = RequestIds::new(0x8c1f_d0a1_77f0_ba10, None, true);
-        assert_eq!(ids.of(42).unwrap(), "8c1fd0a1-77f0-4a10-8000-00000000002a");
-        assert_eq!(RequestIds::new(0, None, false).of(0).unwrap(), "00000000-0000-4000-8000-000000000000");
-        assert_eq!(RequestIds::default().of(0), None);
+        assert_eq!(ids.id_of(42).unwrap(), "8c1fd0a1-77f0-4a10-8000-00000000002a");
+        assert_eq!(RequestIds::new(0, None, false).id_of(0).unwrap(), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(RequestIds::default().id_of(0), None);
     }
 
     #[test]
     fn a_trace_is_known_by_the_id_of_its_request() {
         let ids = RequestIds::new(0x8c1f_d0a1_77f0_ba10, Some("nightly-"), true);
-        assert_eq!(ids.of(42).unwrap(), "nightly-8c1fd0a1-00000000002a");
+        assert_eq!(ids.id_of(42).unwrap(), "nightly-8c1fd0a1-00000000002a");
         let trace = ids.trace_of(42).unwrap();
         assert_eq!(trace.to_string(), "8c1fd0a177f04a10800000000000002a");
         assert_eq!(trace.parent(), "00-8c1fd0a177f04a10800000000000002a-800000000000002a-01");

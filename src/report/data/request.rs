@@ -119,7 +119,7 @@ impl RequestRow<'_> {
                 Some(row.index)
             })
             .text("request_id", "What its X-Request-Id was", |row| {
-                row.log.header.engine_of(row).ids().of(row.index).map(Into::into)
+                row.log.header.engine_of(row).ids().id_of(row.index).map(Into::into)
             })
             .text("trace_id", "Id of its trace, where it carried a traceparent", |row| {
                 row.log.header.engine_of(row).ids().trace_of(row.index).map(|trace| trace.to_string().into())

@@ -121,7 +121,7 @@ fn attributes(header: &RunHeader, record: &RequestRecord) -> Vec<Value> {
         }),
         failure.map(|reason| attribute("error.type", &reason)),
         Some(whole("skyline.request.index", record.index)),
-        engine.ids().of(record.index).map(|id| attribute("skyline.request.id", &id)),
+        engine.ids().id_of(record.index).map(|id| attribute("skyline.request.id", &id)),
         class.map(|class| attribute("skyline.class", &class.name)),
     ]
     .into_iter()

@@ -61,7 +61,7 @@ impl Around {
 impl SurroundedRun<'_> {
     /// Runs the last command, and keeps what both wrote in the run's folder.
     ///
-    /// It runs whatever became of the run. A command that fails is told. The run stays what it is: it has ended.
+    /// It runs whatever became of the run. A command that fails is named. The run stays what it is: it has ended.
     pub(crate) fn end(mut self, folder: Option<&Path>, printer: Printer) {
         if let Some(folder) = folder {
             let place = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());

@@ -1,5 +1,5 @@
-//! Whether a load is sent: to a server that may be somebody else's, which the user confirms in a terminal or with
-//! `--yes`, from this machine, with these pages and a profile.
+//! Confirmations and refusals before a load: one for a server that may be somebody else's, in a terminal or with
+//! `--yes`; one too much for this machine; a page of one server, and a profile that there is not.
 
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs as _};

@@ -158,7 +158,9 @@ impl RunContext {
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
         let asked_alike = server.router.targets().first();
         if asked_alike.sends_planned_lengths() {
-            let context = Context::of(server, self.template_tokens);
+            let tokens = self.engines().filter_map(|engine| engine.max_model_len).min();
+            let template = self.template_tokens.unwrap_or(0);
+            let context = Context { tokens, template, option: asked_alike.context_option() };
             if let Some(warning) = context.check(&schedule, &plan, workload.requests)? {
                 self.printer.words(&warning);
             }

@@ -1,6 +1,5 @@
 //! Whether the server keeps the planned lengths: of answers, and of prompts in its context.
 
-use super::connect::ServerConnection;
 use crate::engine::{LengthTest, SmokeReport};
 use crate::generator::Schedule;
 use crate::record::PlanFacts;
@@ -34,15 +33,6 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// The context of these servers, which add so many tokens to each prompt.
-    pub(super) fn of(server: &ServerConnection, template_tokens: Option<u64>) -> Self {
-        Self {
-            tokens: server.engines().filter_map(|engine| engine.max_model_len).min(),
-            template: template_tokens.unwrap_or(0),
-            option: server.router.targets().first().context_option(),
-        }
-    }
-
     /// Refuses a plan of which most requests are longer than the context. Returns a warning where some are. `requests`
     /// is how many are sent, where a number is set. How many users send is only known afterwards, so theirs are a
     /// sample.

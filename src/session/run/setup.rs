@@ -164,7 +164,8 @@ impl CheckedWorkload {
         self.check_begin()?;
         let calibration = machine::calibrated(&self.settings, &self.spec, printer)?;
         machine::check_load(&self.settings, calibration.as_ref(), &self.spec)?;
-        self.open(give_up, calibration, interrupts, printer)
+        let context = self.open(give_up, calibration, interrupts, printer)?;
+        context.check_profiler().map(|()| context)
     }
 
     /// Connects as [`Self::connect`], under the conditions of other runs. This machine is not calibrated again, and

@@ -115,7 +115,7 @@ impl ServerSide {
         })
     }
 
-    /// Share of the prompt tokens that its prefix cache found, of those that it looked up.
+    /// Share of the prompt tokens that its prefix cache found when it looked them up.
     pub(crate) fn prefix_hits(&self) -> Option<f64> {
         let (hits, queries) = self.rise(Counter::CacheHits).zip(self.rise(Counter::CacheQueries))?;
         (queries > 0.0).then(|| hits / queries)

@@ -29,7 +29,8 @@ impl MarkArgs {
     /// Returns what the options mean, beside these headers of every request.
     pub(super) fn marks(&self, headers: &[Header]) -> Result<RequestMarks, Stop> {
         let Self { session_header, request_id_prefix, traceparent } = self;
-        RequestMarks::new(session_header.as_deref(), request_id_prefix.as_deref(), *traceparent, headers)
+        let names: Vec<_> = headers.iter().map(Header::name).collect();
+        RequestMarks::new(session_header.as_deref(), request_id_prefix.as_deref(), *traceparent, &names)
             .map_err(Stop::usage)
     }
 }

@@ -1,6 +1,7 @@
 //! Requests outside the measured path: readiness, models, version, startup flags, token counts.
 
 pub(super) mod control_error;
+mod pages;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,6 +15,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use self::control_error::ControlError;
+use self::pages::{is_settled, with_missing};
 use super::http_client::{MetricsPage, answer_to, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::bounded_json::bounded_value;
@@ -290,20 +292,4 @@ impl Control {
         }
         Ok(body)
     }
-}
-
-/// `page` with the fields of `more` that it lacks.
-fn with_missing(mut page: Value, more: Value) -> Value {
-    if let (Value::Object(fields), Value::Object(more)) = (&mut page, more) {
-        for (name, value) in more {
-            fields.entry(name).or_insert(value);
-        }
-    }
-    page
-}
-
-/// Returns whether waiting changes nothing about this status. It may if the server is busy, or a proxy wants a login. A
-/// server that wants TLS may answer 400 to a request without.
-const fn is_settled(status: u16) -> bool {
-    matches!(status, 300..=499 | 501) && !matches!(status, 400 | 407 | 408 | 425 | 429)
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
+use super::marks::TRACEPARENT;
 use crate::engine::answer::PreparedRequest;
-use crate::engine::request_marks::TRACEPARENT;
 use crate::engine::transport::socket::Socket;
 use crate::record::RequestIds;
 

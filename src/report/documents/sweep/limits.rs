@@ -91,7 +91,7 @@ pub(super) fn tokens(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
     Some(format!("{all} output tokens/s{} at {passed}", each.unwrap_or_default()))
 }
 
-/// The tokens, with their latency: `…, at an ITL of 12.1 ms (p50) and 35.2 ms (p99)`.
+/// The tokens with their latency, such as `…, at an ITL of 12.1 ms (p50)`.
 pub(super) fn throughput(sweep: &Sweep, answer: &HighestLoad) -> Option<String> {
     let tokens = tokens(sweep, answer)?;
     let itl = |quantile| {

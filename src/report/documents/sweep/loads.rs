@@ -119,7 +119,7 @@ pub(super) fn intervals(sweep: &Sweep) -> Section {
     Section::detail("95 % intervals of the means, over the runs").table(table)
 }
 
-/// Shows what the server says of itself at each load, and the price of an answer.
+/// Shows what the server says of itself at each load, and its price.
 pub(super) fn server(sweep: &Sweep) -> Section {
     let section = Section::detail("The server and the price at each load, means over the runs");
     let costs = Metric::COSTS.into_iter().zip(0..);
