@@ -104,6 +104,10 @@ impl TargetArgs {
     }
 }
 
+/// Why generators that share a run take no profile.
+pub(in crate::cli) const PROFILED: &str = "--profile: the load of the other generators ends with their own requests\n\
+                                           hint: take the profile in a run of one generator";
+
 /// The share of a load that this generator sends, and the work beside each run.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
@@ -115,7 +119,7 @@ pub(in crate::cli) struct BesideArgs {
     /// counts has ended; 10s@30s is at that moment of the run, which must lie in the warm-up. For vLLM and SGLang,
     /// which keep the profile themselves (`guide server`) [default: no profile]
     #[arg(long, value_name = "TIME[@WHEN]")]
-    profile: Option<ProfileWish>,
+    pub(in crate::cli) profile: Option<ProfileWish>,
 
     /// Shell command to run before each run. It learns `SKYLINE_URL`; if it fails, nothing is sent [default: none]
     #[arg(long, value_name = "COMMAND")]
@@ -137,6 +141,7 @@ impl BesideArgs {
     /// Returns the workload with load for as long as the profile takes.
     pub(in crate::cli) fn fit(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
         match self.profile {
+            Some(_) if self.share.shard.is_some() => Err(Stop::usage(PROFILED)),
             Some(profile) => profile.fit(spec).map_err(Stop::usage),
             None => Ok(spec),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::BenchReader;
-use crate::cli::args::{size, some_time, variables, whole};
+use crate::cli::args::{PROFILED, size, some_time, variables, whole};
 use crate::cli::bench::{BenchArgs, BenchPlan};
 use crate::engine::{BaseUrl, Secret, Secrets, Target, without_secrets};
 use crate::experiment::InvalidRuns;
@@ -90,7 +90,7 @@ impl Workers<'_> {
 
     /// Words of a worker's bench after its verb, but for --out. Its results and those of the others are in `folder`.
     pub(super) fn bench(&self, folder: &str) -> Vec<String> {
-        let start = self.bench.share.start_at.is_none().then(|| format!("--start-together={folder}/start"));
+        let start = self.bench.beside.share.start_at.is_none().then(|| format!("--start-together={folder}/start"));
         let wait = self.args.start_wait.map(|limit| format!("--start-wait={}s", limit.as_secs_f64()));
         start.into_iter().chain(wait).chain(self.words.iter().cloned()).collect()
     }
@@ -143,10 +143,11 @@ impl WorkerArgs {
         let mut words: Vec<String> = arguments.map(str::to_owned).collect();
         let has_out = words.iter().any(|word| matches!(word.split('=').next(), Some("--out" | "--result-dir")));
         let is_stdin = bench.workload.what.named().0 == Some("-");
-        let waits_in_vain = self.start_wait.is_some() && bench.share.start_at.is_some();
+        let waits_in_vain = self.start_wait.is_some() && bench.beside.share.start_at.is_some();
         let refused = [
             (waits_in_vain, "--start-wait: with --start-at no worker waits for another\nhint: leave one of them out"),
-            (bench.share.shard.is_some(), "--shard: each worker has its own share\nhint: leave it out"),
+            (bench.beside.profile.is_some(), PROFILED),
+            (bench.beside.share.shard.is_some(), "--shard: each worker has its own share\nhint: leave it out"),
             (bench.workload.repeats > 1, "--repeats: shares are of one run\nhint: launch one for each --seed"),
             (bench.dry_run, "--dry-run: workers would send nothing\nhint: type the bench without launch"),
             (has_out, "--out: launch says where results are\nhint: leave it out; see --claim and --shared-dir"),
@@ -171,7 +172,7 @@ impl WorkerArgs {
         }
         let mut variables = variables(&headers, key).map_err(Stop::usage)?;
         // The last share is the smallest.
-        bench.share.shard = Some(Shard { number: self.shards, of: self.shards });
+        bench.beside.share.shard = Some(Shard { number: self.shards, of: self.shards });
         let typed = bench.target.requests.salt;
         let salt = *bench.target.requests.salt.get_or_insert_with(rand::random);
         if typed.is_none() {

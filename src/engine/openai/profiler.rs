@@ -29,7 +29,7 @@ pub(crate) enum ProfilerError {
     /// The server did not do what it was asked.
     #[error("the profiler was not {what}: {reason}")]
     Refused {
-        /// What was asked.
+        /// The wish, in a word.
         what: &'static str,
         /// The server's words.
         reason: String,

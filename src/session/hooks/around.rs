@@ -24,7 +24,7 @@ pub(crate) struct SurroundedRun<'a> {
     after: Option<&'a str>,
     variables: Variables,
     output: Output,
-    /// What the commands write, until the run has a folder.
+    /// File of what the commands write, until the run has a folder.
     apart: PathBuf,
     screen: Screen,
 }
