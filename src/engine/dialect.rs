@@ -12,9 +12,41 @@ use super::metrics::exposition::{MetricSample, metric_samples};
 use super::protocols::limits::{MAX_COMPLETION_TOKENS, MAX_TOKENS};
 use crate::record::{Counter, EngineKind, Gauge, PageKind, ServerTime};
 
-/// Paths of the profiler, in vLLM and in SGLang.
-const START_PROFILE: &str = "/start_profile";
-const STOP_PROFILE: &str = "/stop_profile";
+/// Traits of a server that has nothing of its own.
+const PLAIN: DialectTraits = DialectTraits {
+    own_port: Some(8000),
+    start_command: None,
+    length: LengthForcing::None,
+    token_limit: MAX_TOKENS,
+    schema_field: SchemaField::JsonSchema,
+    continuous_usage: false,
+    health_path: Some("/health"),
+    version_path: None,
+    flags_paths: &[],
+    model_paths: &[],
+    metrics_path: Some("/metrics"),
+    tokenize: None,
+    metrics: None,
+    cache_config: None,
+    idle_connections: IdleConnections::Free,
+    reset_cache: None,
+    profiler: None,
+    cache_block_tokens: None,
+    priority: None,
+};
+/// The profiler of vLLM.
+const VLLM_PROFILER: Profiler = Profiler {
+    start: "/start_profile",
+    stop: "/stop_profile",
+    cure: "start vLLM with --profiler-config, such as \
+           '{\"profiler\": \"torch\", \"torch_profiler_dir\": \"/tmp/profile\"}' (older ones with \
+           VLLM_TORCH_PROFILER_DIR in their environment), or leave --profile out",
+};
+/// The profiler of SGLang.
+const SGLANG_PROFILER: Profiler = Profiler {
+    cure: "start SGLang with SGLANG_TORCH_PROFILER_DIR in its environment, or leave --profile out",
+    ..VLLM_PROFILER
+};
 /// The tokenize call of vLLM and SGLang.
 const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
 
@@ -61,27 +93,6 @@ impl EngineKind {
     /// transformers ignore `max_completion_tokens` and run without a limit). OpenAI's newer models take only
     /// the newer name.
     pub(crate) const fn traits(self) -> DialectTraits {
-        let plain = DialectTraits {
-            own_port: Some(8000),
-            start_command: None,
-            length: LengthForcing::None,
-            token_limit: MAX_TOKENS,
-            schema_field: SchemaField::JsonSchema,
-            continuous_usage: false,
-            health_path: Some("/health"),
-            version_path: None,
-            flags_paths: &[],
-            model_paths: &[],
-            metrics_path: Some("/metrics"),
-            tokenize: None,
-            metrics: None,
-            cache_config: None,
-            idle_connections: IdleConnections::Free,
-            reset_cache: None,
-            profiler: None,
-            cache_block_tokens: None,
-            priority: None,
-        };
         match self {
             Self::Mock => DialectTraits { start_command: Some("skyline mock"), ..Self::Vllm.traits() },
             Self::Vllm => DialectTraits {
@@ -97,16 +108,10 @@ impl EngineKind {
                     path: "/reset_prefix_cache",
                     cure: "start vLLM with VLLM_SERVER_DEV_MODE=1 in its environment, or leave --reset-cache out",
                 }),
-                profiler: Some(Profiler {
-                    start: START_PROFILE,
-                    stop: STOP_PROFILE,
-                    cure: "start vLLM with --profiler-config, such as \
-                           '{\"profiler\": \"torch\", \"torch_profiler_dir\": \"/tmp/profile\"}' (older ones with \
-                           VLLM_TORCH_PROFILER_DIR in their environment), or leave --profile out",
-                }),
+                profiler: Some(VLLM_PROFILER),
                 cache_block_tokens: Some(16),
                 priority: Some(PriorityOrder::LowerFirst),
-                ..plain
+                ..PLAIN
             },
             Self::Sglang => DialectTraits {
                 own_port: Some(30000),
@@ -122,16 +127,12 @@ impl EngineKind {
                     path: "/flush_cache",
                     cure: "wait until the server is idle, or leave --reset-cache out",
                 }),
-                profiler: Some(Profiler {
-                    start: START_PROFILE,
-                    stop: STOP_PROFILE,
-                    cure: "start SGLang with SGLANG_TORCH_PROFILER_DIR in its environment, or leave --profile out",
-                }),
+                profiler: Some(SGLANG_PROFILER),
                 // Its tree of prefixes has pages of one token, unless --page-size says otherwise.
                 cache_block_tokens: Some(1),
                 // Unless it was started with --schedule-low-priority-values-first.
                 priority: Some(PriorityOrder::HigherFirst),
-                ..plain
+                ..PLAIN
             },
             Self::Trtllm => DialectTraits {
                 start_command: Some("trtllm-serve MODEL"),
@@ -141,7 +142,7 @@ impl EngineKind {
                 continuous_usage: true,
                 version_path: Some("/version"),
                 metrics_path: Some("/prometheus/metrics"),
-                ..plain
+                ..PLAIN
             },
             Self::Tgi => DialectTraits {
                 own_port: Some(3000),
@@ -151,7 +152,7 @@ impl EngineKind {
                 version_path: Some("/info"),
                 flags_paths: &["/info"],
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
-                ..plain
+                ..PLAIN
             },
             Self::Llamacpp => DialectTraits {
                 own_port: Some(8080),
@@ -163,21 +164,21 @@ impl EngineKind {
                 // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
                 // as processors but one, at least two more than slots; only since March 2026 more on demand.
                 idle_connections: IdleConnections::HoldThreads,
-                ..plain
+                ..PLAIN
             },
             Self::Litellm => DialectTraits {
                 own_port: Some(4000),
                 start_command: Some("litellm --config FILE"),
                 health_path: Some("/health/liveliness"),
                 metrics_path: None,
-                ..plain
+                ..PLAIN
             },
             Self::Openai => DialectTraits {
                 own_port: None,
                 token_limit: MAX_COMPLETION_TOKENS,
                 health_path: None,
                 metrics_path: None,
-                ..plain
+                ..PLAIN
             },
         }
     }

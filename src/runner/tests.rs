@@ -70,7 +70,7 @@ async fn execute_schedule<E: Engine>(
 ) -> Executed {
     let measured = schedule.iter().filter(|one| one.planned.phase == Phase::Measured).count() as u64;
     let trial = Trial { schedule: schedule.into_iter(), measured, window_end, options, wishes, tail: None };
-    let (records, footer) = trial.execute(Readers::in_loop(Arc::new(engine))).await;
+    let (records, footer) = Box::pin(trial.execute(Readers::in_loop(Arc::new(engine)))).await;
     Executed { records, footer: footer.unwrap() }
 }
 

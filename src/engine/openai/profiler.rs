@@ -8,7 +8,7 @@ use crate::engine::dialect_traits::Profiler;
 use crate::record::EngineKind;
 
 /// How long a server may take to write a profile down. vLLM does that before it answers.
-const WRITTEN_WITHIN: Duration = Duration::from_mins(10);
+const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// Why a server cannot be profiled. Its message has a `hint:` line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

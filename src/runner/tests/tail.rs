@@ -34,7 +34,7 @@ async fn with_tail(tail: u64, wishes: &[(u64, Interrupt)]) -> (Executed, Option<
     let tail = Some(Tail { begins: Some(begins), over });
     let trial = Trial { schedule, measured: 3, window_end: 30, options: PATIENT, wishes, tail };
     let script = Script { ttft: ms(100), gap: ms(0), tokens: 1 };
-    let (records, footer) = trial.execute(Readers::in_loop(Arc::new(script))).await;
+    let (records, footer) = Box::pin(trial.execute(Readers::in_loop(Arc::new(script)))).await;
     (Executed { records, footer: footer.unwrap() }, beside.await.unwrap())
 }
 

@@ -325,7 +325,7 @@ impl RunContext {
                     Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
                 }
             };
-            let (sent, profile) = profiling::beside(profiling, sent, (&server, clock), *printer).await;
+            let (sent, profile) = Box::pin(profiling::beside(profiling, sent, (&server, clock), *printer)).await;
             let mut footer = RunFooter { profile, ..sent? };
             footer.server = server.counted_since(&counted).await;
             let addresses = server.targets().iter().map(OpenAiEngine::addresses);

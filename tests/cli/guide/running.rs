@@ -192,12 +192,11 @@ fn shorter(verb: &str, option: &str) -> Option<&'static str> {
         ("bench", "--rate") | (_, "--requests") => "20",
         (_, "--samples") => "5",
         (_, "--rounds") => "8",
-        (_, "--think-time") => "100ms",
+        (_, "--think-time" | "--profile") => "100ms",
         (_, "--ramp") => "5:20:1s",
         (_, "--trace-from") => "0s",
         (_, "--time-scale") => "0.01",
         (_, "--port") => "0",
-        (_, "--profile") => "100ms",
         (_, "--before" | "--after") => "true",
         _ => return None,
     })
