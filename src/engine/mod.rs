@@ -38,7 +38,7 @@ pub use openai::{
     ConnectProgress, CounterReading, DEFAULT_WAIT, EndpointAnswer, EndpointPurpose, KnownEndpoint, KnownSeries,
     LengthTest, MetricsClient, MetricsPage, OpenAiEngine, SeriesFigure, ServerAbilities, ServerChanged, SmokeReport,
 };
-pub(crate) use openai::{MOCK_SERVER, warm_server};
+pub(crate) use openai::{MOCK_SERVER, ProfilerError, warm_server};
 #[cfg(test)]
 pub(crate) use protocols::ECHO;
 pub(crate) use protocols::protocol::answer_tokens;

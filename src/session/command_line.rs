@@ -12,7 +12,8 @@ const HEADERS: [&str; 2] = ["--header", "--header-per-url"];
 const PATH: &str = "--path";
 
 /// Options whose value may hold a secret.
-const SECRET: [&str; 6] = [HEADERS[0], HEADERS[1], PATH, "--extra-body", "--switch-cmd", "--reset-cmd"];
+const SECRET: [&str; 8] =
+    [HEADERS[0], HEADERS[1], PATH, "--extra-body", "--switch-cmd", "--reset-cmd", "--before", "--after"];
 
 /// End of a command line that is typed again, where something is masked. It is a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";

@@ -3,21 +3,25 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use futures::future::join_all;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{OpenAiEngine, Router};
+use crate::engine::{OpenAiEngine, ProfilerError, Router};
 use crate::record::ProfiledStretch;
-use crate::runner::Tail;
+use crate::runner::{Interrupt, Tail};
 use crate::session::console::Printer;
-use crate::units::spoken;
+use crate::units::{listed, spoken};
 use crate::workload::WorkloadSpec;
 use crate::workload::reading::some_time;
 
 /// The moment of a profile that comes once all that counts has ended.
 const STEADY: &str = "STEADY";
+
+/// How long a server may take to hear that the user leaves.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How long the server profiles itself, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +45,26 @@ impl FromStr for ProfileWish {
 }
 
 impl ProfileWish {
-    /// Returns the workload with load for as long as the profile takes.
+    /// Returns the workload with load for as long as the profile takes. The rest of the plan stays as it is.
     ///
     /// # Errors
     ///
-    /// A profile that would lie in the window, which measures.
+    /// A profile that would lie in the window, which measures, or one without load.
     pub(crate) fn fit(self, mut spec: WorkloadSpec) -> Result<WorkloadSpec, String> {
-        let length_s = self.length.as_secs_f64();
         let Some(at) = self.at else {
-            spec.cooldown_s = Some(spec.load_after_s() + length_s);
-            spec.drain_s += length_s;
+            if spec.arrival.trace().is_some() {
+                let hint = "take a moment of the warm-up, such as --profile 10s@5s --warmup 20s";
+                return Err(format!("--profile: no load follows the last request of a trace\nhint: {hint}"));
+            }
+            let drain = Duration::from_secs_f64(spec.drain_s);
+            if self.length > drain {
+                let (drain, length) = (spoken(drain), spoken(self.length));
+                return Err(format!(
+                    "--profile: load goes on for {drain} after the window at most, and the profile takes {length}\n\
+                     hint: take a shorter one, or a --drain of more than {length}"
+                ));
+            }
+            spec.cooldown_s = Some(spec.drain_s);
             return Ok(spec);
         };
         let end = at + self.length;
@@ -106,6 +120,7 @@ impl Profiling {
         engine: &Router<OpenAiEngine>,
         clock: RunClock,
         over: &CancellationToken,
+        leave: watch::Receiver<Interrupt>,
     ) -> Option<ProfiledStretch> {
         let Self { length, moment } = self;
         let ends = match moment {
@@ -121,16 +136,36 @@ impl Profiling {
         };
         let servers = engine.targets();
         let from = clock.now();
-        let started = futures::future::try_join_all(servers.iter().map(OpenAiEngine::start_profile)).await;
-        if started.is_ok() {
+        let starts = join_all(servers.iter().map(OpenAiEngine::start_profile));
+        let started = tokio::select! { started = starts => started, () = left(leave.clone()) => Vec::new() };
+        let begun = clock.now();
+        if !started.is_empty() && started.iter().all(Result::is_ok) {
             over.run_until_cancelled(sleep(length)).await;
         }
+        let lasted = clock.now().since(begun);
         // The load ends with the profile: a server that writes it down answers nothing meanwhile.
         drop(ends);
-        let stops: Vec<_> = servers.iter().map(OpenAiEngine::stop_profile).collect();
-        let stopped = futures::future::join_all(stops).await.into_iter().collect::<Result<(), _>>();
-        let failure = started.err().or(stopped.err()).map(|error| error.to_string());
+        // Where a start was refused, none of this run's is on; where it was not answered, one may be.
+        let refused = |place: usize| matches!(started.get(place), Some(Err(ProfilerError::Refused { .. })));
+        let on = servers.iter().enumerate().filter(|(place, _)| !refused(*place));
+        let stops = join_all(on.map(|(_, server)| server.stop_profile()));
+        let in_vain = async {
+            left(leave).await;
+            sleep(FAREWELL).await;
+        };
+        let stopped = tokio::select! { stopped = stops => stopped, () = in_vain => Vec::new() };
+        let refused = started.into_iter().chain(stopped).filter_map(|answered| Some(answered.err()?.to_string()));
+        let short =
+            || (lasted < length).then(|| format!("the profile lasted {} of {}", spoken(lasted), spoken(length)));
+        let failure = listed(refused, "; ").or_else(short);
         Some(ProfiledStretch { from, to: clock.now(), failure })
+    }
+}
+
+/// Waits until the user leaves.
+async fn left(mut wish: watch::Receiver<Interrupt>) {
+    if wish.wait_for(|wish| *wish == Interrupt::Leave).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -147,7 +182,7 @@ fn in_words(stretch: Option<&ProfiledStretch>) -> String {
 pub(crate) async fn beside<T>(
     profiling: Option<Profiling>,
     run: impl Future<Output = T>,
-    (engine, clock): (&Router<OpenAiEngine>, RunClock),
+    (engine, clock, wish): (&Router<OpenAiEngine>, RunClock, watch::Receiver<Interrupt>),
     printer: Printer,
 ) -> (T, Option<ProfiledStretch>) {
     let Some(profiling) = profiling else { return (run.await, None) };
@@ -157,7 +192,7 @@ pub(crate) async fn beside<T>(
         over.cancel();
         done
     };
-    let (done, stretch) = tokio::join!(run, profiling.take(engine, clock, &over));
+    let (done, stretch) = tokio::join!(run, profiling.take(engine, clock, &over, wish));
     printer.words(&in_words(stretch.as_ref()));
     (done, stretch)
 }
@@ -190,9 +225,13 @@ mod tests {
     fn no_profile_lies_in_the_window() {
         let mut spec = WorkloadSpec::load("short_chat").unwrap();
         (spec.warmup_s, spec.drain_s, spec.cooldown_s) = (10.0, 30.0, None);
-        let fit = |text: &str| text.parse::<ProfileWish>().unwrap().fit(spec.clone());
-        let after = fit("20s").unwrap();
-        assert_eq!((after.load_after_s(), after.drain_s), (50.0, 50.0), "load for the answers, and for the profile");
+        let fit = |spec: &WorkloadSpec, text: &str| text.parse::<ProfileWish>().unwrap().fit(spec.clone());
+        spec.requests = Some(20);
+        let after = fit(&spec, "20s").unwrap();
+        assert_eq!((after.load_after_s(), after.drain_s), (30.0, 30.0), "load, and no other wait for answers");
+        assert!(fit(&spec, "31s").unwrap_err().contains("for 30 s after the window at most"));
+        spec.requests = None;
+        let fit = |text| fit(&spec, text);
         assert_eq!(fit("5s@5s").unwrap(), spec);
         let error = fit("6s@5s").unwrap_err();
         assert!(error.contains("would last until 11 s and the window begins at 10 s"), "{error}");

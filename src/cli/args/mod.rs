@@ -29,7 +29,7 @@ pub(super) use self::server::header::variables;
 pub(super) use self::server::{FiledServer, ServerArgs};
 pub(super) use self::simulated_loads::SimulatedLoads;
 pub(super) use self::sweep_loads::SweepLoadArgs;
-pub(super) use self::target::{BesideArgs, PROFILED, TargetArgs};
+pub(super) use self::target::{AROUND_ALL, BesideArgs, PROFILED, TargetArgs};
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
     above_zero, one_of, seconds, share, share_up_to_half, size, some_time, stop_length, whole,

@@ -108,6 +108,10 @@ impl TargetArgs {
 pub(in crate::cli) const PROFILED: &str = "--profile: the load of the other generators ends with their own requests\n\
                                            hint: take the profile in a run of one generator";
 
+/// Why workers of one run have no commands of their own.
+pub(in crate::cli) const AROUND_ALL: &str = "--before, --after: every worker would run them\n\
+                                             hint: run the commands around launch";
+
 /// The share of a load that this generator sends, and the work beside each run.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
@@ -121,17 +125,23 @@ pub(in crate::cli) struct BesideArgs {
     #[arg(long, value_name = "TIME[@WHEN]")]
     pub(in crate::cli) profile: Option<ProfileWish>,
 
-    /// Shell command to run before each run. It learns `SKYLINE_URL`; if it fails, nothing is sent [default: none]
+    /// Shell command to run before the load of each run. The server has answered a test request then. It learns
+    /// `SKYLINE_URL`; if it fails, the run is not begun [default: none]
     #[arg(long, value_name = "COMMAND")]
     before: Option<String>,
 
-    /// Shell command to run after each run, whatever became of it. It learns `SKYLINE_URL` and `SKYLINE_FOLDER`, where
-    /// commands.log keeps what both commands write [default: none]
+    /// Shell command to run when each run is stored, whatever became of it. It learns `SKYLINE_URL` and
+    /// `SKYLINE_FOLDER`, where commands.log keeps what both commands write [default: none]
     #[arg(long, value_name = "COMMAND")]
     after: Option<String>,
 }
 
 impl BesideArgs {
+    /// Whether there are commands around a run.
+    pub(in crate::cli) fn has_commands(&self) -> bool {
+        self.before.is_some() || self.after.is_some()
+    }
+
     /// Returns the settings with what happens beside each run.
     pub(in crate::cli) fn on(&self, settings: RunSettings) -> RunSettings {
         let around = Around { before: self.before.clone(), after: self.after.clone() };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::BenchReader;
-use crate::cli::args::{PROFILED, size, some_time, variables, whole};
+use crate::cli::args::{AROUND_ALL, PROFILED, size, some_time, variables, whole};
 use crate::cli::bench::{BenchArgs, BenchPlan};
 use crate::engine::{BaseUrl, Secret, Secrets, Target, without_secrets};
 use crate::experiment::InvalidRuns;
@@ -147,6 +147,7 @@ impl WorkerArgs {
         let refused = [
             (waits_in_vain, "--start-wait: with --start-at no worker waits for another\nhint: leave one of them out"),
             (bench.beside.profile.is_some(), PROFILED),
+            (bench.beside.has_commands(), AROUND_ALL),
             (bench.beside.share.shard.is_some(), "--shard: each worker has its own share\nhint: leave it out"),
             (bench.workload.repeats > 1, "--repeats: shares are of one run\nhint: launch one for each --seed"),
             (bench.dry_run, "--dry-run: workers would send nothing\nhint: type the bench without launch"),

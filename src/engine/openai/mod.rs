@@ -26,6 +26,7 @@ pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};
 pub use preflight::{LengthTest, ServerChanged, SmokeReport};
+pub(crate) use profiler::ProfilerError;
 pub use readiness::DEFAULT_WAIT;
 
 #[cfg(test)]

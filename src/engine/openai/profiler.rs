@@ -7,6 +7,8 @@ use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::Profiler;
 use crate::record::EngineKind;
 
+/// How long a server may take to start its profiler.
+const STARTED_WITHIN: Duration = Duration::from_secs(30);
 /// How long a server may take to write a profile down. vLLM does that before it answers.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
@@ -25,6 +27,14 @@ pub(crate) enum ProfilerError {
         reason: String,
         /// The remedy.
         cure: &'static str,
+    },
+    /// The server did not answer.
+    #[error("the server does not say that its profiler was {what}: {reason}")]
+    Silent {
+        /// The wish, in a word.
+        what: &'static str,
+        /// The fault.
+        reason: String,
     },
     /// The server did not do what it was asked.
     #[error("the profiler was not {what}: {reason}")]
@@ -55,7 +65,7 @@ impl OpenAiEngine {
     ///
     /// The server's refusal.
     pub(crate) async fn start_profile(&self) -> Result<(), ProfilerError> {
-        self.control_profiler(|profiler| ("started", profiler.start)).await
+        self.control_profiler(STARTED_WITHIN, |profiler| ("started", profiler.start)).await
     }
 
     /// Stops the server's profiler, and waits until the profile is written.
@@ -64,16 +74,20 @@ impl OpenAiEngine {
     ///
     /// The server's refusal.
     pub(crate) async fn stop_profile(&self) -> Result<(), ProfilerError> {
-        self.control_profiler(|profiler| ("stopped", profiler.stop)).await
+        self.control_profiler(WRITTEN_WITHIN, |profiler| ("stopped", profiler.stop)).await
     }
 
     async fn control_profiler(
         &self,
+        limit: Duration,
         call: impl FnOnce(Profiler) -> (&'static str, &'static str),
     ) -> Result<(), ProfilerError> {
         let dialect = self.target.dialect;
         let (what, path) = call(dialect.traits().profiler.ok_or(ProfilerError::None(dialect))?);
-        let answered = self.control.post_within(path, WRITTEN_WITHIN).await;
-        answered.map_err(|error: ControlError| ProfilerError::Refused { what, reason: error.to_string() })
+        let answered = self.control.post_within(path, limit).await;
+        answered.map_err(|error| match &error {
+            ControlError::Unreachable(_) => ProfilerError::Silent { what, reason: error.to_string() },
+            _ => ProfilerError::Refused { what, reason: error.to_string() },
+        })
     }
 }

@@ -20,7 +20,7 @@ pub struct ProfiledStretch {
     #[serde(rename = "to_ns")]
     #[cfg_attr(test, schemars(with = "u64"))]
     pub to: Timestamp,
-    /// The refusal of the server, where it did not do as asked.
+    /// The fault, where the server did not do as asked or the run ended first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -29,7 +29,7 @@ impl fmt::Display for ProfiledStretch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, failure } = self;
         match failure {
-            Some(failure) => write!(f, "none: {failure}"),
+            Some(failure) => f.write_str(failure),
             None => {
                 write!(f, "from {} to {} of the run", seconds(from.as_secs_f64()), seconds(to.as_secs_f64()))
             }

@@ -1,6 +1,7 @@
 //! `--before` and `--after`: the user's commands around a run.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::command::{Hook, Line, Output, Variable, Variables};
@@ -45,17 +46,27 @@ impl Around {
         if before.is_none() && after.is_none() {
             return Ok(None);
         }
-        let apart = std::env::temp_dir().join(format!("skyline-{}-{LOG}", std::process::id()));
-        // Of an earlier process with this number.
-        let _ = fs::remove_file(&apart);
+        let apart = std::env::temp_dir().join(format!("skyline-{:016x}-{LOG}", rand::random::<u64>()));
+        own_file(&apart)
+            .map_err(|error| Stop::impossible(format!("{} cannot be written: {error}", apart.display())))?;
         let variables = Variables::default().with(Variable::Url, urls);
         let after = after.as_deref();
         let mut run = SurroundedRun { after, variables, output: Output::to(apart.clone()), apart, screen };
         if let Some(command) = before {
-            run.run("before", command, Some(interrupts)).inspect_err(|_| drop(fs::remove_file(&run.apart)))?;
+            // If it fails, what it wrote stays where the error says.
+            run.run("before", command, Some(interrupts))?;
         }
         Ok(Some(run))
     }
+}
+
+/// Creates a file that nobody else on this machine can read.
+fn own_file(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
 }
 
 impl SurroundedRun<'_> {
@@ -67,7 +78,7 @@ impl SurroundedRun<'_> {
             let place = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
             self.variables = self.variables.with(Variable::Folder, place.display().to_string());
             let kept = folder.join(LOG);
-            if self.apart.exists() {
+            if fs::metadata(&self.apart).is_ok_and(|file| file.len() > 0) {
                 match fs::copy(&self.apart, &kept) {
                     Ok(_) => drop(fs::remove_file(&self.apart)),
                     Err(error) => printer.words(&format!(
@@ -83,9 +94,7 @@ impl SurroundedRun<'_> {
         {
             printer.words(&format!("warning: {}", stop.message()));
         }
-        if folder.is_none() {
-            let _ = fs::remove_file(&self.apart);
-        }
+        let _ = fs::remove_file(&self.apart);
     }
 
     fn run(&mut self, name: &str, command: &str, interrupts: Option<&Interrupts>) -> Result<(), Stop> {

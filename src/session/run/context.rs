@@ -136,11 +136,11 @@ impl RunContext {
             (counter, kept) = (prepared.counter.take(), Some(started.folder.clone()));
             self.send(prepared, started)
         });
+        let kept_run = sent.and_then(|(started, footer)| self.collect(started, &footer, counter.as_ref()));
         if let Some(around) = around {
             around.end(kept.as_deref(), self.printer);
         }
-        let (started, footer) = sent?;
-        let (log, folder, written) = self.collect(started, &footer, counter.as_ref())?;
+        let (log, folder, written) = kept_run?;
         self.summarise(log, folder, written)
     }
 
@@ -312,7 +312,7 @@ impl RunContext {
             let interrupt = interrupts.run_begins();
             let server = Arc::clone(&engine);
             let times = Golden::times(&header.workload, &plan);
-            let stop = interrupt.clone();
+            let (stop, leave) = (interrupt.clone(), interrupt.clone());
             let dispatches = Some(writer.dispatch_keeper());
             let (profiling, tail) = settings.profile.map(ProfileWish::start).unzip();
             let (tail, interrupt_of_run) = (tail.flatten(), stop);
@@ -325,7 +325,7 @@ impl RunContext {
                     Some(golden) => Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await,
                 }
             };
-            let (sent, profile) = Box::pin(profiling::beside(profiling, sent, (&server, clock), *printer)).await;
+            let (sent, profile) = Box::pin(profiling::beside(profiling, sent, (&server, clock, leave), *printer)).await;
             let mut footer = RunFooter { profile, ..sent? };
             footer.server = server.counted_since(&counted).await;
             let addresses = server.targets().iter().map(OpenAiEngine::addresses);

@@ -13,6 +13,8 @@ pub(crate) const OURS: [HeaderName; 6] =
 
 /// Most characters of a prefix that the user chose. Servers repeat ids on every line of their logs.
 const MOST_CHARACTERS: usize = 64;
+/// The header of a request's id.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header of the W3C's Trace Context.
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -42,6 +44,9 @@ impl RequestMarks {
         let session_header = session_header.map(|name| named(name, headers)).transpose()?;
         if traced && headers.contains(&&TRACEPARENT) {
             return Err(format!("--traceparent: --header sets `{TRACEPARENT}` already; leave one of them out"));
+        }
+        if id_prefix.is_some() && headers.contains(&&REQUEST_ID) {
+            return Err(format!("--request-id-prefix: --header sets `{REQUEST_ID}` already; leave one of them out"));
         }
         if let Some(prefix) = id_prefix {
             let fits = prefix.bytes().all(|byte| byte.is_ascii_graphic());
@@ -95,6 +100,7 @@ mod tests {
             assert!(error.starts_with("--request-id-prefix: an id begins with 1 to 64 ASCII"), "{error}");
         }
         let error = RequestMarks::new(None, None, true, &[&TRACEPARENT]).unwrap_err();
+        assert!(RequestMarks::new(None, Some("a"), false, &[&REQUEST_ID]).is_err());
         assert_eq!(error, "--traceparent: --header sets `traceparent` already; leave one of them out");
     }
 }

@@ -8,14 +8,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
-use super::marks::TRACEPARENT;
+use super::marks::{REQUEST_ID, TRACEPARENT};
 use crate::engine::answer::PreparedRequest;
 use crate::engine::transport::socket::Socket;
 use crate::record::RequestIds;
 
 /// Bytes that the headers of one request mostly take.
 const OWN_BYTES: usize = 256;
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The beginning of all requests of a run. It may hold credentials, so it has no `Debug`.
 #[derive(Clone)]
