@@ -82,12 +82,12 @@ impl ProfileWish {
         Ok(spec)
     }
 
-    /// The profile of a run, and what the run must wait for.
-    pub(crate) fn start(self) -> (Profiling, Option<Tail>) {
+    /// The profile of a run whose window ends then, where that is known, and what the run must wait for.
+    pub(crate) fn start(self, window_end: Option<Timestamp>) -> (Profiling, Option<Tail>) {
         let Some(at) = self.at else {
             let (begins, begun) = oneshot::channel();
             let (ends, over) = oneshot::channel();
-            let moment = ProfileMoment::Steady { begun, ends };
+            let moment = ProfileMoment::Steady { begun, window_end, ends };
             return (Profiling { length: self.length, moment }, Some(Tail { begins: Some(begins), over }));
         };
         (Profiling { length: self.length, moment: ProfileMoment::At(at) }, None)
@@ -101,6 +101,8 @@ enum ProfileMoment {
     Steady {
         /// Hears when all that counts has ended.
         begun: oneshot::Receiver<()>,
+        /// End of the window, which may come later: what the server reports counts until then.
+        window_end: Option<Timestamp>,
         /// Ends the load.
         ends: oneshot::Sender<()>,
     },
@@ -129,8 +131,11 @@ impl Profiling {
                 over.run_until_cancelled(reached).await?;
                 None
             }
-            ProfileMoment::Steady { begun, ends } => {
+            ProfileMoment::Steady { begun, window_end, ends } => {
                 begun.await.ok()?;
+                if let Some(end) = window_end {
+                    over.run_until_cancelled(sleep_until(clock.instant(end))).await?;
+                }
                 Some(ends)
             }
         };

@@ -25,7 +25,7 @@ use crate::record::{
 use crate::runner::{AnswerJudge, FinishedCheck, Progress, Readers, RecordWriter, RequestFeed, Run, RunOptions};
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
-use crate::session::profiling::{self, ProfileWish};
+use crate::session::profiling;
 use crate::session::settings::RunSettings;
 use crate::session::stored_run::JudgedRun;
 use crate::session::{command_line, folder, save};
@@ -314,7 +314,8 @@ impl RunContext {
             let times = Golden::times(&header.workload, &plan);
             let (stop, leave) = (interrupt.clone(), interrupt.clone());
             let dispatches = Some(writer.dispatch_keeper());
-            let (profiling, tail) = settings.profile.map(ProfileWish::start).unzip();
+            let known_end = (!header.workload.ends_by_count()).then_some(plan.window_end);
+            let (profiling, tail) = settings.profile.map(|wish| wish.start(known_end)).unzip();
             let (tail, interrupt_of_run) = (tail.flatten(), stop);
             let run =
                 Run { readers, clock, plan, options, samples, dispatches, progress, interrupt: interrupt_of_run, tail };

@@ -141,6 +141,8 @@ fn a_slow_request_is_found_in_the_server() {
     let counted = requests.iter().filter(|request| request["phase"] != "cooldown");
     let last = counted.map(|request| request["ended_ns"].as_u64().unwrap()).max().unwrap();
     assert!(from.as_u64().unwrap() >= last && to.as_u64().unwrap() >= from.as_u64().unwrap() + 300_000_000);
+    assert!(from.as_f64().unwrap() >= summary["window"]["end_s"].as_f64().unwrap() * 1e9, "{}", summary["profile"]);
+    assert!(!summary["findings"].to_string().contains("profiled"), "{}", summary["findings"]);
     let after = requests.iter().filter_map(|request| request["dispatched_ns"].as_u64());
     assert!(after.filter(|at| *at > from.as_u64().unwrap()).count() > 0, "load goes on");
     let posted = |path: &str| {
