@@ -21,7 +21,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 4_099),
     ("report", 11_962),
     ("runner", 3_259),
-    ("session", 8_052),
+    ("session", 8_057),
     ("simulator", 2_425),
     ("telemetry", 943),
     ("units", 153),
