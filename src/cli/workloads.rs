@@ -14,7 +14,7 @@ use crate::record::RunLog;
 use crate::report::render::{self, Extent};
 use crate::report::{Style, documents};
 use crate::session::stored_run::runs_in;
-use crate::session::{Exit, Printer, Stop, survey};
+use crate::session::{Exit, Printer, Stop, survey, whole_file};
 use crate::workload::{GoldenSet, WorkloadSpec, library};
 
 /// List the embedded workloads, show one, or fit one to a run or a trace.
@@ -100,7 +100,7 @@ fn fit(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
         None => printer.data(&text)?,
         Some(path) => {
             let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
-            std::fs::write(path, text).map_err(cannot)?;
+            whole_file(path, |out| out.write_all(text.as_bytes())).map_err(cannot)?;
             printer.words(&report);
             printer.words(&format!("written to {} (run it: skyline bench {0})", path.display()));
         }
