@@ -89,7 +89,7 @@ pub(crate) struct CacheReset {
     pub cure: &'static str,
 }
 
-/// How the server's profiler is started and stopped.
+/// Paths that start and stop the server's profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Profiler {
     /// The path that starts it.

@@ -18,7 +18,7 @@ use crate::session::console::{Printer, Stop};
 const LIMIT: Duration = Duration::from_secs(10);
 /// Where collectors take metrics, below their address.
 const PATH: &str = "/v1/metrics";
-/// Where they take traces.
+/// Path at which collectors take traces.
 const TRACES: &str = "/v1/traces";
 /// Headers for a collector, the more specific variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];

@@ -20,10 +20,10 @@ use crate::workload::reading::some_time;
 /// The moment of a profile that comes once all that counts has ended.
 const STEADY: &str = "STEADY";
 
-/// How long a server may take to hear that the user leaves.
+/// Time limit for a server to hear that the user leaves.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long the server profiles itself, and when.
+/// Length and moment of a server's profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProfileWish {
     /// The length of the profile.

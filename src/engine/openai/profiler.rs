@@ -7,9 +7,9 @@ use super::engine::OpenAiEngine;
 use crate::engine::dialect_traits::Profiler;
 use crate::record::EngineKind;
 
-/// How long a server may take to start its profiler.
+/// Time limit of the answer that the profiler is on.
 const STARTED_WITHIN: Duration = Duration::from_secs(30);
-/// How long a server may take to write a profile down. vLLM does that before it answers.
+/// Time limit of the answer that it is off. vLLM writes the profile down before.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// Why a server cannot be profiled. Its message has a `hint:` line.

@@ -249,7 +249,7 @@ fn the_commands_of_the_pages_run() {
 }
 
 #[test]
-#[ignore = "takes minutes: rounds of an A/B test, and runs that an engine is fitted to; `tests/interop/guide_commands.sh` runs it"]
+#[ignore = "takes minutes: rounds of an A/B test, fitted engines, searches of agents, a tuning; `tests/interop/guide_commands.sh` runs it"]
 fn the_slow_commands_of_the_pages_run() {
     let ground = Ground::new();
     let measured = commands().into_iter().filter(|named| named.has("--serving-model") && named.verb() == "bench");

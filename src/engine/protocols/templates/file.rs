@@ -72,7 +72,7 @@ impl Protocol {
     ///
     /// Every mistake in it, in sentences.
     pub fn from_template(path: &Path) -> Result<&'static Self, String> {
-        /// Those read so far: a protocol is there as long as the program.
+        /// Protocols read so far; each is there as long as the program.
         static READ: Mutex<Vec<&'static Protocol>> = Mutex::new(Vec::new());
         let node = read_file(path, "skyline guide first-run").map_err(|error| error.to_string())?;
         let shown = path.display().to_string();
