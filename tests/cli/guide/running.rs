@@ -120,7 +120,7 @@ impl Ground {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--warmup-requests", "1"]
             }
             "tune" if !named.has("--plan") && !named.has("--example") => {
-                &["--no-calibration", "--force", "--allow-invalid", "--quiet", "--pause", "0s", "--seconds", "1"]
+                &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s", "--seconds", "1"]
             }
             "matrix" if !named.has("--plan") && !named.has("--example") => {
                 &["--no-calibration", "--allow-invalid", "--quiet", "--pause", "0s"]
