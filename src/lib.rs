@@ -105,6 +105,8 @@
 //! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `session/exits.rs` |
 //! | golden prompts for any workload | `workload/answer/golden_set.rs` |
+//! | whether an answer is right; to add a rule | `workload/answer/scoring.rs` |
+//! | the accuracy of answers | `analysis/requests/quality/accuracy.rs` |
 //! | to add an endpoint (a protocol) | `engine/protocols/table.rs`, with a file beside it; `mock/protocols.rs` |
 //! | an endpoint that a template describes, in the binary or in a file | `engine/protocols/templates/file.rs` |
 //! | to add a server's metric names | `engine/dialect.rs`; those of devices: `engine/metrics/exporters.rs` |

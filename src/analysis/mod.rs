@@ -64,12 +64,12 @@ pub use parts::servers::{ServerGroup, ServerShare};
 pub use parts::slower::SlowerBy;
 pub use parts::tags::TagValues;
 pub use requests::{
-    AnswerForms, Balance, CheckExample, CheckPasses, ClassForms, Dot, FailureCount, Failures, FormFault, Lengths,
-    LoadForm, MadePrompts, NaturalAnswers, OddAnswers, Passes, Quality, RequestCounts, RequestLatency, RequestSpeed,
-    RequestState, SampledRequests, Scatter, SlicePasses, StreamDelivery, TakenImages, TakenPrompts, TokenAccount,
-    TokenDeadlines, answers_end, of_request,
+    Accuracy, AnswerForms, Balance, CheckExample, CheckPasses, ClassForms, Dot, FailureCount, Failures, FormFault,
+    Lengths, LoadForm, MadePrompts, NaturalAnswers, OddAnswers, Passes, Quality, RequestCounts, RequestLatency,
+    RequestSpeed, RequestState, SampledRequests, Scatter, ScoreChange, SlicePasses, StreamDelivery, TakenImages,
+    TakenPrompts, TokenAccount, TokenDeadlines, answers_end, of_request,
 };
-pub(crate) use requests::{SloOutcome, tokens_per_s};
+pub(crate) use requests::{ScoredRows, SloOutcome, tokens_per_s};
 pub(crate) use server::costs::cost_per_million;
 pub use server::costs::{Costs, UnitCosts};
 pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};

@@ -71,6 +71,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         address: None,
         lost_connection: None,
         validity: None,
+        score: None,
         attempts: None,
     })
 }

@@ -17,7 +17,7 @@ mod tokens;
 mod traces;
 
 pub(crate) use datasets::texts_of_messages;
-pub use datasets::{Datasets, PromptNeed, ShownSessions, has_moments, session_layout};
+pub use datasets::{AnswerKey, Datasets, PromptNeed, ShownSessions, has_moments, session_layout};
 pub use draws::{LengthSampler, prefixes_of};
 pub(crate) use graph::DueQueue;
 pub(crate) use graph::session::SessionGraph;

@@ -7,13 +7,13 @@ mod run;
 mod telemetry;
 
 pub use gauge::Gauge;
-pub(crate) use log::{LineFile, farthest_apart};
+pub(crate) use log::{LineFile, farthest_apart, unnamed};
 pub use log::{LogDamage, LogLine, MergedRun, NamedLog, RecordRef, Records, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
-    Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind,
-    FinishReason, GraphPlace, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase, Predecessor,
-    Release, RequestRecord, SessionCounts, SharedPrefix, ShownText, TokenChunk, TokenSource, Turn, UnendedRequest,
-    Usage, UsageBounds, Validity, WorkKind,
+    Amendment, Attempt, AttemptEnd, AttemptKind, CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure,
+    FailureKind, FinishReason, GraphPlace, LateStamps, LostConnection, Oddities, Oddity, OddityKind, Outcome, Phase,
+    Predecessor, Release, RequestRecord, Score, ScoredAnswer, SessionCounts, SharedPrefix, ShownText, TokenChunk,
+    TokenSource, Turn, UnendedRequest, Usage, UsageBounds, Validity, WorkKind,
 };
 pub(crate) use run::RequestIds;
 pub use run::{

@@ -27,7 +27,7 @@ pub(crate) use life::{ClientRules, RequestLife, Which};
 pub use options::{Interrupt, RunOptions, Timeouts};
 pub use progress::{LiveLatency, LiveRates, LiveSpread, Progress, RECENT_S, SecondCounts, Snapshot, WindowCounts};
 pub use reader::Readers;
-pub use records::{AnswerJudge, CollectedRun, RecordWriter};
+pub use records::{AnswerJudge, CollectedRun, RecordWriter, missing_program};
 pub use request_run::FinishedRequest;
 pub use run::Run;
 pub use tail::Tail;

@@ -20,8 +20,8 @@ mod typed;
 mod window;
 
 pub use answer::{
-    AnswerEnding, AnswerShape, Expectation, GoldenCheck, GoldenSet, JsonSchema, RegexPattern, ShapeFault, ToolChoice,
-    ToolSpec,
+    AnswerEnding, AnswerShape, Expectation, ExpectedAnswer, GoldenCheck, GoldenSet, JsonSchema, RegexPattern, Scoring,
+    ScoringRule, ShapeFault, ToolChoice, ToolSpec,
 };
 pub use arrival::{
     ArrivalPattern, Client, GapFamily, GapForm, LoadSpike, RateProfile, RateSpread, RateStage, RateState, Scenario,

@@ -23,7 +23,11 @@ impl WorkloadSpec {
                 PromptSource::Templates { templates: texts } | PromptSource::Retrieval { questions: texts } => {
                     texts.iter_mut().for_each(hash);
                 }
-                PromptSource::Dataset(_) | PromptSource::RandomTokens { .. } => {}
+                PromptSource::Dataset(dataset) => {
+                    let pattern = dataset.score.as_mut().and_then(|scoring| scoring.pattern.as_mut());
+                    pattern.into_iter().for_each(|pattern| *pattern = pattern.without_text());
+                }
+                PromptSource::RandomTokens { .. } => {}
             }
             match &mut class.answer {
                 Some(AnswerShape::JsonSchema { schema, .. }) => *schema = schema.without_text(),

@@ -87,6 +87,8 @@ pub enum Metric {
     CheckPassRate,
     /// Share of the complete answers that have the form asked for.
     ValidAnswers,
+    /// Share of the scored answers that are right.
+    Accuracy,
     /// Attempts per request, of clients that retry or hedge.
     Amplification,
     /// Price of a million answer tokens.

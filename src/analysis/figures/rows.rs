@@ -6,7 +6,7 @@ use super::info::{
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 43] = [
+pub(super) const CATALOGUE: [FigureInfo; 44] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -79,7 +79,7 @@ pub(super) const CATALOGUE: [FigureInfo; 43] = [
         field: "goodput_per_s",
         of_parts: true,
         meaning: "requests scheduled in the window that completed and met their SLO; where none has an SLO, those \
-            completed",
+            completed; none whose answer was scored and is wrong",
         source: "DistServe (OSDI 2024)",
         ..rate(
             "goodput",
@@ -222,6 +222,11 @@ pub(super) const CATALOGUE: [FigureInfo; 43] = [
         ..share("valid_answers", "valid answers", Direction::More, "valid / complete answers with a form")
     },
     FigureInfo {
+        of_parts: true,
+        meaning: "answers that are what the rows of a dataset expect, of those that were scored",
+        ..share("accuracy", "accuracy", Direction::More, "right / right and wrong")
+    },
+    FigureInfo {
         better: Direction::Less,
         meaning: "attempts per request, of clients that retry or hedge; absent where each request is sent once",
         source: "Google, Site Reliability Engineering (2016), chapter 22: retries amplify an overload",
@@ -252,8 +257,8 @@ pub(super) const CATALOGUE: [FigureInfo; 43] = [
         [
             "cost_per_acceptable_answer",
             "cost of an acceptable answer",
-            "price of the GPUs for such an answer within its SLO, of the requested form, and with golden prompts that \
-             passed; absent where the price or the number of GPUs is not declared",
+            "price of the GPUs for such an answer within its SLO, of the requested form, not scored as wrong, and with golden \
+             prompts that passed; absent where the price or the number of GPUs is not declared",
             "price of a GPU hour × GPUs × window / acceptable answers to the requests of the window",
         ],
     ),

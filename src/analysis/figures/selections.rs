@@ -1,15 +1,16 @@
 //! The selections of figures that results show, follow and compare, each in its own order.
 
 use super::catalogue::Metric::{
-    self, Amplification, AnswerTokens, CacheLoss, ChunkGap, CostPerAcceptableAnswer, DeadlineMiss, E2e, E2eFromSend,
-    ErrorRate, Goodput, InFlight, InputTokens, Inputs, Itl, OutputTokens, OutputTokensPerGpu, QueueWait, RequestRate,
-    ScheduleLag, SloAttainment, TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
+    self, Accuracy, Amplification, AnswerTokens, CacheLoss, ChunkGap, CostPerAcceptableAnswer, DeadlineMiss, E2e,
+    E2eFromSend, ErrorRate, Goodput, InFlight, InputTokens, Inputs, Itl, OutputTokens, OutputTokensPerGpu, QueueWait,
+    RequestRate, ScheduleLag, SloAttainment, TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
 };
 use super::key::{FigureKey, Statistic};
 use super::quantile::Quantile;
 
 /// Rates and shares by which runs are compared.
-const RATES: [Metric; 7] = [RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate];
+const RATES: [Metric; 8] =
+    [RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate, Accuracy];
 
 /// Latencies that other tools have too.
 pub(crate) const LATENCIES_OF_TOOLS: [Metric; 6] = [TtftFromSend, Tpot, TpotAdjusted, Itl, ChunkGap, E2eFromSend];
@@ -65,12 +66,16 @@ pub(crate) fn compared_of_tools() -> impl Iterator<Item = FigureKey> {
 
 /// Figures by which sweeps are compared, load by load.
 pub(crate) fn compared_of_loads() -> impl Iterator<Item = FigureKey> {
-    keys(&[(&Metric::MAIN, &[P99]), (&[RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput], ALONE)])
+    keys(&[
+        (&Metric::MAIN, &[P99]),
+        (&[RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput, Accuracy], ALONE),
+    ])
 }
 
 /// Figures of a comparison that a screen has room for.
 pub(crate) fn headlines() -> impl Iterator<Item = FigureKey> {
-    const WHOLE: [Metric; 6] = [Inputs, OutputTokens, OutputTokensPerGpu, Goodput, ErrorRate, CostPerAcceptableAnswer];
+    const WHOLE: [Metric; 7] =
+        [Inputs, OutputTokens, OutputTokensPerGpu, Goodput, ErrorRate, Accuracy, CostPerAcceptableAnswer];
     keys(&[
         (&[Ttft, Tpot], USUAL),
         (&[TtftFromSend], &[P50, P99]),
@@ -108,12 +113,13 @@ pub(crate) fn traded() -> impl Iterator<Item = FigureKey> {
 
 /// Figures that sweeps follow.
 pub(crate) fn of_loads() -> impl Iterator<Item = FigureKey> {
-    const OTHERS: [Metric; 14] = [
+    const OTHERS: [Metric; 15] = [
         Goodput,
         SloAttainment,
         DeadlineMiss,
         CacheLoss,
         ErrorRate,
+        Accuracy,
         Amplification,
         RequestRate,
         Inputs,

@@ -9,7 +9,7 @@ use crate::units::percent;
 /// Acceptable answers of a run.
 ///
 /// An answer is acceptable if its request completed, met its SLO where it has one, is of the form that was
-/// requested where one was, and if the golden prompts let answers count.
+/// requested where one was, is not wrong where answers are scored, and if the golden prompts let answers count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::analysis) struct Acceptable {
     /// Acceptable answers per second, of the requests that goodput counts: those scheduled in the window.
@@ -41,7 +41,8 @@ impl Acceptable {
 /// an answer is that no one looked at, as in virtual time, speaks against none.
 fn is_acceptable(request: &Measured<'_>) -> Option<bool> {
     let in_slo = if request.slo.has_slo() { request.slo.is_met()? } else { true };
-    Some(in_slo && matches!(request.record().validity, None | Some(Validity::Valid)))
+    let record = request.record();
+    Some(in_slo && matches!(record.validity, None | Some(Validity::Valid)) && !record.is_wrong())
 }
 
 /// Returns the reason why the golden prompts let no answer count. Fewer of them, or of one slice of them, passed than

@@ -2,7 +2,7 @@
 
 use crate::analysis::figures::{Figure, FigureKey, FigureKind, Metric};
 use crate::analysis::load::rates::{arrived_tokens, output_tokens};
-use crate::analysis::requests::{Measured, Observed, answered, due_tokens};
+use crate::analysis::requests::{Measured, Observed, answered, due_tokens, is_to_be_scored};
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
 impl FigureKey {
@@ -20,9 +20,14 @@ impl FigureKey {
             Metric::DeadlineMissRequests => due_tokens(log, request).map(|(_, late)| flag(late > 0)),
             Metric::Goodput if observed.has_slos => {
                 let is_own = request.record().phase == Phase::Measured;
-                Some(flag(is_own && request.slo.is_met() == Some(true)))
+                Some(flag(is_own && request.slo.is_met() == Some(true) && !request.record().is_wrong()))
             }
-            Metric::Goodput | Metric::RequestRate => Some(flag(counts(&request.record()))),
+            Metric::Goodput => Some(flag(counts(&request.record()) && !request.record().is_wrong())),
+            Metric::RequestRate => Some(flag(counts(&request.record()))),
+            Metric::Accuracy => {
+                let score = request.record().score.filter(|_| is_to_be_scored(&log.header.workload, &request.record()));
+                score.map(|score| flag(score.right))
+            }
             Metric::OutputTokens => Some(Figure::Exact(output_tokens(&observed, &request.record()))),
             Metric::ArrivedOutputTokens => Some(Figure::Exact(arrived_tokens(&observed, &request.record()))),
             Metric::OutputTokensPerGpu => {

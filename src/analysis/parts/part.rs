@@ -9,7 +9,7 @@ use super::tags::TagValues;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::load::sessions::in_conversation;
 use crate::analysis::load::stretches::LoadTimeline;
-use crate::analysis::requests::{LoadForm, Measured, Observed};
+use crate::analysis::requests::{Accuracy, LoadForm, Measured, Observed};
 use crate::analysis::server::prefix_cache::tokens::{block_tokens, history};
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::targets::{SloTarget, targets_of};
@@ -59,6 +59,9 @@ pub struct Part {
     pub planned_cached_tokens: Option<f64>,
     /// TTFT, TPOT and e2e.
     pub latency: LatencyTable,
+    /// Scores of their answers. Left out where none is scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<Accuracy>,
     /// Attainment of their SLO. A phase has no goodput, because it is not as long as the window.
     pub slo: Attainment,
 }
@@ -105,6 +108,7 @@ impl Part {
             mean_cached_tokens: mean(&cached),
             planned_cached_tokens: mean(&planned),
             latency: LatencyTable::of_group(observed, requests),
+            accuracy: Accuracy::new(&observed.log.header.workload, requests),
             slo: Attainment::new(observed, all, requests, is_one),
         }
     }

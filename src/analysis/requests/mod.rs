@@ -30,8 +30,12 @@ pub use observed::of_request;
 pub(crate) use observed::{Measured, Observed, latency_of, measure, session_of, unrecorded_requests};
 pub use oddities::OddAnswers;
 pub use outcomes::{FailureCount, Failures, RequestCounts};
-pub use quality::{AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, SlicePasses};
+pub use quality::{
+    Accuracy, AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, ScoreChange, SlicePasses,
+};
+pub(crate) use quality::{ScoredRows, is_to_be_scored};
 pub use sampled::{Dot, RequestState, SampledRequests, Scatter};
+pub(in crate::analysis) use slo_outcome::AnswerFault;
 pub(crate) use slo_outcome::SloOutcome;
 pub use speed::RequestSpeed;
 pub(crate) use speed::tokens_per_s;

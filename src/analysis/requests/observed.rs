@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RecordRef, Records, RequestRecord, RunEnding, RunLog};
-use crate::workload::{AnswerShape, Slo};
+use crate::workload::{AnswerShape, RequestClass, Slo};
 
 use super::account::{Account, all_sent, come, end_of_cut_off_log, in_flight, later_turns, past_last, unsent};
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
+use super::quality::is_to_be_scored;
 use super::stays::{self, Occupancy};
 use crate::analysis::figures::{Figure, Metric};
 use crate::analysis::requests::form::LoadForm;
@@ -291,10 +292,13 @@ fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> Sl
     };
     let class = log.header.workload.classes.get(usize::from(record.class));
     let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
-    match record.validity {
+    let slo = match record.validity {
         Some(validity) if in_slo => slo.with_form(validity),
         _ => slo,
-    }
+    };
+    let has_to_be_right = class.and_then(RequestClass::scoring).is_some_and(|scoring| scoring.in_slo);
+    let is_scored = has_to_be_right && is_to_be_scored(&log.header.workload, record);
+    if is_scored { slo.with_score(record.score) } else { slo }
 }
 
 #[cfg(test)]
@@ -305,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_analysis_holds_of_each_request_is_small() {
-        assert!(size_of::<RequestRecord>() <= 320, "{}", size_of::<RequestRecord>());
+        assert!(size_of::<RequestRecord>() <= 328, "{}", size_of::<RequestRecord>());
         assert!(size_of::<Measured<'_>>() <= 24, "{}", size_of::<Measured<'_>>());
     }
 }

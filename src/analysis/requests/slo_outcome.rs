@@ -2,7 +2,7 @@
 
 use super::latency::RequestLatency;
 use crate::analysis::figures::Figure;
-use crate::record::Validity;
+use crate::record::{Score, Validity};
 use crate::workload::Slo;
 
 /// Whether a request met its SLO.
@@ -14,8 +14,17 @@ pub(crate) struct SloOutcome {
     pub(in crate::analysis) measurable: bool,
     /// The bounds that it broke; `None` when it did not complete.
     pub(in crate::analysis) broken: Option<Broken>,
-    /// Whether its answer is not of a form that it has to be of.
-    pub(in crate::analysis) of_another_form: bool,
+    /// Fault of its answer that misses the SLO, whatever the latency.
+    pub(in crate::analysis) fault: Option<AnswerFault>,
+}
+
+/// Fault of an answer that an SLO does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::analysis) enum AnswerFault {
+    /// It is not of a form that it has to be of.
+    Form,
+    /// It is wrong, and has to be right.
+    Wrong,
 }
 
 /// The bounds that a completed request broke.
@@ -40,7 +49,7 @@ impl SloOutcome {
             tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
             e2e: over(slo.e2e_ms, latency.e2e),
         });
-        Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
+        Self { declared: !slo.is_empty(), measurable: true, broken, fault: None }
     }
 
     /// Judges a request whose answer was not streamed. Bounds on TTFT and TPOT cannot be measured.
@@ -56,7 +65,13 @@ impl SloOutcome {
     /// Returns the outcome of a request whose SLO demands an answer of a form.
     pub(crate) fn with_form(self, validity: Validity) -> Self {
         let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
-        Self { declared: true, of_another_form, ..self }
+        Self { declared: true, fault: of_another_form.then_some(AnswerFault::Form), ..self }
+    }
+
+    /// Returns the outcome of a request whose SLO demands a right answer.
+    pub(crate) fn with_score(self, score: Option<Score>) -> Self {
+        let wrong = score.filter(|score| !score.right).map(|_| AnswerFault::Wrong);
+        Self { declared: true, fault: self.fault.or(wrong), ..self }
     }
 
     /// Whether there was a bound to meet.
@@ -70,6 +85,6 @@ impl SloOutcome {
     }
 
     pub(in crate::analysis) fn met(self) -> bool {
-        self.broken == Some(Broken::default()) && !self.of_another_form
+        self.broken == Some(Broken::default()) && self.fault.is_none()
     }
 }

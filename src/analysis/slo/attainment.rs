@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::{Measured, Observed, SloOutcome, answered};
+use crate::analysis::requests::{AnswerFault, Measured, Observed, SloOutcome, answered};
 
 /// Attainment of the SLO by the requests that have one. A request without an SLO cannot miss it, and counted as met it
 /// would hide misses.
@@ -22,8 +22,9 @@ pub struct Attainment {
     pub met: Option<u64>,
     /// Share `met / with_slo`, between 0 and 1. Absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
-    /// `met` per second, of the same requests as the attainment. Absent when `met` is, or no request has an
-    /// SLO. Where no request of the whole run has one: completed requests per second.
+    /// `met` per second, of the same requests as the attainment, without those whose answers are wrong. Absent when
+    /// `met` is, or no request has an SLO. Where no request of the whole run has one: completed requests per second,
+    /// again without wrong answers.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to compare with it. Absent when a bound cannot be
     /// measured.
@@ -34,6 +35,9 @@ pub struct Attainment {
     pub over_e2e: u64,
     /// Completed requests whose answers are not of the form that their SLO asks for.
     pub of_another_form: u64,
+    /// Completed requests whose answers are wrong, which goodput does not count. Left out where there are none.
+    #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
+    pub wrong: u64,
     /// Requests with an SLO that did not complete.
     pub not_completed: u64,
 }
@@ -59,8 +63,15 @@ impl Attainment {
             .iter()
             .copied()
             .chain(others)
-            .filter(|request| answered(&request.record()).is_some_and(|at| observed.counts_answer(at)));
-        let good = if observed.has_slos { met.filter(|_| with_slo > 0) } else { Some(completed.count() as u64) };
+            .filter(|request| answered(&request.record()).is_some_and(|at| observed.counts_answer(at)))
+            .filter(|request| !request.record().is_wrong());
+        let wrong = requests.iter().filter(|request| request.record().is_wrong());
+        let met_wrongly = wrong.clone().filter(|request| request.slo.declared && request.slo.met()).count() as u64;
+        let good = if observed.has_slos {
+            met.filter(|_| with_slo > 0).map(|met| met - met_wrongly)
+        } else {
+            Some(completed.count() as u64)
+        };
         Self {
             declared: with_slo > 0,
             scheduled,
@@ -71,7 +82,8 @@ impl Attainment {
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
-            of_another_form: count(|slo| slo.broken.is_some() && slo.of_another_form),
+            of_another_form: count(|slo| slo.broken.is_some() && slo.fault == Some(AnswerFault::Form)),
+            wrong: wrong.count() as u64,
             not_completed: with_slo - count(|slo| slo.declared && slo.broken.is_some()),
         }
     }

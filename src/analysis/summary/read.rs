@@ -39,8 +39,15 @@ impl FigureKey {
         self.row(summary)?.at(self.statistic?)
     }
 
-    /// The 95 % interval that one run gives it, where it is a percentile.
+    /// The 95 % interval that one run gives it, where it is a percentile or an accuracy.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
+        if self.metric == Metric::Accuracy {
+            let scores = match &self.part {
+                Some(part) => part.part(summary)?.accuracy,
+                None => summary.accuracy,
+            };
+            return scores.map(|scores| (scores.interval_low, scores.interval_high));
+        }
         self.percentile_in(summary).map(|percentile| percentile.interval)
     }
 
@@ -93,6 +100,7 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::DeadlineMissRequests => Some(summary.deadlines?.deadline_miss_requests),
         Metric::CacheLoss => summary.prefix_cache.as_ref()?.off().map(|off| (-off).max(0.0)),
         Metric::CheckPassRate => summary.quality.as_ref()?.pass_rate,
+        Metric::Accuracy => summary.accuracy?.accuracy,
         Metric::ValidAnswers => summary.answers.as_ref()?.valid_share,
         Metric::Amplification => summary.attempts.as_ref()?.amplification,
         _ => None,
@@ -111,6 +119,7 @@ impl Part {
             Metric::RejectRate => self.reject_rate,
             Metric::TimeoutRate => self.timeout_rate,
             Metric::SloAttainment => self.slo.slo_attainment,
+            Metric::Accuracy => self.accuracy.and_then(|scores| scores.accuracy),
             _ => None,
         }
         .map(Figure::Exact)

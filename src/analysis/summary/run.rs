@@ -27,8 +27,8 @@ use crate::analysis::parts::part::Part;
 use crate::analysis::parts::servers::ServerGroup;
 use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::{
-    AnswerForms, Failures, Observed, OddAnswers, Quality, RequestCounts, RequestSpeed, StreamDelivery, TokenAccount,
-    TokenDeadlines, unrecorded_requests,
+    Accuracy, AnswerForms, Failures, Observed, OddAnswers, Quality, RequestCounts, RequestSpeed, ScoredRows,
+    StreamDelivery, TokenAccount, TokenDeadlines, unrecorded_requests,
 };
 use crate::analysis::server::costs::Costs;
 use crate::analysis::server::leaving::LeavingFigures;
@@ -101,6 +101,12 @@ pub struct Summary {
     pub leaving: Option<LeavingFigures>,
     /// How many answers had the requested form; absent if no form was requested.
     pub answers: Option<AnswerForms>,
+    /// Scores of answers by the rows of datasets. Left out where none is scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<Accuracy>,
+    /// Scores of each prompt.
+    #[serde(skip)]
+    pub(crate) scored_rows: ScoredRows,
     /// How many golden prompts passed; absent where the workload has none.
     pub quality: Option<Quality>,
     /// Costs of the run's answers, in money and in energy. Left out where neither is known.
@@ -185,6 +191,7 @@ impl Summary {
         let rates = Rates::from_observed(observed);
         let every = observed.requests.iter().collect::<Vec<_>>();
         let slo = Attainment::new(observed, observed.due(), &every, |_| true);
+        let accuracy = Accuracy::new(&log.header.workload, &every);
         let attempts = AttemptFigures::new(observed, rates.offered_requests_per_s, &slo);
         let in_flight = InFlight::from_observed(observed);
         let quality = Quality::from_log(log);
@@ -217,6 +224,8 @@ impl Summary {
             attempts,
             leaving: LeavingFigures::new(observed, in_flight),
             answers: AnswerForms::from_observed(observed),
+            scored_rows: accuracy.map(|_| ScoredRows::new(&every)).unwrap_or_default(),
+            accuracy,
             quality,
             costs,
             failures: Failures::from_observed(observed),

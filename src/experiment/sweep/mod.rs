@@ -4,6 +4,7 @@
 //! [`Sweep`]. It has no clock and no files: the same runs in the same order lead to the same end, whether they are new,
 //! run in virtual time, or were stored by an interrupted sweep.
 
+mod accuracy;
 mod answer;
 mod experiment;
 mod highest;
@@ -17,6 +18,7 @@ mod strip;
 mod trial;
 mod whole;
 
+pub use accuracy::AccuracyOverLoad;
 pub use answer::{HighestLoad, ObjectiveLimit, StopReason, Sustained, TierAnswer};
 pub use experiment::{SweepExperiment, SweepRun};
 pub use load::Load;

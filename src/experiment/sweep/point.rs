@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load::Load;
 use super::trial::Trial;
-use crate::analysis::FigureSet;
+use crate::analysis::{Accuracy, FigureSet};
 
 /// One load of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct SweepPoint {
     pub tiers: Vec<LoadClass>,
     /// The objective that it misses or comes closest to missing, as typed; absent without objectives.
     pub tightest: Option<String>,
+    /// Scores of the answers of its runs together. Left out where none is scored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<Accuracy>,
     /// Its runs, in their order.
     pub trials: Vec<Trial>,
     /// Their figures together.

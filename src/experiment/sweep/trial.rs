@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::load::Load;
 use crate::analysis::statistics::OrderedShare;
 use crate::analysis::{
-    FigureKey, FigureSet, Judgement, Metric, Objective, Rule, SampleWarning, Status, Summary, Unit, selections,
+    Accuracy, FigureKey, FigureSet, Judgement, Metric, Objective, Rule, SampleWarning, ScoredRows, Status, Summary,
+    Unit, selections,
 };
 use crate::experiment::spoiled::{SERVER_RULES, distrust, spoiled_by};
 use crate::record::FailureKind;
@@ -78,6 +79,12 @@ pub struct Trial {
     /// It is 0 for users.
     #[serde(skip)]
     pub(super) excess: f64,
+    /// Scores of its answers.
+    #[serde(skip)]
+    pub(super) accuracy: Option<Accuracy>,
+    /// Scores of each prompt.
+    #[serde(skip)]
+    pub(super) scored_rows: ScoredRows,
     /// Its figures, which are joined with those of the load's other runs.
     #[serde(skip)]
     pub(super) figures: FigureSet,
@@ -157,6 +164,8 @@ impl Trial {
             recovered: run.aftermath.as_ref().and_then(|aftermath| aftermath.recovered),
             judged: run.objectives.iter().map(JudgedObjective::from_judgement).collect(),
             excess: 0.0,
+            accuracy: run.accuracy,
+            scored_rows: run.scored_rows.clone(),
             figures: figures_of(run),
         }
     }
@@ -230,6 +239,7 @@ fn figures_of(run: &Summary) -> FigureSet {
     // Costs are there where what they take is given, attempts where clients may send again.
     let is_known = |key: &FigureKey| match key.metric.info().unit {
         _ if key.metric == Metric::Amplification => run.attempts.is_some(),
+        _ if key.metric == Metric::Accuracy => run.accuracy.is_some(),
         Unit::MONEY => run.run.deployment.gpu_hour.is_some(),
         Unit::JOULES => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
         _ => true,
@@ -265,6 +275,8 @@ mod tests {
                 left_out: false,
                 judged: Vec::new(),
                 excess: 0.0,
+                accuracy: None,
+                scored_rows: ScoredRows::default(),
                 figures: FigureSet::default(),
             }
         }

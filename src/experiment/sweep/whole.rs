@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::accuracy::{AccuracyOverLoad, of_runs};
 use super::answer::{HighestLoad, StopReason, Sustained, TierAnswer};
 use super::highest::{FoundLoads, closest};
 use super::plan::{SweepPlan, either_way};
@@ -46,6 +47,9 @@ pub struct Sweep {
     pub knee: Option<Knee>,
     /// Pareto frontiers.
     pub frontiers: Vec<Frontier>,
+    /// The load at which it answers otherwise than at the lowest. Left out where the difference may be chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<AccuracyOverLoad>,
     /// The highest load that meets the objectives, those of all tiers; absent without objectives.
     pub answer: Option<HighestLoad>,
     /// The highest load of each tier, in their order; empty without tiers.
@@ -120,6 +124,7 @@ impl Sweep {
             deployment,
             knee: knee(&points),
             frontiers: frontiers(&points),
+            accuracy: AccuracyOverLoad::new(&points),
             points,
             answer,
             tiers,
@@ -147,13 +152,15 @@ fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint
     let counts = |trial: &&&Trial| !trial.left_out || tally.counted == 0;
     let figures: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.figures).collect();
     let demanded = search.demands().len() > 1;
+    let trials: Vec<_> = tally.trials.iter().map(|trial| (*trial).clone()).collect();
     SweepPoint {
         load: tally.load,
         class,
+        accuracy: of_runs(&trials),
         tiers: Vec::new(),
         tightest: if demanded { closest(tally, search.demands()) } else { None },
         figures: FigureSet::joined(&figures),
-        trials: tally.trials.iter().map(|trial| (*trial).clone()).collect(),
+        trials,
     }
 }
 

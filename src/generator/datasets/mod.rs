@@ -3,6 +3,7 @@
 //! A file is read once from beginning to end, row by row; for each row 24 bytes are kept: its position and lengths.
 //! Its text is read again when its request is built. Prompts of tables, whose rows lie in columns, stay in memory.
 
+pub(super) mod answer_key;
 mod error;
 mod hashed;
 mod images;
@@ -20,6 +21,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use answer_key::AnswerKey;
 pub(super) use error::DatasetError;
 pub(crate) use messages::texts as texts_of_messages;
 pub(super) use sessions::{FilePromptText, SentPrompts, SessionStart, SessionStore, session_starts};

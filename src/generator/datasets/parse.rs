@@ -22,6 +22,8 @@ pub(super) struct DatasetRow {
     pub(super) answer: AnswerLength,
     /// The values of its tags, in the order of [`RowParser::tags`]; empty where it has none.
     pub(super) tags: Vec<String>,
+    /// The value that it expects of its answer, where answers are scored.
+    pub(super) expected: Option<Value>,
 }
 
 /// Statement of a row about the length of its answer.
@@ -44,6 +46,8 @@ pub(super) struct RowParser {
     pub(super) columns: CsvColumns,
     /// The columns, or fields, whose values are tags.
     pub(super) tags: Vec<String>,
+    /// The column, or field, with the expected answer.
+    pub(super) expected: Option<String>,
 }
 
 /// The columns of a CSV file that are read.
@@ -57,6 +61,8 @@ pub(super) struct CsvColumns {
     pub(super) called: Option<String>,
     /// Places of the tags.
     pub(super) tags: Vec<usize>,
+    /// Place of the expected answer.
+    pub(super) expected: Option<usize>,
 }
 
 /// Names that others give the length of an answer.
@@ -90,10 +96,8 @@ impl RowParser {
     /// Parses a row from its bytes, which begin at `place`.
     pub(super) fn parse(&self, bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         match self.format {
-            DatasetFormat::Sharegpt => {
-                Ok(DatasetRow { tags: self.fields(bytes, place)?, ..conversation(bytes, place)? })
-            }
-            DatasetFormat::Jsonl => Ok(DatasetRow { tags: self.fields(bytes, place)?, ..line(bytes, place)? }),
+            DatasetFormat::Sharegpt => self.with_fields(bytes, place, conversation(bytes, place)?),
+            DatasetFormat::Jsonl => self.with_fields(bytes, place, line(bytes, place)?),
             DatasetFormat::Table | DatasetFormat::Sessions => {
                 Err(whole(place, "the row of a table is read by its columns"))
             }
@@ -109,7 +113,7 @@ impl RowParser {
 
     /// Reads the row of a CSV record.
     pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
-        let CsvColumns { prompt, prompt_name, answer, answer_name, called, tags } = &self.columns;
+        let CsvColumns { prompt, prompt_name, answer, answer_name, called, tags, expected } = &self.columns;
         let named = |name: &str, cause: String| in_column(name, whole(place, cause));
         let field = |at: usize, name: &str| {
             std::str::from_utf8(record.get(at).unwrap_or_default())
@@ -127,13 +131,15 @@ impl RowParser {
             tag_value(field(*at, name)?).map_err(|mistake| named(name, format!("it {mistake}")))
         };
         let tags = self.tags.iter().zip(tags).map(tag).collect::<Result<_, _>>()?;
-        Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer, tags })
+        let expected = expected.zip(self.expected.as_deref());
+        let expected = expected.map(|(at, name)| Ok::<_, BadRow>(Value::from(field(at, name)?))).transpose()?;
+        Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer, tags, expected })
     }
 
-    /// The tags of a row that is an object.
-    fn fields(&self, bytes: &[u8], place: ItemPosition) -> Result<Vec<String>, BadRow> {
-        if self.tags.is_empty() {
-            return Ok(Vec::new());
+    /// The row of an object, with its tags and its expected answer.
+    fn with_fields(&self, bytes: &[u8], place: ItemPosition, row: DatasetRow) -> Result<DatasetRow, BadRow> {
+        if self.tags.is_empty() && self.expected.is_none() {
+            return Ok(row);
         }
         let Object(fields): Object<HashMap<String, &RawValue>> =
             serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
@@ -141,7 +147,15 @@ impl RowParser {
             let value = fields.get(name.as_str()).map_or("null", |value| value.get());
             tag(value).map_err(|mistake| whole(place, format!("`{name}` {mistake}")))
         };
-        self.tags.iter().map(tag).collect()
+        let tags = self.tags.iter().map(tag).collect::<Result<_, _>>()?;
+        let expected = self.expected.as_deref().map(|name| match fields.get(name) {
+            Some(value) => serde_json::from_str(value.get()).map_err(|error| at(place, &error)),
+            None => {
+                let fields = fields_of(bytes);
+                Err(whole(place, format!("it has no `{name}`, by which answers are scored; {fields}")))
+            }
+        });
+        Ok(DatasetRow { tags, expected: expected.transpose()?, ..row })
     }
 }
 
@@ -171,7 +185,7 @@ fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow>
         None => Prompt::Text(prompt),
     };
     let answer = turns.next().map_or(AnswerLength::Unknown, |turn| AnswerLength::Of(turn.value));
-    Ok(DatasetRow { prompt, answer, tags: Vec::new() })
+    Ok(DatasetRow { prompt, answer, tags: Vec::new(), expected: None })
 }
 
 /// The names of the fields of a row.
@@ -220,7 +234,7 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         }
         Some(tokens) => number_length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
     };
-    Ok(DatasetRow { prompt, answer, tags: Vec::new() })
+    Ok(DatasetRow { prompt, answer, tags: Vec::new(), expected: None })
 }
 
 fn called_otherwise(name: &str) -> AnswerLength {

@@ -32,7 +32,8 @@ pub(super) fn over(dataset: &Dataset, visit: Visit<'_>) -> Result<FileDigest, Da
     }
     let mut file = Hashed { file: File::open(path).map_err(unreadable)?, hash: Sha256::new(), bytes: 0 };
     let tags = dataset.metadata.values().cloned().collect();
-    let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default(), tags };
+    let expected = dataset.score.as_ref().map(|scoring| scoring.column.clone());
+    let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default(), tags, expected };
     if dataset.format == DatasetFormat::Csv {
         let _ = records(dataset, &mut file, &mut parser, visit)?;
     } else {
@@ -77,17 +78,20 @@ fn records(
     if answer.is_none() && dataset.output_tokens_column.is_some() {
         return Err(broken(1, format!("there is no column `{answer_name}`")));
     }
+    let lacks = |name: &str, role: &str| {
+        let near = nearest(name, names.iter()).map(|near| format!("; did you mean `{near}`?"));
+        format!("there is no column `{name}` {role}{}", near.unwrap_or_default())
+    };
     let tag = |name: &String| {
-        find(name).ok_or_else(|| {
-            let near = nearest(name, names.iter()).map(|near| format!("; did you mean `{near}`?"));
-            let cause = format!("there is no column `{name}` for a tag{}", near.unwrap_or_default());
-            DatasetError::NoTag { path: path.to_owned(), cause }
-        })
+        find(name).ok_or_else(|| DatasetError::NoTag { path: path.to_owned(), cause: lacks(name, "for a tag") })
     };
     let tags = parser.tags.iter().map(tag).collect::<Result<_, _>>()?;
+    let expected = parser.expected.as_deref();
+    let expected = expected.map(|name| find(name).ok_or_else(|| broken(1, lacks(name, "to score answers by"))));
+    let expected = expected.transpose()?;
     let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
     let called = LENGTH_NAMES.into_iter().find(|name| answer.is_none() && find(name).is_some()).map(str::to_owned);
-    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name, called, tags };
+    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name, called, tags, expected };
     // With two-byte line ends the reader counts one line less.
     let behind = u64::from(reader.position().line() == 1);
     let mut record = ByteRecord::new();

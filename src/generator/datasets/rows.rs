@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::answer_key::AnswerKey;
 use super::json_list::ItemPosition;
 use super::parse::RowParser;
 use super::sessions::{SessionStart, SessionStore};
@@ -36,6 +37,8 @@ pub(crate) struct Index {
     pub(super) path: String,
     pub(super) entries: Vec<RowEntry>,
     pub(super) rows: RowStore,
+    /// What rows expect of answers, where these are scored.
+    pub(super) key: Option<Arc<AnswerKey>>,
 }
 
 /// Place where the prompts of rows are.

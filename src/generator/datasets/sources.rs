@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::answer_key::AnswerKey;
 use super::error::DatasetError;
 use super::images::ImageFolder;
 use super::rows::{Index, RowDraws};
@@ -74,6 +75,15 @@ impl Datasets {
 
     pub(crate) fn source(&self, class: u16) -> &PromptOrigin {
         self.classes.get(usize::from(class)).map_or(&PromptOrigin::Written, |class| &class.source)
+    }
+
+    /// What the rows of each class expect of answers, where these are scored.
+    pub fn answer_keys(&self) -> Vec<Option<Arc<AnswerKey>>> {
+        let key = |class: &ClassSource| match &class.source {
+            PromptOrigin::Rows { index, .. } => index.key.clone(),
+            PromptOrigin::Written | PromptOrigin::TokenIds(_) => None,
+        };
+        self.classes.iter().map(key).collect()
     }
 
     pub(crate) fn images(&self, class: u16) -> Option<&ImageFolder> {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use super::answer_key::AnswerKey;
 use super::error::{BadRow, DatasetError};
 use super::json_list::ItemPosition;
 use super::json_rows::FoundRow;
@@ -17,7 +18,7 @@ use super::sessions;
 use crate::generator::request::Prompt;
 use crate::generator::tokens::tokenizer::TokenCounter;
 use crate::units::{count, hexadecimal};
-use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
+use crate::workload::{Dataset, DatasetFindings, DatasetFormat, ExpectedAnswer, RequestClass, RowFilter, TOKEN_LIMIT};
 
 /// Tokens of a salted prompt's leading words: four words and an empty line.
 const SALT_TOKENS: u32 = 5;
@@ -44,9 +45,10 @@ impl Survey {
         let mut first = None;
         let mut tags = Tags::default();
         let mut held = Held::default();
+        let mut key = dataset.score.as_ref().map(AnswerKey::new);
         let passed = pass::over(dataset, &mut |found: FoundRow| {
-            match rule.judge(&found) {
-                Ok(Some(entry)) => {
+            match rule.judge(&found).and_then(|entry| rule.with_expected(entry, &found)) {
+                Ok(Some((entry, expected))) => {
                     let row = found.row.as_ref().ok();
                     // A completion takes the system's text before the user's.
                     has_messages |= dataset.format != DatasetFormat::Sharegpt
@@ -60,6 +62,11 @@ impl Survey {
                     };
                     let tags = tags.ok_or_else(|| DatasetError::NoTag { path: path.clone(), cause: cause() })?;
                     entries.push(RowEntry { tags, ..entry });
+                    if let (Some(key), Some(expected)) = (&mut key, expected)
+                        && !key.keep(expected)
+                    {
+                        return Err(too_large(dataset, "expected answers", entries.len()));
+                    }
                     if dataset.format == DatasetFormat::Table {
                         held.keep(dataset, found)?;
                     }
@@ -103,11 +110,11 @@ impl Survey {
             Some(parser) => {
                 let file = File::open(&path).map_err(|cause| DatasetError::Unreadable { path, cause })?;
                 // A row that is read again is read for its prompt.
-                let parser = RowParser { tags: Vec::new(), ..parser };
+                let parser = RowParser { tags: Vec::new(), expected: None, ..parser };
                 RowStore::File { parser, file: Mutex::new(file) }
             }
         };
-        let index = Index { path: dataset.path.clone(), entries, rows };
+        let index = Index { path: dataset.path.clone(), entries, rows, key: key.map(Arc::new) };
         Ok(Self { index, findings, has_messages })
     }
 }
@@ -133,12 +140,16 @@ impl Held {
         if self.bytes <= Self::MOST {
             return Ok(());
         }
-        let kept = count(self.prompts.len() as u64);
-        Err(DatasetError::NoTable {
-            what: dataset.path.clone(),
-            cause: format!("its first {kept} prompts take more than 1 GiB, and those of a table stay in memory"),
-            cure: "read fewer: set `rows` of the dataset in a workload file".to_owned(),
-        })
+        Err(too_large(dataset, "prompts", self.prompts.len()))
+    }
+}
+
+fn too_large(dataset: &Dataset, what: &str, kept: usize) -> DatasetError {
+    let kept = count(kept as u64);
+    DatasetError::NoTable {
+        what: dataset.path.clone(),
+        cause: format!("its first {kept} {what} take more than 1 GiB, and they stay in memory"),
+        cure: "read fewer: set `rows` of the dataset in a workload file".to_owned(),
     }
 }
 
@@ -221,6 +232,16 @@ impl RowRule<'_> {
             let cure = "give the class `output_tokens`, or --output-tokens";
             Err(whole(place, format!("it does not say how long its answer is{called}; {cure}")))
         }
+    }
+
+    /// The entry of a row with what the row expects of its answer.
+    fn with_expected(
+        &self,
+        entry: Option<RowEntry>,
+        found: &FoundRow,
+    ) -> Result<Option<(RowEntry, Option<ExpectedAnswer>)>, BadRow> {
+        let expected = |entry| Ok((entry, AnswerKey::expected_by(self.dataset, self.class, found)?));
+        entry.map(expected).transpose()
     }
 
     /// Tokens of a prompt's texts, without the unknown chat template.

@@ -2,6 +2,7 @@
 
 mod fields;
 mod mistakes;
+mod scores;
 mod tags;
 
 use std::path::{Path, PathBuf};

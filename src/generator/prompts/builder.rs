@@ -46,7 +46,7 @@ pub struct PromptBuilder {
     method: PromptMethod,
     pub(super) tokenizer: Option<Arc<Tokenizer>>,
     /// Sources of prompts that are not written.
-    datasets: Arc<Datasets>,
+    pub(super) datasets: Arc<Datasets>,
     pub(super) sends_ids: bool,
 }
 

@@ -1,9 +1,11 @@
-//! Makes the prompts of sessions of a file.
+//! Makes the prompts of sessions of a file, and hands on what its rows expect of answers.
+
+use std::sync::Arc;
 
 use super::builder::PromptBuilder;
 use super::draft::Draft;
 use crate::generator::datasets::messages::led_by;
-use crate::generator::datasets::{FilePromptText, SessionStore};
+use crate::generator::datasets::{AnswerKey, FilePromptText, SessionStore};
 use crate::generator::request::{PlannedRequest, Prompt};
 use crate::generator::traces::requests::Blocks;
 
@@ -26,6 +28,11 @@ impl PromptBuilder {
             Some(FilePromptText::Words) if carries_on => Prompt::Text(self.next_message(request)),
             Some(FilePromptText::Words) | None => self.written(&Blocks::default(), request),
         }
+    }
+
+    /// What the rows of each class expect of answers, where these are scored.
+    pub fn answer_keys(&self) -> Vec<Option<Arc<AnswerKey>>> {
+        self.datasets.answer_keys()
     }
 
     /// Words that no other request of this run begins with.

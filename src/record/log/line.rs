@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::request::amendment::{CountedAnswer, ScoredAnswer};
 use crate::record::request::check::CheckRecord;
-use crate::record::request::record::{CountedAnswer, RequestRecord, UnendedRequest};
+use crate::record::request::record::{RequestRecord, UnendedRequest};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::telemetry::{ClientSample, Reading};
 
@@ -21,6 +22,8 @@ pub enum LogLine<'a> {
     Check(&'a CheckRecord),
     /// The token count of an answer whose record came before.
     Counted(&'a CountedAnswer),
+    /// The score of an answer whose record came before.
+    Scored(&'a ScoredAnswer),
     /// A reading of a metrics page.
     Reading(&'a Reading),
     /// A sample of this process.
@@ -38,6 +41,7 @@ pub(super) enum StoredLine {
     Request(Box<RequestRecord>),
     Check(CheckRecord),
     Counted(CountedAnswer),
+    Scored(ScoredAnswer),
     Reading(Reading),
     Client(ClientSample),
     Footer(Box<RunFooter>),
@@ -52,6 +56,7 @@ impl StoredLine {
             Self::Request(record) => LogLine::Request(record),
             Self::Check(check) => LogLine::Check(check),
             Self::Counted(answer) => LogLine::Counted(answer),
+            Self::Scored(answer) => LogLine::Scored(answer),
             Self::Reading(reading) => LogLine::Reading(reading),
             Self::Client(sample) => LogLine::Client(sample),
             Self::Footer(footer) => LogLine::Footer(footer),

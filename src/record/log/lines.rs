@@ -25,7 +25,7 @@ fn created(path: &Path) -> io::Result<File> {
 }
 
 /// Creates a file in `folder` that has no name there any more. It is gone when the program is, however it ends.
-pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
+pub(crate) fn unnamed(folder: &Path) -> io::Result<File> {
     let path = |number: u32| folder.join(format!(".{}-{number}.tmp", std::process::id()));
     let is_taken =
         |file: &io::Result<File>| file.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);

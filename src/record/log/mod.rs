@@ -17,7 +17,7 @@ mod writer;
 
 pub use damage::LogDamage;
 pub use line::LogLine;
-pub(crate) use lines::LineFile;
+pub(crate) use lines::{LineFile, unnamed};
 pub(crate) use merge::farthest_apart;
 pub use merge::{MergedRun, merge};
 pub use records::{RecordRef, Records};

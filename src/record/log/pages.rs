@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::lines::unnamed;
+use crate::record::request::amendment::Amendment;
 use crate::record::request::packed::PackedRecords;
 use crate::record::request::record::RequestRecord;
 
@@ -77,7 +78,7 @@ struct Page {
     /// Place in the bytes where those of chunks begin.
     chunks: usize,
     /// Amendments of its records, in order.
-    amended: Vec<(u16, Option<u64>)>,
+    amended: Vec<(u16, Amendment)>,
 }
 
 /// Where packed records are.
@@ -145,7 +146,7 @@ pub(super) struct Pages {
     full: Vec<Page>,
     /// The page that is not full.
     last: PackedRecords,
-    last_amended: Vec<(u16, Option<u64>)>,
+    last_amended: Vec<(u16, Amendment)>,
     /// How many records full pages have.
     in_full: usize,
     cache: Cache,
@@ -237,7 +238,7 @@ impl Pages {
     }
 
     /// Changes the record at `place` by what comes after it.
-    pub(super) fn amend(&mut self, place: usize, by: Option<u64>) {
+    pub(super) fn amend(&mut self, place: usize, by: Amendment) {
         let (number, first) = self.page_of(place);
         let amended = self.full.get_mut(number).map_or(&mut self.last_amended, |page| &mut page.amended);
         amended.push(((place - first) as u16, by));
@@ -354,8 +355,8 @@ pub(super) mod tests {
     fn what_comes_after_a_record_is_put_into_it() {
         let folder = tempfile::tempdir().unwrap();
         let mut pages = filled(Pages::beside(folder.path()));
-        pages.amend(1, Some(70));
-        pages.amend(6, Some(80));
+        pages.amend(1, Amendment::Counted(70));
+        pages.amend(6, Amendment::Counted(80));
         let got = |place| {
             let (page, place) = pages.get(place);
             (page[place].output_tokens, page[place].scheduled.as_nanos())

@@ -6,8 +6,10 @@ use std::time::Duration;
 use super::line::LogLine;
 use super::turns::{SessionChecker, of_a_session};
 use crate::clock::Timestamp;
+use crate::record::request::amendment::CountedAnswer;
 use crate::record::request::check::CheckRecord;
-use crate::record::request::record::{CountedAnswer, RequestRecord};
+use crate::record::request::outcome::Outcome;
+use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::Phase;
 use crate::record::request::usage::Usage;
 use crate::record::run::client::Shard;
@@ -42,6 +44,7 @@ impl LineRules {
             LogLine::Request(record) => check_record(&self.header, record).and_then(|()| self.sessions.check(record)),
             LogLine::Check(check) => check_check(&self.header, check),
             LogLine::Counted(answer) => check_counted(answer),
+            LogLine::Scored(answer) => countable("the row of its answer", answer.score.row.into()),
             LogLine::Reading(reading) => check_reading(&self.header, reading),
             LogLine::Footer(footer) => check_footer(footer),
             LogLine::InFlight(_) | LogLine::Client(_) => Ok(()),
@@ -146,6 +149,11 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
     known("model", record.model, header.workload.models.as_ref().map_or(0, |mix| mix.names.len()))?;
     let found = class.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
     known("the combination of tags", record.tags, found.map_or(0, |found| found.tags.len()))?;
+    if let Some(score) = record.score {
+        let rows = class.scoring().and(found).map_or(0, |found| found.rows);
+        holds(record.outcome == Outcome::Completed, || "it has a score and no complete answer".to_owned())?;
+        one_of("the row of its score,", u64::from(score.row) + 1, rows)?;
+    }
     match (record.prefix, &class.shared_prefix) {
         (Some(prefix), Some(of_class)) if prefix.number < of_class.count => {
             let (own, asked) = (prefix.tokens, record.input_tokens_asked);

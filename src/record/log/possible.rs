@@ -60,6 +60,7 @@ impl RequestRecord {
             merged_reads: 0,
             late_stamps: None,
             validity: self.validity.map(|_| Validity::NotCompleted),
+            score: None,
             attempts: None,
             ..self
         }

@@ -11,10 +11,12 @@ use super::plausibility::LineRules;
 use super::records::Records;
 use super::runlog::{RunLog, RunLogError};
 use super::seal::{Seal, unseal};
+use crate::record::request::amendment::Amendment;
 use crate::record::request::outcome::Outcome;
 use crate::record::request::record::UnendedRequest;
 use crate::record::run::header::RunHeader;
 use crate::units::count;
+use crate::workload::{RequestClass, ScoringRule};
 
 impl RunLog {
     /// Reads a run from its log, or from the folder that holds one.
@@ -97,6 +99,8 @@ struct LogReader {
     dispatched: BTreeMap<u64, UnendedRequest>,
     /// Places of the records whose answers are to be counted, by their indices.
     uncounted: HashMap<u64, usize>,
+    /// Places of the records whose answers a program is to score, by their indices.
+    unscored: HashMap<u64, usize>,
     /// Whether an answer has a finish reason, and which answers have none. Those are the places of answers that ended
     /// without one.
     reasons: (bool, Vec<u32>),
@@ -133,8 +137,8 @@ impl LogReader {
             log.damage.note(|| "line 1, the header, was altered".to_owned());
         }
         log.records = Records::within(room, path.parent().unwrap_or(path));
-        let (dispatched, uncounted, reasons) = Default::default();
-        Ok(Self { log, rules, place: 1, number: 1, unread: 0, run, dispatched, uncounted, reasons })
+        let (dispatched, uncounted, unscored, reasons) = Default::default();
+        Ok(Self { log, rules, place: 1, number: 1, unread: 0, run, dispatched, uncounted, unscored, reasons })
     }
 
     /// Takes the next line.
@@ -209,16 +213,28 @@ impl LogReader {
                     self.uncounted.insert(record.index, self.log.records.len());
                 }
                 let ended = record.outcome == Outcome::Completed;
+                let class = self.log.header.workload.classes.get(usize::from(record.class));
+                let scoring = class.and_then(RequestClass::scoring);
+                if ended && scoring.is_some_and(|scoring| scoring.rule == ScoringRule::Command) {
+                    self.unscored.insert(record.index, self.log.records.len());
+                }
                 self.reasons.0 |= ended && record.finish_reason.is_some();
                 self.reasons.1.extend(record.lacks_reason().then_some(self.log.records.len() as u32));
                 self.log.records.keep(*record);
             }
             StoredLine::Check(check) => self.log.checks.push(check),
             StoredLine::Counted(answer) => match self.uncounted.remove(&answer.index) {
-                Some(place) => self.log.records.amend(place, Some(answer.tokens)),
+                Some(place) => self.log.records.amend(place, Amendment::Counted(answer.tokens)),
                 // Its record may be among the lost ones.
                 None if self.log.damage.is_none() => {
                     return Err(format!("is not believed: request {} has no answer to count", answer.index));
+                }
+                None => {}
+            },
+            StoredLine::Scored(answer) => match self.unscored.remove(&answer.index) {
+                Some(place) => self.log.records.amend(place, Amendment::Scored(answer.score)),
+                None if self.log.damage.is_none() => {
+                    return Err(format!("is not believed: request {} has no answer to score", answer.index));
                 }
                 None => {}
             },
@@ -233,7 +249,7 @@ impl LogReader {
         // Those before the first answer with a reason too must end as well as the others.
         let (others_have, without) = std::mem::take(&mut self.reasons);
         for place in without.into_iter().filter(|_| others_have) {
-            self.log.records.amend(place as usize, None);
+            self.log.records.amend(place as usize, Amendment::OthersHaveReasons);
         }
         self.log.damage.lost_lines += self.unread;
         self.log.unended = self.dispatched.into_values().collect();

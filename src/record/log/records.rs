@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::pages::{Pages, ROOM, Room};
+use crate::record::request::amendment::Amendment;
 use crate::record::request::record::RequestRecord;
 
 /// The records of a log, in order. Those that memory has no room for are unpacked each time that they are asked for.
@@ -68,7 +69,7 @@ impl Records {
     }
 
     /// Changes the record at `place` by what comes after it.
-    pub(super) fn amend(&mut self, place: usize, by: Option<u64>) {
+    pub(super) fn amend(&mut self, place: usize, by: Amendment) {
         match (self.held.get_mut(place), &mut self.rest) {
             (Some(record), _) => record.amend(by),
             (None, Some(pages)) => pages.amend(place - self.held.len(), by),

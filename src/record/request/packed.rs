@@ -168,6 +168,7 @@ impl RequestRecord {
             with.number(&mut wide)?;
             *tags = wide as u16;
         }
+        self.score.as_mut().map_or(Some(()), |score| small(with, &mut score.row))?;
         small(with, &mut self.input_tokens_asked)?;
         small(with, &mut self.output_tokens_asked)?;
         let sending = [Some(&mut self.scheduled), Some(&mut self.dispatched), self.admitted.as_mut()];

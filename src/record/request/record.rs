@@ -9,8 +9,9 @@ use super::attempt::Attempt;
 use super::chunks::{ChunkTrain, LateStamps, TokenChunk};
 use super::kinds::{FinishReason, LostConnection, SharedPrefix, TokenSource, WorkKind};
 use super::oddity::Oddity;
-use super::outcome::{Failure, FailureKind, Outcome, Validity};
+use super::outcome::{Outcome, Validity};
 use super::release::Release;
+use super::score::Score;
 use super::turn::{Phase, Turn};
 use super::usage::Usage;
 use crate::clock::Timestamp;
@@ -121,6 +122,8 @@ pub struct RequestRecord {
     pub lost_connection: Option<LostConnection>,
     /// Whether the answer is in the format that its class requires. It is absent where the class requires none.
     pub validity: Option<Validity>,
+    /// Whether the answer is right. It is absent where it is not complete, and where its class scores none.
+    pub score: Option<Score>,
     /// Its attempts; absent where there was one and the record says all of it: [`RequestRecord::attempts`].
     /// Latency counts from the scheduled moment and `sent` is that of the first attempt that had a
     /// connection, so that no retry hides in either: [`RequestRecord::first_sent`] and
@@ -149,16 +152,6 @@ impl UnendedRequest {
     }
 }
 
-/// The token count of an answer, counted by a tokenizer after the run. It is a log line after the answer's record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CountedAnswer {
-    /// Index of its request.
-    pub index: u64,
-    /// Its tokens.
-    pub tokens: u64,
-}
-
 impl RequestRecord {
     /// Whether its answer ended with calls of tools.
     pub fn calls_tools(&self) -> bool {
@@ -168,6 +161,11 @@ impl RequestRecord {
     /// Whether its moment was planned before the run, unlike that of a later turn.
     pub fn is_opener(&self) -> bool {
         self.turn().is_none_or(|turn| turn.is_opener())
+    }
+
+    /// Whether its answer was scored and is wrong.
+    pub fn is_wrong(&self) -> bool {
+        self.score.is_some_and(|score| !score.right)
     }
 
     /// Its place in a session, if it has one.
@@ -277,24 +275,5 @@ impl RequestRecord {
         self.outcome == Outcome::Completed
             && self.finish_reason.is_none()
             && self.output_tokens < self.output_tokens_asked.into()
-    }
-
-    /// Sets the count of a tokenizer.
-    pub fn count(&mut self, tokens: u64) {
-        self.output_tokens = tokens;
-        self.output_tokens_source = TokenSource::Tokenizer;
-        self.hidden_tokens = 0;
-    }
-
-    /// Changes it by what is known only after it. That is its tokens by a tokenizer, else that other answers have
-    /// finish reasons.
-    pub(crate) fn amend(&mut self, counted: Option<u64>) {
-        if let Some(tokens) = counted {
-            self.count(tokens);
-        } else if self.lacks_reason() {
-            let failure = Failure::new(FailureKind::Truncated, Failure::WITHOUT_REASON);
-            (self.outcome, self.whole_answer) = (Outcome::Failed(failure.into()), None);
-            self.validity = self.validity.map(|_| Validity::NotCompleted);
-        }
     }
 }

@@ -80,6 +80,16 @@ impl RequestRow<'_> {
             1 => all,
             _ => all.whole("target", "Place of its server among the run's, from 0", |row| Some(row.target.into())),
         };
+        let is_scored = log.header.workload.classes.iter().any(|class| class.scoring().is_some());
+        let all = if is_scored {
+            all.flag("right", "Its answer is right; empty where it was not scored", |row| Some(row.score?.right)).whole(
+                "row",
+                "Row of the dataset that its answer was scored by, from 0",
+                |row| Some(row.score?.row.into()),
+            )
+        } else {
+            all
+        };
         match &log.footer {
             Some(footer) if footer.addresses.iter().any(|used| used.len() > 1) => {
                 all.text("address", "Address that it was sent to", |row| {

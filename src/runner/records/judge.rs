@@ -1,7 +1,11 @@
 //! Judges answers by what was asked of them: their format, and the golden prompts.
 
+use std::sync::Arc;
+
+use super::programs::UnscoredAnswer;
 use crate::engine::{AnswerText, Secrets};
-use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Validity};
+use crate::generator::AnswerKey;
+use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Score, Validity};
 use crate::runner::checks::FinishedCheck;
 use crate::units::cut;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
@@ -11,6 +15,8 @@ use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 pub struct AnswerJudge {
     shapes: Vec<Option<AnswerShape>>,
     checks: Vec<GoldenCheck>,
+    /// What the rows of each class expect of answers, where these are scored.
+    keys: Vec<Option<Arc<AnswerKey>>>,
     /// Secrets that no excerpt may repeat.
     secrets: Secrets,
     /// Whether what is expected of golden answers, and what came, may be repeated.
@@ -21,16 +27,49 @@ impl AnswerJudge {
     /// The judge of a workload's answers.
     pub fn new(workload: &WorkloadSpec, secrets: Secrets, shows_texts: bool) -> Self {
         let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
-        Self { shapes, checks: workload.checks.clone(), secrets, shows_texts }
+        Self { shapes, checks: workload.checks.clone(), keys: Vec::new(), secrets, shows_texts }
     }
 
-    /// Returns the record of a request, with the validity of its answer. The validity is there where its class has an
-    /// answer format.
-    pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
+    /// Returns the judge that scores answers by these keys, class by class.
+    #[must_use]
+    pub fn scoring_by(self, keys: Vec<Option<Arc<AnswerKey>>>) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// Returns the record of a request, with the validity and the score of its answer. They are there where its class
+    /// has an answer format, and scores answers to the rows of a dataset.
+    pub fn request(&self, mut record: RequestRecord, row: Option<u64>, said: Option<&AnswerText>) -> RequestRecord {
         if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
             record.validity = Some(validity(shape, &record, said));
         }
+        record.score = self
+            .scored(&record, row, said)
+            .and_then(|(key, row, said)| Some(Score { row, right: key.is_right(row.into(), &said.content)? }));
         record
+    }
+
+    /// Returns the answer of a request that a program is to score.
+    pub(super) fn unscored(
+        &self,
+        record: &RequestRecord,
+        row: Option<u64>,
+        said: Option<&AnswerText>,
+    ) -> Option<UnscoredAnswer> {
+        let (key, row, said) = self.scored(record, row, said).filter(|(key, ..)| key.scoring.command.is_some())?;
+        let (class, answer) = (record.class, said.content.clone());
+        Some(UnscoredAnswer { index: record.index, class, row, expected: key.expected(row.into()), answer })
+    }
+
+    /// The complete answer of a request whose class scores answers, with its row.
+    fn scored<'a>(
+        &'a self,
+        record: &RequestRecord,
+        row: Option<u64>,
+        said: Option<&'a AnswerText>,
+    ) -> Option<(&'a AnswerKey, u32, &'a AnswerText)> {
+        let key = self.keys.get(usize::from(record.class))?.as_deref()?;
+        let said = said.filter(|_| record.outcome == Outcome::Completed)?;
+        Some((key, u32::try_from(row?).ok()?, said))
     }
 
     /// The record of a golden prompt.
@@ -68,6 +107,31 @@ fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerTex
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::{Datasets, TokenCounter};
+
+    #[test]
+    fn the_text_of_a_complete_answer_is_scored_as_it_came_and_its_reasoning_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "{\"prompt\": \"6 x 7?\", \"answer\": 42}\n").unwrap();
+        let text = "name = \"w\"\narrival = { kind = \"poisson\", rate_per_s = 1 }\n[[classes]]\nname = \"c\"\n\
+                    output_tokens = { kind = \"constant\", value = 9 }\n[classes.prompt]\nkind = \"dataset\"\n\
+                    path = \"PATH\"\nscore = { rule = \"number\", column = \"answer\" }";
+        let text = text.replace("PATH", path.to_str().unwrap());
+        let spec = WorkloadSpec::from_toml(&text, "a test").unwrap();
+        let (spec, datasets) = Datasets::open(spec, &TokenCounter::Estimate).unwrap();
+        let judge = AnswerJudge::new(&spec, Secrets::default(), false).scoring_by(datasets.answer_keys());
+        let score = |outcome, content: &str, row| {
+            let said = AnswerText { content: content.to_owned(), reasoning: "42".to_owned(), ..AnswerText::default() };
+            let finish_reason = Some(FinishReason::Length);
+            let record = RequestRecord { outcome, finish_reason, ..RequestRecord::default() };
+            judge.request(record, row, Some(&said)).score.map(|score| score.right)
+        };
+        assert_eq!(score(Outcome::Completed, "It is 42", Some(0)), Some(true), "cut, and right all the same");
+        assert_eq!(score(Outcome::Completed, "It is 4", Some(0)), Some(false), "its reasoning has the number");
+        assert_eq!(score(Outcome::Censored, "It is 42", Some(0)), None);
+        assert_eq!(score(Outcome::Completed, "It is 42", None), None, "a later turn has no row");
+    }
 
     #[test]
     fn an_answer_of_another_form_that_the_length_limit_cut_says_nothing() {

@@ -29,12 +29,14 @@ pub struct FinishedRequest {
     pub record: RequestRecord,
     /// The answer's text, where it was captured and came whole.
     pub captured: Option<CapturedText>,
+    /// The row of its dataset; absent without one.
+    pub row: Option<u64>,
 }
 
 impl From<RequestRecord> for FinishedRequest {
     /// A request whose answer's text is not known.
     fn from(record: RequestRecord) -> Self {
-        Self { record, captured: None }
+        Self { record, captured: None, row: None }
     }
 }
 
@@ -53,6 +55,7 @@ pub(super) struct RequestContext<'a, E> {
 /// One request under way.
 pub(super) struct RequestRun {
     record: RequestRecord,
+    row: Option<u64>,
     reasoned: bool,
     chunks_counted: bool,
 }
@@ -61,7 +64,7 @@ impl RequestRun {
     /// Starts the record of a request that was just dispatched.
     pub(super) fn new(request: &PlannedRequest, work: WorkKind, dispatched: Timestamp) -> Self {
         let record = RequestRecord { work, ..request.record(dispatched) };
-        Self { record, reasoned: false, chunks_counted: true }
+        Self { record, row: request.row, reasoned: false, chunks_counted: true }
     }
 
     /// Returns the run of a request that got a slot when it was `admitted`.
@@ -283,12 +286,13 @@ impl RequestRun {
     /// Ends the request.
     fn finish<H>(mut self, ended: AttemptOutcome, life: RequestLife<'_, H>, progress: &Progress) -> FinishedRequest {
         let AttemptOutcome { at, outcome, captured, .. } = ended;
+        let row = self.row;
         let mut record = self.close(at, outcome);
         if let Some(attempts) = life.into_attempts() {
             progress.answer_kept(&record);
             record.set_attempts(attempts);
         }
-        FinishedRequest { record, captured }
+        FinishedRequest { record, captured, row }
     }
 }
 

@@ -11,7 +11,7 @@ use super::context_fit::Context;
 use super::golden::Golden;
 use super::sending::{Connections, Sending, connection_warning};
 use super::together::Start;
-use super::{cache, clocks, connect, machine, pages, tokens};
+use super::{answers, cache, clocks, connect, machine, pages};
 use crate::analysis::LoadForm;
 use crate::clock::RunClock;
 use crate::engine::{AnswerLimits, CaptureText, CounterReading, OpenAiEngine, Router, Targets};
@@ -22,7 +22,7 @@ use crate::record::{
     CachePreparation, Calibration, ClockOffset, EngineFacts, PlanFacts, PromptFacts, Repeat, RunEnding, RunFooter,
     RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{AnswerJudge, FinishedCheck, Progress, Readers, RecordWriter, RequestFeed, Run, RunOptions};
+use crate::runner::{FinishedCheck, Progress, Readers, RecordWriter, RequestFeed, Run, RunOptions};
 use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
 use crate::session::profiling;
@@ -174,10 +174,10 @@ impl RunContext {
         }
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
-        let keep = tokens::capture(&server.smokes, counter.as_ref());
+        let (keep, captured) = answers::kept(&workload, &server.smokes, counter.as_ref())?;
         let all = settings.requests.answers();
         let each = AnswerLimits { memory: all.memory / u64::from(server.router.targets().count().get()), ..all };
-        let of_run = |engine: &OpenAiEngine| engine.for_another_run().capturing(keep).limiting(each);
+        let of_run = |engine: &OpenAiEngine| engine.for_another_run().capturing(captured).limiting(each);
         let engine = Arc::new(server.router.map(of_run));
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
@@ -246,7 +246,7 @@ impl RunContext {
         };
         let header = self.header(prepared, clock);
         let folder = folder(&header)?;
-        let judge = AnswerJudge::new(&prepared.workload, prepared.engine.secrets(), self.settings.requests.save_text);
+        let judge = answers::judge(self, &prepared.workload, prepared.engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let writer = RecordWriter::start(log, prepared.keep, judge).map_err(Stop::impossible)?;
         for check in std::mem::take(&mut prepared.checked) {
@@ -368,7 +368,7 @@ impl RunContext {
     ) -> Result<(RunLog, PathBuf, Result<(), Stop>), Stop> {
         let StartedRun { header, folder, writer, .. } = started;
         let mut collected = writer.stop();
-        tokens::count_answers(&mut collected, counter, &self.interrupts, self.settings.screen);
+        answers::complete(&mut collected, &header.workload, counter, self);
         let line = StepLine::start(self.settings.screen, "reading the run");
         let (log, written) = collected.finish(header, footer).map_err(Stop::impossible)?;
         drop(line);

@@ -1,5 +1,6 @@
 //! One run against a server, from the checks before it to its folder.
 
+mod answers;
 mod cache;
 mod carried;
 mod clocks;
@@ -18,7 +19,6 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod together;
-mod tokens;
 mod warm;
 
 pub(crate) use self::connect::ServerConnection;

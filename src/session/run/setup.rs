@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::answers::tokens;
 use super::connect::ServerConnection;
 use super::context::{Conditions, RunContext};
-use super::{cache, carried, connect, embedded, golden, machine, pages, tokens};
+use super::{cache, carried, connect, embedded, golden, machine, pages};
 use crate::analysis::{FigureKey, Objective};
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};

@@ -102,17 +102,25 @@ impl RegexPattern {
         Regex::new(&hashed(self.0.as_str())).map_or_else(|_| self.clone(), Self)
     }
 
-    fn read(value: SpecValue<'_>) -> Option<Self> {
+    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
         let text = value.nonblank()?;
-        match Regex::new(&text) {
-            Ok(regex) => Some(Self(regex)),
-            Err(error) => {
-                // The crate's message draws the pattern with an arrow; the cause is its last line.
-                let error = error.to_string();
-                let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                value.reject(&format!("is {text:?}, which is not a regular expression: {cause}"))
-            }
-        }
+        Self::typed(&text).map_or_else(|mistake| value.reject(&mistake), Some)
+    }
+
+    /// Reads a pattern. The error is the rest of a sentence about it.
+    pub(super) fn typed(text: &str) -> Result<Self, String> {
+        Regex::new(text).map(Self).map_err(|error| {
+            // The crate's message draws the pattern with an arrow; the cause is its last line.
+            let error = error.to_string();
+            let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("is {text:?}, which is not a regular expression: {cause}")
+        })
+    }
+
+    /// The first group of the first match in a text, without groups the match.
+    pub(super) fn first_of<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let found = self.0.captures(text)?;
+        found.iter().skip(1).flatten().next().or_else(|| found.get(0)).map(|group| group.as_str())
     }
 }
 

@@ -4,6 +4,8 @@ use clap::Args;
 use strum::VariantNames as _;
 
 use super::request_class::RequestClass;
+use crate::workload::answer::ending::AnswerEnding;
+use crate::workload::answer::scoring::Scoring;
 use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::session_file::{HistorySource, SaltScope};
@@ -28,9 +30,16 @@ pub struct DatasetChange {
           value_parser = one_of::<DatasetFormat>(DatasetFormat::VARIANTS))]
     pub format: Option<DatasetFormat>,
 
-    /// Columns of prompts, and of answers or their lengths: prompt=NAME,output=NAME [default: the usual names]
+    /// Columns by their role: prompt=NAME,output=NAME,answer=NAME. The output has answers or their lengths, the answer
+    /// what --score expects [default: the usual names]
     #[arg(id = "dataset_columns", long = "dataset-columns", value_name = "COLUMNS", value_parser = columns)]
-    pub columns: Option<[Option<String>; 2]>,
+    pub columns: Option<[Option<String>; 3]>,
+
+    /// Score answers against the column that --dataset-columns names as answer. Rules are exact, number, choice,
+    /// contains, pattern[:REGEX], json and command:PROGRAM (`guide prompts`). Answers then end by themselves [default:
+    /// the workload's, else none is scored]
+    #[arg(id = "score", long = "score", value_name = "RULE", value_parser = Scoring::typed)]
+    pub score: Option<Scoring>,
 
     /// Order of its rows: `shuffled` by the seed, or as in the file [default: file]
     #[arg(id = "dataset_order", long = "dataset-order", value_name = "ORDER",
@@ -129,6 +138,22 @@ impl DatasetChange {
                  --dataset and --dataset-format sessions"
             ));
         }
+        let named = self.columns.as_ref().is_some_and(|[.., answer]| answer.is_some());
+        let scored = |class: &RequestClass| class.scoring().is_some() && self.path.is_none();
+        if self.score.is_some() && !named && !classes.iter().all(scored) {
+            return Some(
+                "`--score` does not say where the expected answers are; name their column, as in --dataset-columns \
+                 answer=NAME"
+                    .to_owned(),
+            );
+        }
+        if named && self.score.is_none() && !classes.iter().any(scored) {
+            return Some(
+                "`--dataset-columns` names a column of expected answers, and nothing says how answers are scored; add \
+                 --score number, say"
+                    .to_owned(),
+            );
+        }
         if let Some(path) = &self.path {
             if replays {
                 return Some(format!(
@@ -152,6 +177,7 @@ impl DatasetChange {
         let flags = [
             ("--dataset-format", self.format.is_some()),
             ("--dataset-columns", self.columns.is_some()),
+            ("--score", self.score.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
             ("--dataset-rows", self.rows.is_some()),
@@ -201,7 +227,15 @@ impl DatasetChange {
                 dataset.skip_bad |= self.skip_bad;
                 dataset.rows = self.rows.or(dataset.rows);
                 self.sessions.apply(dataset);
-                let [prompt, output] = self.columns.clone().unwrap_or_default();
+                let [prompt, output, answer] = self.columns.clone().unwrap_or_default();
+                if let Some(scoring) = &self.score {
+                    let column = dataset.score.take().map(|before| before.column).unwrap_or_default();
+                    dataset.score = Some(Scoring { column, ..scoring.clone() });
+                    class.length = AnswerEnding::Natural;
+                }
+                if let (Some(scoring), Some(answer)) = (&mut dataset.score, answer) {
+                    scoring.column = answer;
+                }
                 dataset.prompt_column = prompt.or(dataset.prompt_column.take());
                 dataset.output_tokens_column = output.or(dataset.output_tokens_column.take());
             }
@@ -221,11 +255,11 @@ fn shares(text: &str) -> Result<[f64; 2], String> {
 }
 
 /// Reads which columns have prompts and answers.
-fn columns(text: &str) -> Result<[Option<String>; 2], String> {
-    let mut columns = [None, None];
+fn columns(text: &str) -> Result<[Option<String>; 3], String> {
+    let mut columns = [None, None, None];
     for pair in text.split(',') {
         let (role, name) = pair.split_once('=').unwrap_or((pair, ""));
-        let place = ["prompt", "output"].iter().position(|known| *known == role.trim());
+        let place = ["prompt", "output", "answer"].iter().position(|known| *known == role.trim());
         let column = place.and_then(|place| columns.get_mut(place)).filter(|_| !name.trim().is_empty());
         *column.ok_or("it must name columns as in prompt=question,output=answer")? = Some(name.trim().to_owned());
     }

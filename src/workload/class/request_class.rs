@@ -7,6 +7,7 @@ use super::session::ClassSession;
 use super::slo::{Priority, Slo};
 use super::traced::{fit_trace, of_requests, usual_prompts, without};
 use crate::workload::answer::ending::AnswerEnding;
+use crate::workload::answer::scoring::Scoring;
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::clients::leaving::Leaving;
@@ -49,9 +50,10 @@ spec_table! {
         prompt: PromptSource = optional(usual_prompts(trace), PromptSource::read),
         /// Images sent with the prompts; none when absent.
         images: Option<Images> = option(Images::read),
-        /// End of its answers. It is `forced` to the requested length, or `natural`, with that length as the limit.
+        /// End of its answers. It is `forced` to the requested length, or `natural`, with that length as the limit. It
+        /// is natural by default where answers are scored.
         #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
-        length: AnswerEnding = optional(AnswerEnding::default(), |value| value.variant()),
+        length: AnswerEnding = given(|value| value.variant()),
         /// Required answer format, which leaves the length unforced; absent: text of the requested length.
         answer: Option<AnswerShape> = option(AnswerShape::read),
         /// Share of its clients who leave before their answer is complete. None does when absent.
@@ -87,6 +89,8 @@ spec_table! {
                 }
             }
         }
+        let is_scored = dataset.is_some_and(|dataset| dataset.score.is_some());
+        let length = length.or(Some(if is_scored { AnswerEnding::Natural } else { AnswerEnding::Forced }));
         let (of_prompts, of_answers) = dataset.map(row_lengths).unzip();
         let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
         // What is wrong with another field hides none of these mistakes.
@@ -131,6 +135,11 @@ impl RequestClass {
     /// Whether its answers may end before the requested length, which is then their limit.
     pub fn ends_by_itself(&self) -> bool {
         self.length == AnswerEnding::Natural || self.answer.is_some()
+    }
+
+    /// The rule by which its answers are scored, if they are.
+    pub fn scoring(&self) -> Option<&Scoring> {
+        self.prompt.dataset()?.score.as_ref()
     }
 
     /// Whether its requests continue: as conversations, or as sessions that are graphs.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::session_file::{SessionFindings, SessionRules};
+use crate::workload::answer::scoring::Scoring;
 use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::metadata::read_tag_columns;
 use crate::workload::reading::fields::Fields;
@@ -47,6 +48,8 @@ spec_table! {
         /// list of columns, whose names are then the tags.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
+        /// Rule by which answers are scored against what the rows expect. None is scored when absent.
+        score: Option<Scoring> = option(Scoring::read),
         /// Rules for the sessions of a file.
         sessions: Option<SessionRules> = option(SessionRules::read),
         /// Findings about the file. They are absent until it is read.
@@ -249,9 +252,11 @@ impl Dataset {
         });
         let tags = (!self.metadata.is_empty() && self.has_sessions())
             .then(|| ("metadata", "names columns, and sessions have none; leave it out".to_owned()));
+        let score = (self.score.is_some() && self.has_sessions())
+            .then(|| ("score", "is by a column of rows, and sessions have none; leave it out".to_owned()));
         let salt = (self.salt && self.has_sessions())
             .then(|| ("salt", "is for single prompts; give `salt` of `sessions` instead".to_owned()));
-        filter.into_iter().chain(columns).chain(format).chain(sessions).chain(tags).chain(salt).collect()
+        filter.into_iter().chain(columns).chain(format).chain(sessions).chain(tags).chain(score).chain(salt).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Classes whose prompts are not written: their fields, and what the command line changes.
 
+use crate::workload::answer::ending::AnswerEnding;
+use crate::workload::answer::scoring::ScoringRule;
 use crate::workload::class::dataset_change::DatasetChange;
 use crate::workload::lengths::Distribution;
 use crate::workload::overrides::Overrides;
@@ -195,7 +197,7 @@ fn the_command_line_brings_a_dataset_or_changes_it() {
 fn columns_are_named_on_the_command_line() {
     let columns = |columns: [Option<&str>; 2]| DatasetChange {
         path: Some("hf:org/name".into()),
-        columns: Some(columns.map(|name| name.map(str::to_owned))),
+        columns: Some([columns[0], columns[1], None].map(|name| name.map(str::to_owned))),
         ..DatasetChange::default()
     };
     let spec = WorkloadSpec::load("short_chat").unwrap();
@@ -209,4 +211,67 @@ fn columns_are_named_on_the_command_line() {
     assert!(error.contains("names a column of a csv file or a table, and `format` is jsonl"), "{error}");
     let error = change(DatasetChange { path: None, ..columns([None, None]) }).unwrap_err().to_string();
     assert!(error.contains("`--dataset-columns` is about a dataset, and `short_chat` has none"), "{error}");
+}
+
+/// A workload with one class, changed by these options.
+fn scored(arguments: &[&str]) -> Result<WorkloadSpec, String> {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        change: DatasetChange,
+    }
+    let line: Line = clap::Parser::try_parse_from([&["x"], arguments].concat()).map_err(|error| error.to_string())?;
+    let changed =
+        WorkloadSpec::load("short_chat").unwrap().with(&Overrides { dataset: line.change, ..Overrides::default() });
+    changed.map_err(|error| error.to_string())
+}
+
+#[test]
+fn scores_are_asked_for_in_a_file_and_on_the_command_line() {
+    let class = |score: &str| format!("prompt = {{ kind = \"dataset\", path = \"a.jsonl\", score = {{ {score} }} }}");
+    let spec = read(&class(r#"rule = "number", column = "answer""#));
+    let scoring = spec.classes[0].scoring().unwrap();
+    assert_eq!((scoring.rule, scoring.column.as_str(), scoring.in_slo), (ScoringRule::Number, "answer", false));
+    assert_eq!(spec.classes[0].length, AnswerEnding::Natural, "a forced answer goes on after its end");
+    let json = serde_json::to_value(&spec).unwrap();
+    assert_eq!(json["classes"][0]["prompt"]["score"], serde_json::json!({ "rule": "number", "column": "answer" }));
+    assert_eq!(serde_json::from_value::<WorkloadSpec>(json).unwrap(), spec);
+    let plain = read(r#"prompt = { kind = "dataset", path = "a.jsonl" }"#);
+    assert!(!serde_json::to_string(&plain).unwrap().contains("score"), "plans keep their hashes");
+    let forced = read(&format!("{}\nlength = \"forced\"", class(r#"rule = "choice", column = "a""#)));
+    assert_eq!(forced.classes[0].length, AnswerEnding::Forced);
+    for (score, said) in [
+        (r#"rule = "number""#, "`classes[0].prompt.score.column` is missing; a scoring rule needs it"),
+        (r#"rule = "nunber", column = "a""#, "`classes[0].prompt.score.rule` is \"nunber\"; did you mean \"number\"?"),
+        (
+            r#"rule = "pattern", column = "a", pattern = "(""#,
+            "`classes[0].prompt.score.pattern` is \"(\", which is not",
+        ),
+        (
+            r#"rule = "exact", column = "a", pattern = "a""#,
+            "`classes[0].prompt.score` has a `pattern`, and its rule is exact",
+        ),
+        (r#"rule = "command", column = "a""#, "`classes[0].prompt.score` has no program; name it"),
+    ] {
+        let refused = WorkloadSpec::from_toml(&with(&class(score)), "a test").unwrap_err().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+    let sessions = class(r#"rule = "json", column = "a""#).replace("score", "format = \"sessions\", score");
+    let refused = WorkloadSpec::from_toml(&with(&sessions), "a test").unwrap_err().to_string();
+    assert!(refused.contains("`classes[0].prompt.score` is by a column of rows"), "{refused}");
+    let columns = "prompt=question,answer=label";
+    let spec =
+        scored(&["--dataset", "a.parquet", "--dataset-columns", columns, "--score", "pattern:is ([A-D])"]).unwrap();
+    let scoring = spec.classes[0].scoring().unwrap();
+    assert_eq!((scoring.rule, scoring.column.as_str()), (ScoringRule::Pattern, "label"));
+    assert_eq!(spec.classes[0].length, AnswerEnding::Natural);
+    for (arguments, said) in [
+        (&["--dataset", "a.jsonl", "--score", "number"][..], "name their column, as in --dataset-columns answer=NAME"),
+        (&["--dataset", "a.csv", "--dataset-columns", "answer=b"], "nothing says how answers are scored; add --score"),
+        (&["--dataset", "a.csv", "--score", "maths"], "`maths` is no scoring rule; there are exact, number"),
+        (&["--dataset-columns", "answer=b", "--score", "number"], "`--dataset-columns` is about a dataset"),
+    ] {
+        let refused = scored(arguments).unwrap_err();
+        assert!(refused.contains(said), "{refused}");
+    }
 }

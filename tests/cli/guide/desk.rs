@@ -42,6 +42,7 @@ pub(super) fn desk() -> Desk {
     desk.file("measured.csv", "batch,ms\n1,10\n8,12\n");
     let usage = r#""usage": {"prompt_tokens": 8, "completion_tokens": 9}"#;
     let lines = (0..9).map(|second| format!("{{\"ts\": \"2026-01-02T03:04:0{second}Z\", {usage}}}\n"));
+    desk.file("sums.jsonl", "{\"question\": \"What is 6 x 7?\", \"answer\": \"6 x 7 = 42\\n#### 42\"}\n");
     desk.file("access.jsonl", &lines.collect::<Vec<_>>().concat());
     traces(&desk);
     desk.file("agents.jsonl", &agents());

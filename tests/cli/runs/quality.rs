@@ -250,3 +250,57 @@ fn golden_prompts_can_be_added_to_any_workload() {
     let shown = desk.skyline(&["workloads", "show", "basics"]).assert().success();
     assert!(String::from_utf8(shown.get_output().stdout.clone()).unwrap().contains("[[checks]]"));
 }
+
+#[test]
+fn answers_are_scored_by_the_rows_of_a_dataset() {
+    let desk = Desk::new();
+    desk.file("quick.toml", QUICK);
+    let row = |number: u32, answer: u32| {
+        format!("{{\"question\": \"What is {number} x 7 ?\", \"answer\": \"so #### {answer}\"}}\n")
+    };
+    desk.file("sums.jsonl", &[row(6, 42), row(5, 35), row(4, 28), row(3, 99)].concat());
+    let say = |number: u32, answer: u32| format!("is {number} x=The number is {answer}.");
+    let answers = [say(6, 42), say(5, 35), say(4, 28), say(3, 21)];
+    let (server, url, file) = mock(&desk, &answers.each_ref().map(String::as_str), &["broken_answer=0.3"]);
+    let dataset = ["--dataset", "sums.jsonl", "--dataset-format", "table", "--output-tokens", "16", "--url", &url];
+    let bench = [&["bench", "quick.toml", "--no-calibration", "--allow-invalid"], &dataset[..]].concat();
+    let columns = ["--dataset-columns", "prompt=question,answer=answer", "--score"];
+    let scored = [&bench[..], &columns, &["number", "--objective", "accuracy >= 99%"]].concat();
+    let run = desk.skyline(&[&scored[..], &["--full"]].concat()).assert().code(1);
+    let shown = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    assert!(shown.contains("missed: accuracy >= 99%") && shown.contains("Accuracy: answers that"), "{shown}");
+
+    // The mock knows which answers it broke; one row expects what it never says.
+    let made: Vec<Value> = truth(server, &file).into_iter().filter(|record| record["prompt_tokens"] != 0).collect();
+    let prefix = desk.lines("header")[0]["engines"][0]["request_id_prefix"].as_str().unwrap().to_owned();
+    let mut right = 0;
+    for request in desk.lines("request") {
+        let id = format!("chatcmpl-{prefix}{:012x}", request["index"].as_u64().unwrap());
+        let made = made.iter().find(|made| made["id"] == json!(id)).unwrap();
+        let row = request["index"].as_u64().unwrap() % 4;
+        let expected = row != 3 && !has(made, "broken_answer");
+        assert_eq!(request["score"], json!({ "row": row, "right": expected }), "{request} {made}");
+        right += u64::from(expected);
+    }
+    let accuracy = &desk.summary()["accuracy"];
+    assert_eq!((&accuracy["right"], &accuracy["prompts"]), (&json!(right), &json!(4)), "{accuracy}");
+    assert_eq!(accuracy["accuracy"], json!(right as f64 / 40.0));
+    assert!(right > 10 && right < 30, "the seed breaks some");
+    assert_eq!(desk.summary()["slo"]["wrong"], json!(40 - right));
+    assert_eq!(desk.summary()["slo"]["slo_attainment"], json!(1.0));
+
+    // A program decides after the load, and one that does not exist is refused before it.
+    let (_server, url, _) = mock(&desk, &answers.each_ref().map(String::as_str), &[]);
+    let bench: Vec<&str> =
+        bench.iter().map(|word| if word.starts_with("http") { url.as_str() } else { word }).collect();
+    let mut by_program = [&bench[..], &columns, &["command:grep -q 42", "--requests", "8"]].concat();
+    desk.skyline(&by_program).assert().code(0);
+    assert!(desk.lines("scored").len() >= 8);
+    assert_eq!(desk.summary()["accuracy"]["right"], json!(2), "the row with 42, twice");
+    let runs = desk.runs().len();
+    by_program[bench.len() + 3] = "command:no-such-program";
+    desk.skyline(&by_program).assert().code(2).stderr(contains("`no-such-program`, which is to score answers"));
+    let unnamed = [&bench[..], &["--score", "number"]].concat();
+    desk.skyline(&unnamed).assert().code(2).stderr(contains("name their column, as in --dataset-columns answer=NAME"));
+    assert_eq!(desk.runs().len(), runs);
+}

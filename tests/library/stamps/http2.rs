@@ -283,7 +283,7 @@ fn every_frame_of_another_server_is_stamped_as_its_log_says() {
     assert_eq!((finished.len(), log.answers.len()), (REQUESTS as usize, REQUESTS as usize));
     let (mut late, mut gaps_off, mut from_a_write) = (Vec::new(), Vec::new(), Vec::new());
     for (number, (stream, room)) in &log.answers {
-        let FinishedRequest { record, captured } = &finished[number];
+        let FinishedRequest { record, captured, .. } = &finished[number];
         assert_eq!(record.outcome, Outcome::Completed, "{number}");
         let texts: Vec<_> = (0..TOKENS).map(|token| self::token(*number, token)).collect();
         assert_eq!(captured.as_ref().unwrap().read().content, texts.concat(), "{number}");

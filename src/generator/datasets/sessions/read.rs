@@ -61,7 +61,7 @@ pub(in crate::generator::datasets) fn survey(
     }
     let entries = sessions.iter().map(opener).collect();
     let rows = RowStore::Sessions(SessionStore { rules, sessions, pieces });
-    Ok(Survey { index: Index { path: dataset.path.clone(), entries, rows }, findings, has_messages })
+    Ok(Survey { index: Index { path: dataset.path.clone(), entries, rows, key: None }, findings, has_messages })
 }
 
 /// One pass over the items of a file of sessions.

@@ -22,6 +22,8 @@ pub(super) struct TableColumns {
     /// The column of answers or their lengths, or why it is not known.
     output: Result<String, String>,
     tags: Vec<String>,
+    /// The column of expected answers.
+    expected: Option<String>,
 }
 
 impl TableColumns {
@@ -34,12 +36,15 @@ impl TableColumns {
             output.as_ref().map_err(Clone::clone)?;
         }
         let output = output.map_err(|why| format!("{why}: name it with --dataset-columns output=NAME"));
-        Ok(Self { prompt, output, tags: dataset.metadata.values().cloned().collect() })
+        let expected = dataset.score.as_ref().map(|scoring| scoring.column.as_str());
+        let expected = expected.map(|given| column(names, Some(given), OUTPUTS, "expected answer")).transpose()?;
+        Ok(Self { prompt, output, tags: dataset.metadata.values().cloned().collect(), expected })
     }
 
     /// Whether a column is read.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.prompt == name || self.output.as_deref() == Ok(name) || self.tags.iter().any(|tag| tag == name)
+        let expects = self.expected.as_deref() == Some(name);
+        self.prompt == name || self.output.as_deref() == Ok(name) || expects || self.tags.iter().any(|tag| tag == name)
     }
 
     /// Reads a row.
@@ -67,7 +72,8 @@ impl TableColumns {
             tag(&value).map_err(|mistake| format!("`{name}` {mistake}"))
         };
         let tags = self.tags.iter().map(value).collect::<Result<_, _>>()?;
-        Ok(DatasetRow { prompt: said, answer, tags })
+        let expected = self.expected.as_ref().map(|name| fields.get(name).cloned().unwrap_or_default());
+        Ok(DatasetRow { prompt: said, answer, tags, expected })
     }
 }
 

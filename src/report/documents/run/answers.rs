@@ -1,11 +1,62 @@
 //! What answers say: their forms, and golden prompts.
 
-use crate::analysis::{Passes, Summary};
-use crate::report::document::{Note, Section, Table, cell};
-use crate::units::{count, counted, joined, seconds};
+use crate::analysis::{Accuracy, Passes, Summary};
+use crate::record::PartKind;
+use crate::report::document::{KeyFigure, Note, Section, Table, cell, known};
+use crate::units::{count, counted, joined, listed, numbers, percent, seconds};
 
-pub(super) fn sections(summary: &Summary) -> [Option<Section>; 2] {
-    [forms(summary), checks(summary)]
+pub(super) fn sections(summary: &Summary) -> [Option<Section>; 3] {
+    [accuracy(summary), forms(summary), checks(summary)]
+}
+
+/// The accuracy as a key figure of a run.
+pub(super) fn key_figure(summary: &Summary) -> Option<KeyFigure> {
+    let scores = summary.accuracy?;
+    let figure = KeyFigure::new("accuracy", scores.accuracy.map_or_else(|| known(None), percent), "");
+    let range = interval(scores.interval_low, scores.interval_high).map(|range| format!("95 %: {range} %"));
+    Some(figure.below(range.into_iter().chain([format!("{} scored", counted(scores.scored(), "answer"))])))
+}
+
+/// Kinds of parts whose accuracy is shown.
+const PARTS: [PartKind; 4] = [PartKind::Class, PartKind::Tag, PartKind::Model, PartKind::Server];
+
+fn accuracy(summary: &Summary) -> Option<Section> {
+    let all = summary.accuracy?;
+    let parts = PARTS.iter().flat_map(|kind| {
+        let parts: Vec<_> =
+            summary.parts_of(*kind).into_iter().filter_map(|part| Some((&*part.name, part.accuracy?))).collect();
+        if parts.len() > 1 { parts } else { Vec::new() }
+    });
+    let rows: Vec<(&str, Accuracy)> = parts.chain([("all", all)]).collect();
+    let table = Table::over("Accuracy", rows)
+        .column("", |(name, _)| (*name).to_owned())
+        .column("scored", |(_, scores)| scores.scored())
+        .column(("right", 3), |(_, scores)| scores.right)
+        .column("%", |(_, scores)| percentage(scores.accuracy))
+        .column("95 % interval", |(_, scores)| interval(scores.interval_low, scores.interval_high))
+        .column(("prompts", 1), |(_, scores)| scores.prompts)
+        .column(("wrong, cut at limit", 2), |(_, scores)| scores.cut_at_limit)
+        .column(("not completed", 0), |(_, scores)| scores.not_completed);
+    let cut = (all.cut_at_limit > 0).then(|| {
+        Note::warning(format!(
+            "{} of {} wrong answers were cut at their longest length; more `output_tokens` tell a wrong model from one \
+             that is not done",
+            count(all.cut_at_limit),
+            count(all.wrong)
+        ))
+    });
+    let left_out = numbers([
+        (all.not_completed, "requests without a complete answer"),
+        (all.unscored, "answers that nothing could score"),
+    ]);
+    let left_out = listed(left_out, ", ").map(|left_out| format!("in no share: {left_out}"));
+    Some(
+        Section::detail("Accuracy: answers that the rows of the dataset expect")
+            .table(table)
+            .notes(cut)
+            .remark(left_out)
+            .more(["prompts"]),
+    )
 }
 
 fn forms(summary: &Summary) -> Option<Section> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{attempts, flow, leaving};
+use super::{answers, attempts, flow, leaving};
 use crate::analysis::{
     FailureCount, Finding, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Status, Summary,
     VerdictOutcome, Window, failure_cure,
@@ -169,6 +169,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s"));
         figures.push(KeyFigure::new("SLO attainment", attainment, ""));
     }
+    figures.extend(answers::key_figure(summary));
     figures
 }
 

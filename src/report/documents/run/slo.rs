@@ -50,7 +50,11 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         (slo.of_another_form, "of another form"),
         (slo.not_completed, "not completed"),
     ]);
-    let section = Section::detail("SLO").facts("targets", targets(summary)).fact("attainment", line);
+    let wrong = (slo.wrong > 0).then(|| format!("{} complete, which goodput does not count", count(slo.wrong)));
+    let section = Section::detail("SLO")
+        .facts("wrong answers", wrong)
+        .facts("targets", targets(summary))
+        .fact("attainment", line);
     let late = summary.deadlines.map(|deadlines| {
         format!(
             "{} of {} came late (after TTFT bound + i × TPOT bound), to {} of {}",

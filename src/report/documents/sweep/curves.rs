@@ -1,6 +1,7 @@
 //! Charts over the loads of a sweep: throughput, and what is gained against its price.
 
-use super::latencies::{is_trusted, loads, not_trusted, standing, zones};
+use super::latencies::{is_trusted, loads as load_axis, not_trusted, standing, zones};
+use super::loads;
 use crate::analysis::{FigureKey, Metric};
 use crate::experiment::{ArrivalUnit, Frontier, FrontierPoint, Load, Sweep, SweepPoint};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
@@ -25,6 +26,28 @@ pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
     charts.into_iter().flatten().collect()
 }
 
+/// The share of right answers over the load, with its interval.
+pub(super) fn accuracy(sweep: &Sweep) -> Option<Chart> {
+    let point = |point: &SweepPoint| {
+        let share = loads::accuracy(point)?.map(|share| share * 100.0);
+        let words = format!("{}: {} % right", point.load, cell(share.value));
+        Some(Point {
+            low: Some(share.low),
+            high: Some(share.high),
+            ..Point::at(point.load.amount(), share.value, words)
+        })
+    };
+    let points: Vec<_> = sweep.points.iter().filter_map(point).collect();
+    if points.is_empty() {
+        return None;
+    }
+    let heights: Vec<f64> = points.iter().flat_map(|point| [point.low, point.high]).flatten().collect();
+    let series = vec![Series::points("right answers", Palette::SERIES[0], LineStyle::Solid, points)];
+    let y = Axis::around("% of answers right", heights);
+    let plot = Plot::new("Accuracy over load".to_owned(), load_axis(sweep, &[]), y, series).with_zones(zones(sweep));
+    Some(Chart::new("Accuracy", plot).hint("bars are 95 % intervals"))
+}
+
 fn rising(sweep: &Sweep, title: &str, unit: &str, figures: &[(&str, Metric)], with_asked: bool) -> Option<Chart> {
     let mut series: Vec<Series> = figures
         .iter()
@@ -45,7 +68,7 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, figures: &[(&str, Metric)], wi
     let heights: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.high.unwrap_or(point.y)).collect();
     let description = format!("{title} over load");
     let plot =
-        Plot::new(description, loads(sweep, &[]), Axis::from_zero(unit, heights), series).with_zones(zones(sweep));
+        Plot::new(description, load_axis(sweep, &[]), Axis::from_zero(unit, heights), series).with_zones(zones(sweep));
     let hint = if with_asked { "where completed falls below requested, the server is saturated" } else { "" };
     Some(Chart::new(title, plot).hint(hint))
 }

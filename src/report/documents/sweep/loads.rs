@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::analysis::statistics::Estimate;
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, FigureColumn, Section, Table, TableCell, TableOf, cell, shortened};
@@ -47,6 +48,8 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> TableOf<&SweepPoint>
         .column_where_known(("done", 5), |point| point.figures.metric(Metric::RequestRate))
         .figures(&latencies, |point, key| point.figures.get(key))
         .column_where_known(("goodput", 4), goodput)
+        .column_where_known(("accuracy, %", 5), |point| accuracy(point).map(|scores| scores.value * 100.0))
+        .column_where_known(("95 %", 1), |point| accuracy(point).map(|scores| ends(scores.map(|share| share * 100.0))))
         .column_where_known("attempts per request", |point| point.figures.metric(Metric::Amplification))
         .column_where_known("recovered", recovered)
         .column_where_known(("tok/s", 9), |point| point.figures.metric(Metric::OutputTokens))
@@ -191,7 +194,8 @@ fn figure(point: &SweepPoint, place: usize) -> Option<f64> {
 fn others(sweep: &Sweep) -> Vec<(usize, &Objective)> {
     let mut others: Vec<(usize, &Objective)> = Vec::new();
     for (place, objective) in sweep.plan.objectives.iter().enumerate() {
-        let is_shown = COLUMNS.iter().any(|of| of.key == objective.key);
+        let is_shown = COLUMNS.iter().any(|of| of.key == objective.key)
+            || objective.key == FigureKey::from_metric(Metric::Accuracy);
         if !is_shown && others.iter().all(|(_, other)| other.key != objective.key) {
             others.push((place, objective));
         }
@@ -215,6 +219,17 @@ fn recovered(point: &SweepPoint) -> Option<String> {
         (back, all) if back == all => Some("yes".to_owned()),
         (back, all) => Some(format!("{back} of {all}")),
     }
+}
+
+/// The share of right answers over the runs of a load, with its interval.
+pub(super) fn accuracy(point: &SweepPoint) -> Option<Estimate> {
+    let scores = point.accuracy?;
+    Some(Estimate { value: scores.accuracy?, low: scores.interval_low?, high: scores.interval_high? })
+}
+
+/// The ends of an interval.
+fn ends(of: Estimate) -> String {
+    format!("{}–{}", cell(of.low), cell(of.high))
 }
 
 /// Returns the requests within their SLO per second. There is no figure beyond saturation, where answers of the time

@@ -96,6 +96,10 @@ fn answer(sweep: &Sweep) -> Section {
         .facts("agents", answer.and_then(limits::shares))
         .facts("throughput", answer.and_then(|answer| limits::throughput(sweep, answer)))
         .notes(sustained)
+        .notes(sweep.accuracy.as_ref().map(|found| match found.change.difference() < 0.0 {
+            true => Note::warning(found.sentence.clone()),
+            false => Note::info(found.sentence.clone()),
+        }))
 }
 
 /// The latencies that decide, and what is completed, over the load; then the others.
@@ -103,7 +107,10 @@ fn curves(sweep: &Sweep) -> [Section; 2] {
     let mut throughput = curves::throughput(sweep).into_iter();
     let mut charts = latencies::that_decide(sweep, &latencies::answered(sweep)).into_iter();
     let first = charts.next().map(|first| latencies::with_bars(sweep, first));
-    let decides = Section::page("Over the load").charts(first).charts(charts.chain(throughput.next()));
+    let decides = Section::page("Over the load")
+        .charts(first)
+        .charts(charts.chain(throughput.next()))
+        .charts(curves::accuracy(sweep));
     let others = latencies::others(sweep).into_iter().chain(throughput);
     [decides, Section::page("Other figures over the load").charts(others)]
 }

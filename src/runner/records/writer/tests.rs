@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use std::ops::ControlFlow;
+
+use super::super::collected::BATCH;
 use super::*;
 use crate::clock::Timestamp;
-use crate::engine::{Secrets, ToolCall};
-use crate::record::{Outcome, Phase, RecordRef, RequestRecord, RunEnding, TokenSource};
+use crate::engine::{AnswerText, Secrets, ToolCall};
+use crate::generator::{Datasets, TokenCounter};
+use crate::record::{Outcome, Phase, RecordRef, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, TokenSource};
+use crate::workload::WorkloadSpec;
 
 const FOOTER: RunFooter = RunFooter {
     released_until: Timestamp::from_nanos(1),
@@ -31,7 +36,7 @@ fn tokenizer() -> TokenCounter {
 
 fn collected(header: &RunHeader, records: &[RequestRecord], folder: &Path) -> CollectedRun {
     let log = RunLogWriter::create(folder, header).unwrap();
-    let mut collected = CollectedRun { log, error: None, answers: None };
+    let mut collected = CollectedRun::new(log);
     for record in records {
         collected.append(LogLine::Request(record));
     }
@@ -124,4 +129,47 @@ fn the_log_names_what_is_in_flight_and_not_what_has_ended() {
     let ended = RequestRecord { index: 4, ..RequestRecord::default() };
     take(RecordItem::Request(Box::new(FinishedRequest::from(ended))));
     assert_eq!(in_flight.iter().map(|request| request.index).collect::<Vec<_>>(), [3, 5]);
+}
+
+/// Answers that a program scores are in the log at once. Their scores come after the run.
+#[test]
+fn a_program_scores_after_the_run_and_the_log_has_the_score() {
+    let mut known = known();
+    let text = r#"
+        name = "scored"
+        arrival = { kind = "poisson", rate_per_s = 1 }
+        [[classes]]
+        name = "c"
+        output_tokens = { kind = "constant", value = 9 }
+        [classes.prompt]
+        kind = "dataset"
+        path = "PATH"
+        score = { rule = "command", column = "answer", command = "grep -q right" }
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("a.jsonl");
+    std::fs::write(&rows, "{\"prompt\": \"a\", \"answer\": 1}\n{\"prompt\": \"b\", \"answer\": 2}\n").unwrap();
+    let spec = WorkloadSpec::from_toml(&text.replace("PATH", rows.to_str().unwrap()), "a test").unwrap();
+    let (spec, datasets) = Datasets::open(spec, &TokenCounter::Estimate).unwrap();
+    let priority = spec.classes[0].priorities[0].priority;
+    known.header.workload = spec;
+    let judge = AnswerJudge::new(&known.header.workload, Secrets::default(), true).scoring_by(datasets.answer_keys());
+    let mut collected = collected(&known.header, &[], folder.path());
+    let complete = known.records.as_slice().iter().find(|record| record.outcome == Outcome::Completed).unwrap().clone();
+    for (index, said) in [(0, "right"), (1, "wrong")] {
+        let record = RequestRecord { index, class: 0, priority, prefix: None, ..complete.clone() };
+        let said = AnswerText { content: said.to_owned(), ..AnswerText::default() };
+        let record = judge.request(record, Some(index), Some(&said));
+        assert_eq!(record.score, None, "not yet");
+        collected.append(LogLine::Request(&record));
+        collected.set_aside_unscored(&judge.unscored(&record, Some(index), Some(&said)).unwrap());
+    }
+    assert_eq!(collected.unscored(), 2);
+    let program = known.header.workload.classes[0].scoring().unwrap().program();
+    assert_eq!(collected.score(&[program], |_| ControlFlow::Continue(())), None);
+    let (log, written) = collected.finish(known.header, &FOOTER).unwrap();
+    written.unwrap();
+    let scores: Vec<_> = log.records.iter().map(|record| record.score.map(|score| (score.row, score.right))).collect();
+    assert_eq!(scores, [Some((0, true)), Some((1, false))]);
+    assert_eq!(RunLog::read(folder.path()).unwrap().records, log.records);
 }

@@ -2,18 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use super::connect::ServerConnection;
 use crate::engine::{CaptureText, SmokeReport, Targets};
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{Screen, StepLine};
 use crate::record::{PromptMethod, TokenSource};
 use crate::runner::CollectedRun;
 use crate::session::console::{Interrupts, Printer, Stop};
+use crate::session::run::connect::ServerConnection;
 use crate::units::count;
 use crate::workload::WorkloadSpec;
 
 /// A builder that counts with the tokenizer asked for, if one was.
-pub(super) fn exact(
+pub(in crate::session::run) fn exact(
     spec: &WorkloadSpec,
     salt: u64,
     tokenizer: Option<&str>,
@@ -25,7 +25,7 @@ pub(super) fn exact(
 }
 
 /// Returns a builder that goes by the server's own counts. It goes by common words where the server cannot count.
-pub(super) fn counted(
+pub(in crate::session::run) fn counted(
     spec: &WorkloadSpec,
     salt: u64,
     server: &ServerConnection,
@@ -55,7 +55,11 @@ pub(super) fn counted(
 
 /// Returns the tokens that the server adds to a text. They are what it counted of the test request's prompt beyond the
 /// text itself. `None` where one of the two is not known.
-pub(super) fn template_tokens(server: &ServerConnection, prompts: &PromptBuilder, printer: Printer) -> Option<u64> {
+pub(in crate::session::run) fn template_tokens(
+    server: &ServerConnection,
+    prompts: &PromptBuilder,
+    printer: Printer,
+) -> Option<u64> {
     // All serve one model: what the first counts, all do.
     let (engine, smoke) = (server.router.targets().first(), server.smokes.first());
     let reported = smoke.usage?.prompt()?;

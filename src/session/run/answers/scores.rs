@@ -1,0 +1,43 @@
+//! Scores of answers: the programs of users that decide some of them, after the load.
+
+use std::ops::ControlFlow;
+
+use crate::live::{Screen, StepLine};
+use crate::runner::{CollectedRun, missing_program};
+use crate::session::console::{Interrupts, Stop};
+use crate::units::counted;
+use crate::workload::{RequestClass, Scoring, WorkloadSpec};
+
+/// Refuses a workload whose answers a program is to score that does not exist.
+pub(super) fn check(spec: &WorkloadSpec) -> Result<(), Stop> {
+    let missing = programs(spec).into_iter().flatten().find_map(|words| missing_program(&words));
+    missing.map_or(Ok(()), |missing| {
+        Err(Stop::usage(format!("{missing}\nhint: give its path, or install it; the rule is `command` of `score`")))
+    })
+}
+
+/// Lets programs score answers, unless the user wants to leave. Returns what is to be said of those that they could not
+/// score.
+pub(super) fn ask_programs(
+    collected: &mut CollectedRun,
+    spec: &WorkloadSpec,
+    interrupts: &Interrupts,
+    screen: Screen,
+) -> Option<String> {
+    let all = collected.unscored() as u64;
+    if all == 0 {
+        return None;
+    }
+    let line = StepLine::counting(screen, "scoring answers", all);
+    let (failed, why) = collected.score(&programs(spec), |done| {
+        line.done(done as u64);
+        if interrupts.leave_is_wished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Some(format!("warning: {} could not be scored, the first because {why}", counted(failed as u64, "answer")))
+}
+
+/// The program of each class that has one.
+fn programs(spec: &WorkloadSpec) -> Vec<Option<Vec<String>>> {
+    let program = |class: &RequestClass| class.scoring().and_then(Scoring::program);
+    spec.classes.iter().map(program).collect()
+}

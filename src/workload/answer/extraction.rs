@@ -1,0 +1,106 @@
+//! What an answer says last: its number, its chosen letter, its boxed result.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Mark before the result, in answers as in the rows of GSM8K.
+const MARK: &str = "####";
+
+/// Digits with commas between thousands, and a fraction.
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)").ok());
+/// A sentence that names the chosen letter.
+static CHOSEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i:answer|choice|option)\s*(?:(?i:is|are|would be|should be))?[\s:*_"'$(\[]*([A-Z0-9])(?:[^A-Za-z0-9']|$)"#,
+    )
+    .ok()
+});
+/// An answer that begins with the chosen letter.
+static FIRST: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"^[\s*_"'$(\[]*([A-Za-z0-9])(?:[\s*_"'$)\].:,]*$|[*_]*[)\].:,])"#).ok());
+/// A letter in brackets.
+static IN_BRACKETS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\(([A-Z0-9])\)").ok());
+
+/// The content of the last `\boxed{…}`, with balanced braces.
+pub(super) fn boxed(text: &str) -> Option<&str> {
+    const BOX: &str = "\\boxed{";
+    let content = text.get(text.rfind(BOX)? + BOX.len()..)?;
+    let mut depth = 1_u32;
+    let end = content.char_indices().find(|(_, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    content.get(..end?.0)
+}
+
+/// Returns the number of an answer in its shortest decimal form. It is the first after `####`, else that of the last
+/// `\boxed{…}`, else the last. Currency signs and commas between thousands are left out.
+pub(super) fn last_number(answer: &str) -> Option<String> {
+    let marked = answer.find(MARK).and_then(|at| answer.get(at + MARK.len()..)).and_then(|after| numbers(after).next());
+    let of_box = || numbers(boxed(answer)?).last();
+    marked.or_else(of_box).or_else(|| numbers(answer).last())
+}
+
+/// The number of an expected answer, alone in it or after its last `####`.
+pub(super) fn number_alone(expected: &str) -> Option<String> {
+    let text = expected.rfind(MARK).and_then(|at| expected.get(at + MARK.len()..)).unwrap_or(expected);
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '$' | '€' | '£' | '%' | '.' | '+');
+    let text = text.trim_matches(|c: char| is_around(c) && c != '.').trim_end_matches(is_around);
+    let digits = text.trim_start_matches(['-', '−']).trim_start_matches('$');
+    let is_number = digits.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.'));
+    numbers(text).next().filter(|_| is_number && numbers(text).count() == 1)
+}
+
+/// The numbers of a text, in order.
+fn numbers(text: &str) -> impl Iterator<Item = String> {
+    // Thousands as LaTeX has them.
+    let text = text.replace("{,}", ",").replace("\\,", ",").replace("\\!", "");
+    let found: Vec<String> = NUMBER
+        .iter()
+        .flat_map(|number| number.find_iter(&text))
+        .map(|found| {
+            let before = text.get(..found.start()).unwrap_or_default();
+            // Between two operands it is no sign.
+            let sign = before.strip_suffix(['-', '−']);
+            let is_negative = sign.is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == ')'));
+            shortest(found.as_str(), is_negative)
+        })
+        .collect();
+    found.into_iter()
+}
+
+/// The shortest decimal form of a number, so that equal ones are equal texts.
+fn shortest(digits: &str, is_negative: bool) -> String {
+    let digits = digits.trim_start_matches('$').replace(',', "");
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let number = if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") };
+    if is_negative && number != "0" { format!("-{number}") } else { number }
+}
+
+/// Returns the letter, or digit, of the choice that an answer makes. It is that of the last `\boxed{…}`, else of the
+/// last sentence such as *the answer is B*, else the one that the answer begins with, else the last in brackets.
+pub(super) fn choice(answer: &str) -> Option<String> {
+    let of_box = boxed(answer).and_then(|content| {
+        let content = content.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}')).unwrap_or(content);
+        first_group(&FIRST, content)
+    });
+    let said = || last_group(&CHOSEN, answer);
+    let found =
+        of_box.or_else(said).or_else(|| first_group(&FIRST, answer)).or_else(|| last_group(&IN_BRACKETS, answer));
+    found.map(str::to_ascii_uppercase)
+}
+
+fn first_group<'t>(pattern: &Option<Regex>, text: &'t str) -> Option<&'t str> {
+    pattern.as_ref()?.captures(text)?.get(1).map(|group| group.as_str())
+}
+
+fn last_group<'t>(pattern: &Option<Regex>, text: &'t str) -> Option<&'t str> {
+    pattern.as_ref()?.captures_iter(text).last()?.get(1).map(|group| group.as_str())
+}
