@@ -78,8 +78,7 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
     FigureInfo {
         field: "goodput_per_s",
         of_parts: true,
-        meaning: "requests scheduled in the window that completed and met their SLO; where none has an SLO, those \
-            completed; none whose answer was scored and is wrong",
+        meaning: "requests scheduled in the window that completed, met their SLO if any has one, and were not wrong",
         source: "DistServe (OSDI 2024)",
         ..rate(
             "goodput",
@@ -94,8 +93,7 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
         ..rate("request_rate", "requests", Unit::REQUESTS_PER_SECOND, "answers completed in the window / window")
     },
     FigureInfo {
-        meaning: "inputs (texts, or pairs with a query) whose answer was complete in the window; absent where answers \
-            are texts",
+        meaning: "inputs (texts, or pairs with a query) whose answer was complete in the window; absent for texts",
         ..rate("inputs_per_s", "inputs", Unit::INPUTS_PER_SECOND, "inputs answered in the window / window")
     },
     FigureInfo {
@@ -135,8 +133,7 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
         ..rate("tokens_per_s_per_user", "tokens/s per user", Unit::TOKENS_PER_SECOND, "1 s / median TPOT")
     },
     FigureInfo {
-        meaning: "answer tokens per second of a request from its scheduled moment to its last token: half are at least \
-            so fast",
+        meaning: "answer tokens per second from the scheduled moment to the last token: half are at least so fast",
         elsewhere: &[Elsewhere {
             tool: AIPERF,
             name: "e2e_output_token_throughput",
@@ -257,7 +254,7 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
         [
             "cost_per_acceptable_answer",
             "cost of an acceptable answer",
-            "price of the GPUs for such an answer within its SLO, of the requested form, not scored as wrong, and with golden \
+            "price of the GPUs for such an answer within its SLO, of the requested form, not wrong, and with golden \
              prompts that passed; absent where the price or the number of GPUs is not declared",
             "price of a GPU hour × GPUs × window / acceptable answers to the requests of the window",
         ],
@@ -286,8 +283,8 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
         [
             "energy_per_acceptable_answer",
             "energy of an acceptable answer",
-            "energy of all devices for such an answer within its SLO, of the requested form, and with golden prompts \
-             that passed; absent where not all devices report it",
+            "energy of all devices for such an answer within its SLO, of the requested form, not wrong, and with \
+             golden prompts that passed; absent where not all devices report it",
             "power × window / acceptable answers to the requests of the window",
         ],
     ),

@@ -1,15 +1,23 @@
-//! When answers are whole, and until when they count.
+//! Answers that count: when they are whole, until when, and which are scored.
 
 use std::ops::Deref;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord};
+use crate::workload::{RequestClass, WorkloadSpec};
 
 /// Moment at which the answer of a completed request was whole.
 pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
     let last = record.chunks.last_at().or(record.whole_answer);
     last.filter(|_| record.outcome == Outcome::Completed)
+}
+
+/// Whether the answer to a request counts in an accuracy.
+pub(crate) fn is_to_be_scored(workload: &WorkloadSpec, record: &RequestRecord) -> bool {
+    let class = workload.classes.get(usize::from(record.class));
+    // Later turns of a conversation have no row.
+    class.and_then(RequestClass::scoring).is_some() && record.is_opener() && !record.leaves
 }
 
 /// Returns the first moment after the time in which answers count. It is the window's end, unless the window shows too

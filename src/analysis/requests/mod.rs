@@ -17,8 +17,8 @@ mod stays;
 mod taken;
 mod tokens;
 
-pub(crate) use answers::answered;
 pub use answers::answers_end;
+pub(crate) use answers::{answered, is_to_be_scored};
 pub use deadlines::TokenDeadlines;
 pub(crate) use deadlines::due_tokens;
 pub use delivery::StreamDelivery;
@@ -30,10 +30,10 @@ pub use observed::of_request;
 pub(crate) use observed::{Measured, Observed, latency_of, measure, session_of, unrecorded_requests};
 pub use oddities::OddAnswers;
 pub use outcomes::{FailureCount, Failures, RequestCounts};
+pub(crate) use quality::ScoredRows;
 pub use quality::{
     Accuracy, AnswerForms, CheckExample, CheckPasses, ClassForms, FormFault, Passes, Quality, ScoreChange, SlicePasses,
 };
-pub(crate) use quality::{ScoredRows, is_to_be_scored};
 pub use sampled::{Dot, RequestState, SampledRequests, Scatter};
 pub(in crate::analysis) use slo_outcome::AnswerFault;
 pub(crate) use slo_outcome::SloOutcome;

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RecordRef, Records, RequestRecord, RunEnding, RunLog};
-use crate::workload::{AnswerShape, RequestClass, Slo};
+use crate::workload::Slo;
 
 use super::account::{Account, all_sent, come, end_of_cut_off_log, in_flight, later_turns, past_last, unsent};
 use super::answers::{answered, answers_end};
 use super::delivery::StreamDelivery;
-use super::quality::is_to_be_scored;
 use super::stays::{self, Occupancy};
 use crate::analysis::figures::{Figure, Metric};
 use crate::analysis::requests::form::LoadForm;
@@ -290,15 +289,7 @@ fn slo_of(log: &RunLog, delivery: &StreamDelivery, record: &RequestRecord) -> Sl
     } else {
         SloOutcome::new(target, latency_of_answer)
     };
-    let class = log.header.workload.classes.get(usize::from(record.class));
-    let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
-    let slo = match record.validity {
-        Some(validity) if in_slo => slo.with_form(validity),
-        _ => slo,
-    };
-    let has_to_be_right = class.and_then(RequestClass::scoring).is_some_and(|scoring| scoring.in_slo);
-    let is_scored = has_to_be_right && is_to_be_scored(&log.header.workload, record);
-    if is_scored { slo.with_score(record.score) } else { slo }
+    slo.with_answer(&log.header.workload, record)
 }
 
 #[cfg(test)]

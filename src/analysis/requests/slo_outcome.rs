@@ -1,9 +1,10 @@
 //! Whether a request met the bounds of its SLO.
 
+use super::answers::is_to_be_scored;
 use super::latency::RequestLatency;
 use crate::analysis::figures::Figure;
-use crate::record::{Score, Validity};
-use crate::workload::Slo;
+use crate::record::{RequestRecord, Score, Validity};
+use crate::workload::{AnswerShape, RequestClass, Slo, WorkloadSpec};
 
 /// Whether a request met its SLO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub(crate) struct SloOutcome {
 /// Fault of an answer that an SLO does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::analysis) enum AnswerFault {
-    /// It is not of a form that it has to be of.
+    /// The answer is not of the form asked for.
     Form,
-    /// It is wrong, and has to be right.
+    /// The answer is wrong, and has to be right.
     Wrong,
 }
 
@@ -60,6 +61,19 @@ impl SloOutcome {
     /// Judges a request of whose bounds only this part can be measured.
     pub(in crate::analysis) fn of_part(slo: Slo, measured: Slo, latency: Option<&RequestLatency>) -> Self {
         Self { declared: !slo.is_empty(), measurable: slo == measured, ..Self::new(measured, latency) }
+    }
+
+    /// Returns the outcome with what its SLO demands of the answer.
+    pub(in crate::analysis) fn with_answer(self, workload: &WorkloadSpec, record: &RequestRecord) -> Self {
+        let class = workload.classes.get(usize::from(record.class));
+        let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
+        let formed = match record.validity {
+            Some(validity) if in_slo => self.with_form(validity),
+            _ => self,
+        };
+        let has_to_be_right = class.and_then(RequestClass::scoring).is_some_and(|scoring| scoring.in_slo);
+        let is_scored = has_to_be_right && is_to_be_scored(workload, record);
+        if is_scored { formed.with_score(record.score) } else { formed }
     }
 
     /// Returns the outcome of a request whose SLO demands an answer of a form.

@@ -22,9 +22,9 @@ pub struct Attainment {
     pub met: Option<u64>,
     /// Share `met / with_slo`, between 0 and 1. Absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
-    /// `met` per second, of the same requests as the attainment, without those whose answers are wrong. Absent when
-    /// `met` is, or no request has an SLO. Where no request of the whole run has one: completed requests per second,
-    /// again without wrong answers.
+    /// `met` per second, without those whose answers are wrong. It is of the same requests as the attainment. Absent
+    /// when `met` is, or no request has an SLO. Where no request of the whole run has one: completed requests per
+    /// second, again without wrong answers.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to compare with it. Absent when a bound cannot be
     /// measured.

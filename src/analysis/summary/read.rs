@@ -39,7 +39,7 @@ impl FigureKey {
         self.row(summary)?.at(self.statistic?)
     }
 
-    /// The 95 % interval that one run gives it, where it is a percentile or an accuracy.
+    /// The 95 % interval of a percentile or an accuracy, by one run.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
         if self.metric == Metric::Accuracy {
             let scores = match &self.part {

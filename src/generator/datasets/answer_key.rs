@@ -25,7 +25,7 @@ impl AnswerKey {
         Self { scoring: scoring.clone(), expected: Vec::new(), bytes: 0 }
     }
 
-    /// What a row expects of its answer. There is nothing where answers are not scored.
+    /// Expected answer of a row. There is nothing where answers are not scored.
     pub(super) fn expected_by(
         dataset: &Dataset,
         class: &RequestClass,
@@ -54,7 +54,7 @@ impl AnswerKey {
         self.scoring.is_right(self.expected.get(usize::try_from(row).ok()?)?, answer)
     }
 
-    /// What a row expects, as it has it, for a program.
+    /// Expected answer of a row, as the row has it, for a program.
     pub fn expected(&self, row: u64) -> Value {
         let expected = usize::try_from(row).ok().and_then(|row| self.expected.get(row));
         expected.map(ExpectedAnswer::value).unwrap_or_default()

@@ -37,7 +37,7 @@ pub(crate) struct Index {
     pub(super) path: String,
     pub(super) entries: Vec<RowEntry>,
     pub(super) rows: RowStore,
-    /// What rows expect of answers, where these are scored.
+    /// Expected answers of rows, where these are scored.
     pub(super) key: Option<Arc<AnswerKey>>,
 }
 

@@ -77,7 +77,7 @@ impl Datasets {
         self.classes.get(usize::from(class)).map_or(&PromptOrigin::Written, |class| &class.source)
     }
 
-    /// What the rows of each class expect of answers, where these are scored.
+    /// Expected answers of the rows of each class, where these are scored.
     pub fn answer_keys(&self) -> Vec<Option<Arc<AnswerKey>>> {
         let key = |class: &ClassSource| match &class.source {
             PromptOrigin::Rows { index, .. } => index.key.clone(),

@@ -30,7 +30,7 @@ impl PromptBuilder {
         }
     }
 
-    /// What the rows of each class expect of answers, where these are scored.
+    /// Expected answers of the rows of each class, where these are scored.
     pub fn answer_keys(&self) -> Vec<Option<Arc<AnswerKey>>> {
         self.datasets.answer_keys()
     }

@@ -15,7 +15,7 @@ use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 pub struct AnswerJudge {
     shapes: Vec<Option<AnswerShape>>,
     checks: Vec<GoldenCheck>,
-    /// What the rows of each class expect of answers, where these are scored.
+    /// Expected answers of the rows of each class, where these are scored.
     keys: Vec<Option<Arc<AnswerKey>>>,
     /// Secrets that no excerpt may repeat.
     secrets: Secrets,

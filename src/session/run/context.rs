@@ -246,7 +246,8 @@ impl RunContext {
         };
         let header = self.header(prepared, clock);
         let folder = folder(&header)?;
-        let judge = answers::judge(self, &prepared.workload, prepared.engine.secrets());
+        let (secrets, save_text) = (prepared.engine.secrets(), self.settings.requests.save_text);
+        let judge = answers::judge(&prepared.workload, secrets, save_text, &self.conditions.prompts);
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let writer = RecordWriter::start(log, prepared.keep, judge).map_err(Stop::impossible)?;
         for check in std::mem::take(&mut prepared.checked) {
@@ -368,7 +369,9 @@ impl RunContext {
     ) -> Result<(RunLog, PathBuf, Result<(), Stop>), Stop> {
         let StartedRun { header, folder, writer, .. } = started;
         let mut collected = writer.stop();
-        answers::complete(&mut collected, &header.workload, counter, self);
+        let (interrupts, screen) = (&self.interrupts, self.settings.screen);
+        let unscored = answers::complete(&mut collected, &header.workload, counter, interrupts, screen);
+        unscored.iter().for_each(|problem| self.printer.words(problem));
         let line = StepLine::start(self.settings.screen, "reading the run");
         let (log, written) = collected.finish(header, footer).map_err(Stop::impossible)?;
         drop(line);

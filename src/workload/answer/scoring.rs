@@ -54,7 +54,7 @@ fn fitting(fields: &Fields<'_>, scoring: &Scoring) -> Option<()> {
     scoring.misfit().map_or(Some(()), |sentence| fields.reject(&sentence))
 }
 
-/// What a row expects of an answer, prepared for its rule.
+/// Expected answer of a row, prepared for its rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedAnswer(Box<[Box<str>]>);
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::share;
+use crate::analysis::requests::answers::is_to_be_scored;
 use crate::analysis::requests::observed::Measured;
 use crate::analysis::statistics::interval_of_share;
-use crate::record::{FinishReason, Outcome, RequestRecord};
+use crate::record::{FinishReason, Outcome};
 use crate::workload::{RequestClass, WorkloadSpec};
 
 /// Scores of the answers to requests whose class scores them.
@@ -89,13 +90,6 @@ impl Accuracy {
     }
 }
 
-/// Whether the answer to a request counts in an accuracy.
-pub(crate) fn is_to_be_scored(workload: &WorkloadSpec, record: &RequestRecord) -> bool {
-    let class = workload.classes.get(usize::from(record.class));
-    // Later turns of a conversation have no row.
-    class.and_then(RequestClass::scoring).is_some() && record.is_opener() && !record.leaves
-}
-
 /// Scores of each prompt, by its class and row, in the order of the plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ScoredRows(BTreeMap<(u16, u32), Vec<bool>>);
@@ -119,7 +113,7 @@ impl ScoredRows {
         rows
     }
 
-    /// These scores.
+    /// The scores.
     #[cfg(test)]
     pub(crate) fn from_rows(rows: impl Iterator<Item = ((u16, u32), Vec<bool>)>) -> Self {
         Self(rows.collect())

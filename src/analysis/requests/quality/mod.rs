@@ -7,7 +7,7 @@ mod score_change;
 use serde::Serialize;
 
 pub use self::accuracy::Accuracy;
-pub(crate) use self::accuracy::{ScoredRows, is_to_be_scored};
+pub(crate) use self::accuracy::ScoredRows;
 pub use self::forms::{AnswerForms, ClassForms, FormFault};
 pub use self::score_change::ScoreChange;
 use crate::analysis::statistics::share_interval;

@@ -3,11 +3,11 @@
 mod scores;
 pub(super) mod tokens;
 
-use super::context::RunContext;
 use crate::engine::{CaptureText, Secrets, SmokeReport, Targets};
-use crate::generator::TokenCounter;
+use crate::generator::{PromptBuilder, TokenCounter};
+use crate::live::Screen;
 use crate::runner::{AnswerJudge, CollectedRun};
-use crate::session::console::Stop;
+use crate::session::console::{Interrupts, Stop};
 use crate::workload::WorkloadSpec;
 
 /// Returns whether texts of answers are kept to be counted, and whether any are captured. A program that is to
@@ -23,21 +23,25 @@ pub(super) fn kept(
     Ok((counted, if is_scored { CaptureText::Yes } else { counted }))
 }
 
-/// The judge of the answers of a run.
-pub(super) fn judge(context: &RunContext, workload: &WorkloadSpec, secrets: Secrets) -> AnswerJudge {
-    let judge = AnswerJudge::new(workload, secrets, context.settings.requests.save_text);
-    judge.scoring_by(context.conditions.prompts.answer_keys())
+/// The judge of the answers of a run. It stores their texts if `save_text` says so.
+pub(super) fn judge(
+    workload: &WorkloadSpec,
+    secrets: Secrets,
+    save_text: bool,
+    prompts: &PromptBuilder,
+) -> AnswerJudge {
+    AnswerJudge::new(workload, secrets, save_text).scoring_by(prompts.answer_keys())
 }
 
-/// Completes a run with what takes time: tokens that nothing counted, and scores by programs.
+/// Completes a run with what takes time: tokens that nothing counted, and scores by programs. Returns what is to be
+/// said of answers that no program could score.
 pub(super) fn complete(
     collected: &mut CollectedRun,
     workload: &WorkloadSpec,
     counter: Option<&TokenCounter>,
-    context: &RunContext,
-) {
-    let RunContext { settings, interrupts, printer, .. } = context;
-    tokens::count_answers(collected, counter, interrupts, settings.screen);
-    let problem = scores::ask_programs(collected, workload, interrupts, settings.screen);
-    problem.iter().for_each(|problem| printer.words(problem));
+    interrupts: &Interrupts,
+    screen: Screen,
+) -> Option<String> {
+    tokens::count_answers(collected, counter, interrupts, screen);
+    scores::ask_programs(collected, workload, interrupts, screen)
 }
