@@ -9,7 +9,7 @@ use super::data::{
 use super::document::Document;
 use super::documents;
 use super::interchange::{benchmark_report, junit, openmetrics, percentile_block, spans_json, vllm_json};
-use super::render::{self, Extent, Style};
+use super::render::{self, Extent, Style, Theme, picture, raster};
 use super::run_report::{Out, RunReport};
 use crate::experiment::{AbTest, Sweep};
 
@@ -83,6 +83,10 @@ impl<W> ExportFile<W> {
     const fn text(file: &'static str, write: W) -> Self {
         Self { file, content: Content::Text, write }
     }
+
+    const fn binary(file: &'static str, write: W) -> Self {
+        Self { file, content: Content::Binary, write }
+    }
 }
 
 /// A run with all that its log says.
@@ -149,8 +153,8 @@ impl Export {
             "parquet",
             "for data frames: requests.parquet and tokens.parquet",
             &[
-                ExportFile { file: "requests.parquet", content: Content::Binary, write: requests_parquet },
-                ExportFile { file: "tokens.parquet", content: Content::Binary, write: tokens_parquet },
+                ExportFile::binary("requests.parquet", requests_parquet),
+                ExportFile::binary("tokens.parquet", tokens_parquet),
             ],
         ),
         Self {
@@ -160,6 +164,48 @@ impl Export {
                 "markdown",
                 "the summary of a CI job: objectives, latency, failures, advice",
                 &[ExportFile::text("summary.md", |report, out| put(out, render::markdown(&whole(report))))],
+            )
+        },
+        Self {
+            sweep: &[
+                ExportFile::text("charts.svg", |sweep, out| put(out, picture(&documents::sweep(sweep), Theme::Light))),
+                ExportFile::text("charts-dark.svg", |sweep, out| {
+                    put(out, picture(&documents::sweep(sweep), Theme::Dark))
+                }),
+            ],
+            ab: &[
+                ExportFile::text("charts.svg", |test, out| put(out, picture(&documents::ab(test), Theme::Light))),
+                ExportFile::text("charts-dark.svg", |test, out| put(out, picture(&documents::ab(test), Theme::Dark))),
+            ],
+            ..Self::of_runs(
+                "svg",
+                "the main charts to paste, light and dark: charts.svg and charts-dark.svg",
+                &[
+                    ExportFile::text("charts.svg", |report, out| put(out, picture(&whole(report), Theme::Light))),
+                    ExportFile::text("charts-dark.svg", |report, out| put(out, picture(&whole(report), Theme::Dark))),
+                ],
+            )
+        },
+        Self {
+            sweep: &[
+                ExportFile::binary("charts.png", |sweep, out| {
+                    put(out, raster(&documents::sweep(sweep), Theme::Light)?)
+                }),
+                ExportFile::binary("charts-dark.png", |sweep, out| {
+                    put(out, raster(&documents::sweep(sweep), Theme::Dark)?)
+                }),
+            ],
+            ab: &[
+                ExportFile::binary("charts.png", |test, out| put(out, raster(&documents::ab(test), Theme::Light)?)),
+                ExportFile::binary("charts-dark.png", |test, out| put(out, raster(&documents::ab(test), Theme::Dark)?)),
+            ],
+            ..Self::of_runs(
+                "png",
+                "the same as PNG: charts.png and charts-dark.png",
+                &[
+                    ExportFile::binary("charts.png", |report, out| put(out, raster(&whole(report), Theme::Light)?)),
+                    ExportFile::binary("charts-dark.png", |report, out| put(out, raster(&whole(report), Theme::Dark)?)),
+                ],
             )
         },
         Self::of_runs(

@@ -16,3 +16,9 @@ pub(crate) use palette::Palette;
 pub(crate) use plot::{
     Bar, LineStyle, Panel, Plot, Point, ReferenceLine, Row, RowSpan, Series, SeriesForm, Slot, Width, Zone, ZoneKind,
 };
+pub(crate) use svg::DrawnPlot;
+
+/// Colours of everything that is drawn, light and dark.
+pub(crate) const COLOURS: &str = include_str!("colours.css");
+/// Style of the marks of charts, in those colours.
+pub(crate) const MARKS: &str = include_str!("marks.css");

@@ -24,9 +24,33 @@ const GAP: f64 = 12.0;
 /// The most room that names of rows get.
 const MOST_NAME: f64 = 170.0;
 
+/// Marks of a chart in SVG.
+#[derive(Debug)]
+pub(crate) struct DrawnPlot {
+    pub(crate) marks: Markup,
+    /// Extent of the marks, in pixels at the size of the page's text.
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    /// Scales of the axes for the page's script.
+    scale_x: String,
+    scale_y: Option<String>,
+}
+
 impl Plot {
-    /// The chart as SVG.
+    /// The chart as SVG, for a page.
     pub(crate) fn draw(&self) -> Markup {
+        let Some(drawn) = self.drawn() else { return html! {} };
+        let class = (self.width == Width::Page).then_some("wide");
+        html! {
+            svg class=[class] viewBox=(format!("0 0 {} {:.1}", drawn.width, drawn.height))
+                data-x=(drawn.scale_x) data-y=[&drawn.scale_y] role="img" aria-label=(self.description) {
+                (drawn.marks)
+            }
+        }
+    }
+
+    /// Its marks and their extent. A chart without panels has none.
+    pub(crate) fn drawn(&self) -> Option<DrawnPlot> {
         let width = if self.width == Width::Page { PAGE } else { COLUMN };
         let mut top = 0.0;
         let mut drawn = Vec::new();
@@ -37,24 +61,21 @@ impl Plot {
             drawn.push(markup);
             last = Some(frame);
         }
-        let Some(frame) = last else { return html! {} };
+        let frame = last?;
         let bottom = frame.bottom;
-        let class = (self.width == Width::Page).then_some("wide");
-        html! {
-            svg class=[class] viewBox=(format!("0 0 {width} {:.1}", bottom + BOTTOM))
-                data-x=(frame.x.scale(frame.left, frame.right))
-                data-y=[frame.y.filter(|_| drawn.len() == 1).map(|axis| axis.scale(bottom, frame.top))] role="img"
-                aria-label=(self.description) {
-                @for panel in &drawn { (panel) }
-                (frame.x_axis())
-                @for slot in &self.slots {
-                    @let (from, to) = (frame.across(slot.from), frame.across(slot.to));
-                    rect class="hit slot" x=(n(from)) y="0" width=(n(to - from)) height=(n(bottom)) {
-                        title { (slot.words) }
-                    }
+        let marks = html! {
+            @for panel in &drawn { (panel) }
+            (frame.x_axis())
+            @for slot in &self.slots {
+                @let (from, to) = (frame.across(slot.from), frame.across(slot.to));
+                rect class="hit slot" x=(n(from)) y="0" width=(n(to - from)) height=(n(bottom)) {
+                    title { (slot.words) }
                 }
             }
-        }
+        };
+        let scale_y = frame.y.filter(|_| drawn.len() == 1).map(|axis| axis.scale(bottom, frame.top));
+        let scale_x = frame.x.scale(frame.left, frame.right);
+        Some(DrawnPlot { marks, width, height: bottom + BOTTOM, scale_x, scale_y })
     }
 
     fn panel<'a>(&'a self, panel: &'a Panel, top: f64, width: f64) -> (Markup, Frame<'a>) {

@@ -233,6 +233,11 @@ pub(crate) enum Block {
 }
 
 impl Block {
+    /// Its chart, if it is one.
+    pub(crate) fn chart(&self) -> Option<&Chart> {
+        if let Self::Chart(chart) = self { Some(chart) } else { None }
+    }
+
     /// Whether anything of it can be written without pictures and cards.
     pub(crate) fn has_text(&self) -> bool {
         match self {

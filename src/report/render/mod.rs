@@ -3,6 +3,7 @@
 mod bars;
 mod html;
 mod markdown;
+mod picture;
 mod printable;
 #[cfg(test)]
 mod tests;
@@ -12,5 +13,6 @@ pub use html::html;
 #[cfg(test)]
 pub(in crate::report) use html::tests::{self as html_tests, assert_page};
 pub use markdown::markdown;
+pub(crate) use picture::{Theme, picture, raster};
 pub use printable::printable;
 pub use text::{Colour, Extent, Style, text};

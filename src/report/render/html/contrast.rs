@@ -1,8 +1,11 @@
 //! What the style's colours come to on each other's ground, by the formula of WCAG 2.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-const STYLE: &str = include_str!("style.css");
+use super::page;
+
+static STYLE: LazyLock<String> = LazyLock::new(|| page::STYLE.concat());
 
 type Colour = [f64; 3];
 

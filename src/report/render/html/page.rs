@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::blocks::{self, class};
+use crate::report::chart;
 use crate::report::document::{Document, Level, Section, VerdictLine};
 use crate::report::render::printable::printable;
 
@@ -58,7 +59,7 @@ fn draw(group: &[&Section]) -> Markup {
 }
 
 /// The style of every page, light and dark, on paper and on a telephone.
-const STYLE: &str = include_str!("style.css");
+pub(super) const STYLE: [&str; 3] = [chart::COLOURS, chart::MARKS, include_str!("style.css")];
 
 /// Crosshair, zoom and pinned figures; a page is whole without it.
 const SCRIPT: &str = include_str!("page.js");
@@ -82,7 +83,7 @@ fn page(title: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="generator" content={ "skyline " (env!("CARGO_PKG_VERSION")) };
                 title { (printable(title)) }
-                style { (PreEscaped(STYLE)) }
+                style { @for part in STYLE { (PreEscaped(part)) } }
             }
             body {
                 main {

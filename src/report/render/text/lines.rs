@@ -114,7 +114,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Breaks a text into lines of at most `width` characters at its spaces. A longer word breaks where the line ends.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(in crate::report::render) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);

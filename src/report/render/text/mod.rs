@@ -8,4 +8,5 @@ mod lines;
 mod tests;
 
 pub use blocks::{Extent, text};
+pub(in crate::report::render) use lines::wrap;
 pub use lines::{Colour, Style};

@@ -1,0 +1,187 @@
+//! Pictures of a document to paste elsewhere: its main charts on one sheet, as SVG and as PNG.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use maud::{Markup, PreEscaped, html};
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb};
+
+use super::printable::printable;
+use super::text::wrap;
+use crate::report::chart::{self, DrawnPlot};
+use crate::report::document::{Block, Chart, Document, Level, Section};
+
+/// The ground that a picture is pasted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Light,
+    Dark,
+}
+
+/// Charts are those of so many sections, as they come.
+const SECTIONS: usize = 2;
+/// Most charts of a sheet.
+const MOST: usize = 6;
+/// Room around the sheet, between cards, and within them.
+const MARGIN: f64 = 24.0;
+const GAP: f64 = 16.0;
+const PAD: f64 = 12.0;
+/// Width of what the margin surrounds: a chart of page width in its card, or two of a column.
+const WIDTH: f64 = 928.0;
+/// Characters that fit in a line of the head and of a card. They are by the widest font of the list, as a letter of
+/// theirs has it on average.
+const HEAD: usize = 118;
+/// Height of a line of text.
+const LINE: f64 = 18.0;
+/// Pixels of a PNG for each of a page: letters stay sharp on any screen.
+const SCALE: f32 = 2.0;
+/// Fonts of a picture that is shown by a browser, as on a page.
+const FONTS: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+/// The font of a PNG.
+const FONT: &str = "DejaVu Sans";
+
+/// Draws the main charts of a document under its verdict, as a file of SVG.
+pub(crate) fn picture(document: &Document, theme: Theme) -> String {
+    sheet(document, theme, FONTS)
+}
+
+/// Draws the same as PNG. Letters that its own font lacks are those of this machine's fonts.
+///
+/// # Errors
+/// If there is no memory for the picture.
+pub(crate) fn raster(document: &Document, theme: Theme) -> io::Result<Vec<u8>> {
+    static FOUND: OnceLock<Arc<fontdb::Database>> = OnceLock::new();
+    let fonts = FOUND.get_or_init(|| {
+        let mut fonts = fontdb::Database::new();
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
+        fonts.load_system_fonts();
+        Arc::new(fonts)
+    });
+    let options = Options { font_family: FONT.to_owned(), fontdb: fonts.clone(), ..Options::default() };
+    let tree = Tree::from_str(&sheet(document, theme, FONT), &options).map_err(io::Error::other)?;
+    let size = tree.size().to_int_size().scale_by(SCALE);
+    let pixels = size.and_then(|size| Pixmap::new(size.width(), size.height()));
+    let mut pixels = pixels.ok_or_else(|| io::Error::other("the picture is too large for the memory"))?;
+    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    pixels.encode_png().map_err(io::Error::other)
+}
+
+/// The style of the marks in the colours of a theme.
+fn style(theme: Theme, fonts: &str) -> String {
+    let block = chart::COLOURS.split(":root {").nth(if theme == Theme::Light { 1 } else { 2 }).unwrap_or_default();
+    let colours = block.split('}').next().unwrap_or_default().split(';');
+    let own = format!(
+        "svg {{ font-family: {fonts}; font-size: 12.5px; }} .ground {{ fill: var(--bg); }} \
+         .card {{ fill: var(--card); stroke: var(--line); }} svg .heading {{ font-size: 20px; font-weight: 600; }} \
+         svg .name {{ font-weight: 600; }} svg .below {{ fill: var(--muted); }} svg .good {{ fill: var(--good); }} \
+         svg .bad {{ fill: var(--bad); }}"
+    );
+    let style = [chart::MARKS, &own].concat();
+    colours
+        .filter_map(|colour| colour.trim().strip_prefix("--")?.split_once(": "))
+        .fold(style, |style, (name, colour)| style.replace(&format!("var(--{name})"), colour))
+}
+
+/// The charts that a sheet has, each with the heading that it stands under.
+fn main_charts(document: &Document) -> Vec<(&str, &Chart)> {
+    let open = document.sections.iter().filter(|section| matches!(section.level, Level::Summary | Level::Page));
+    let with_charts = open.map(|section| (section.heading.as_deref().unwrap_or_default(), charts(section)));
+    let chosen = with_charts.filter(|(_, charts)| !charts.is_empty()).take(SECTIONS);
+    let named = chosen.flat_map(|(heading, charts)| charts.into_iter().map(move |chart| (heading, chart)));
+    named
+        .map(|(heading, chart)| (if chart.title.is_empty() { heading } else { &chart.title }, chart))
+        .take(MOST)
+        .collect()
+}
+
+fn charts(section: &Section) -> Vec<&Chart> {
+    section.blocks.iter().filter_map(Block::chart).collect()
+}
+
+/// A card with a chart.
+struct Card<'a> {
+    title: &'a str,
+    hint: Vec<String>,
+    plot: DrawnPlot,
+}
+
+impl Card<'_> {
+    fn width(&self) -> f64 {
+        self.plot.width + 2.0 * PAD
+    }
+
+    fn height(&self) -> f64 {
+        self.plot.height + 2.0 * PAD + LINE * (1 + self.hint.len()) as f64
+    }
+
+    fn draw(&self, (x, y): (f64, f64)) -> Markup {
+        let top = PAD + LINE * (1 + self.hint.len()) as f64;
+        html! {
+            g transform=(format!("translate({x:.1} {y:.1})")) {
+                rect class="card" width=(self.width()) height=(format!("{:.1}", self.height())) rx="8" {}
+                text class="name" x=(PAD) y=(PAD + 10.0) { (printable(self.title)) }
+                @for (line, hint) in self.hint.iter().enumerate() {
+                    text class="below" x=(PAD) y=(PAD + 10.0 + LINE * (line + 1) as f64) { (printable(hint)) }
+                }
+                g transform=(format!("translate({PAD} {top:.1})")) { (self.plot.marks) }
+            }
+        }
+    }
+}
+
+fn sheet(document: &Document, theme: Theme, fonts: &str) -> String {
+    let cards = main_charts(document).into_iter().filter_map(|(title, chart)| {
+        let plot = chart.plot.drawn()?;
+        let room = HEAD * plot.width as usize / WIDTH as usize;
+        let hint = if chart.hint.is_empty() { Vec::new() } else { wrap(&chart.hint, room) };
+        Some(Card { title, hint, plot })
+    });
+    let mut y = MARGIN + 16.0;
+    let head = head(document, &mut y);
+    let (mut x, mut row, mut placed) = (0.0, 0.0_f64, Vec::new());
+    for card in cards {
+        if x > 0.0 && x + card.width() > WIDTH {
+            (x, y, row) = (0.0, y + row + GAP, 0.0);
+        }
+        row = row.max(card.height());
+        placed.push(card.draw((MARGIN + x, y)));
+        x += card.plot.width + 2.0 * PAD + GAP;
+    }
+    let (width, height) = (WIDTH + 2.0 * MARGIN, (y + row + MARGIN + LINE).ceil());
+    let drawn = html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}"))
+            role="img" {
+            title { (printable(&document.title)) }
+            style { (PreEscaped(style(theme, fonts))) }
+            rect class="ground" width=(width) height=(height) {}
+            (head)
+            @for card in &placed { (card) }
+            text class="below" x=(width - MARGIN) y=(height - MARGIN / 2.0) text-anchor="end" {
+                "skyline " (env!("CARGO_PKG_VERSION"))
+            }
+        }
+    };
+    drawn.into_string().lines().map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// The title, what was measured and the verdict, from `y` on, which it moves below them.
+fn head(document: &Document, y: &mut f64) -> Markup {
+    let about = document.about_and_when().collect::<Vec<_>>().join(" · ");
+    let mut lines = vec![("heading", document.title.clone())];
+    lines.extend(wrap(&about, HEAD).into_iter().map(|line| ("below", line)));
+    if let Some(verdict) = &document.verdict {
+        let class = verdict.tone.choose(["", "good", "bad"]);
+        lines.extend(wrap(&verdict.in_words(), HEAD).into_iter().map(|line| (class, line)));
+    }
+    lines.retain(|(_, line)| !line.is_empty());
+    let placed: Vec<_> = lines
+        .into_iter()
+        .map(|(class, line)| {
+            let at = *y;
+            *y += if class == "heading" { LINE + 6.0 } else { LINE };
+            (class, line, at)
+        })
+        .collect();
+    html! { @for (class, line, at) in &placed { text class=(class) x=(MARGIN) y=(at) { (printable(line)) } } }
+}
