@@ -40,7 +40,9 @@ def output(*command):
 def texts(package):
     """The texts in the source of a crate, else that of its licence with its authors."""
     folder = pathlib.Path(package["manifest_path"]).parent
-    found = [file for file in sorted(folder.iterdir()) if FILES.match(file.name) and file.is_file()]
+    # The licence of a font lies beside the font.
+    places = [*sorted(folder.iterdir()), *sorted(folder.glob("assets/*/*"))]
+    found = [file for file in places if FILES.match(file.name) and file.is_file()]
     if found:
         return [file.read_text(errors="replace") for file in found]
     if "MIT" in re.split(r"/| OR ", package["license"] or ""):

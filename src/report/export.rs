@@ -9,7 +9,7 @@ use super::data::{
 use super::document::Document;
 use super::documents;
 use super::interchange::{benchmark_report, junit, openmetrics, percentile_block, spans_json, vllm_json};
-use super::render::{self, Extent, Style, Theme, picture, raster};
+use super::render::{self, Extent, Ground, Style, picture, raster};
 use super::run_report::{Out, RunReport};
 use crate::experiment::{AbTest, Sweep};
 
@@ -168,43 +168,47 @@ impl Export {
         },
         Self {
             sweep: &[
-                ExportFile::text("charts.svg", |sweep, out| put(out, picture(&documents::sweep(sweep), Theme::Light))),
+                ExportFile::text("charts.svg", |sweep, out| put(out, picture(&documents::sweep(sweep), Ground::Light))),
                 ExportFile::text("charts-dark.svg", |sweep, out| {
-                    put(out, picture(&documents::sweep(sweep), Theme::Dark))
+                    put(out, picture(&documents::sweep(sweep), Ground::Dark))
                 }),
             ],
             ab: &[
-                ExportFile::text("charts.svg", |test, out| put(out, picture(&documents::ab(test), Theme::Light))),
-                ExportFile::text("charts-dark.svg", |test, out| put(out, picture(&documents::ab(test), Theme::Dark))),
+                ExportFile::text("charts.svg", |test, out| put(out, picture(&documents::ab(test), Ground::Light))),
+                ExportFile::text("charts-dark.svg", |test, out| put(out, picture(&documents::ab(test), Ground::Dark))),
             ],
             ..Self::of_runs(
                 "svg",
                 "the main charts to paste, light and dark: charts.svg and charts-dark.svg",
                 &[
-                    ExportFile::text("charts.svg", |report, out| put(out, picture(&whole(report), Theme::Light))),
-                    ExportFile::text("charts-dark.svg", |report, out| put(out, picture(&whole(report), Theme::Dark))),
+                    ExportFile::text("charts.svg", |report, out| put(out, picture(&whole(report), Ground::Light))),
+                    ExportFile::text("charts-dark.svg", |report, out| put(out, picture(&whole(report), Ground::Dark))),
                 ],
             )
         },
         Self {
             sweep: &[
                 ExportFile::binary("charts.png", |sweep, out| {
-                    put(out, raster(&documents::sweep(sweep), Theme::Light)?)
+                    put(out, raster(&documents::sweep(sweep), Ground::Light)?)
                 }),
                 ExportFile::binary("charts-dark.png", |sweep, out| {
-                    put(out, raster(&documents::sweep(sweep), Theme::Dark)?)
+                    put(out, raster(&documents::sweep(sweep), Ground::Dark)?)
                 }),
             ],
             ab: &[
-                ExportFile::binary("charts.png", |test, out| put(out, raster(&documents::ab(test), Theme::Light)?)),
-                ExportFile::binary("charts-dark.png", |test, out| put(out, raster(&documents::ab(test), Theme::Dark)?)),
+                ExportFile::binary("charts.png", |test, out| put(out, raster(&documents::ab(test), Ground::Light)?)),
+                ExportFile::binary("charts-dark.png", |test, out| {
+                    put(out, raster(&documents::ab(test), Ground::Dark)?)
+                }),
             ],
             ..Self::of_runs(
                 "png",
                 "the same as PNG: charts.png and charts-dark.png",
                 &[
-                    ExportFile::binary("charts.png", |report, out| put(out, raster(&whole(report), Theme::Light)?)),
-                    ExportFile::binary("charts-dark.png", |report, out| put(out, raster(&whole(report), Theme::Dark)?)),
+                    ExportFile::binary("charts.png", |report, out| put(out, raster(&whole(report), Ground::Light)?)),
+                    ExportFile::binary("charts-dark.png", |report, out| {
+                        put(out, raster(&whole(report), Ground::Dark)?)
+                    }),
                 ],
             )
         },

@@ -13,6 +13,6 @@ pub use html::html;
 #[cfg(test)]
 pub(in crate::report) use html::tests::{self as html_tests, assert_page};
 pub use markdown::markdown;
-pub(crate) use picture::{Theme, picture, raster};
+pub(crate) use picture::{Ground, picture, raster};
 pub use printable::printable;
 pub use text::{Colour, Extent, Style, text};
