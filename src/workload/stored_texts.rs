@@ -24,8 +24,9 @@ impl WorkloadSpec {
                     texts.iter_mut().for_each(hash);
                 }
                 PromptSource::Dataset(dataset) => {
-                    let pattern = dataset.score.as_mut().and_then(|scoring| scoring.pattern.as_mut());
-                    pattern.into_iter().for_each(|pattern| *pattern = pattern.without_text());
+                    if let Some(pattern) = dataset.score.as_mut().and_then(|scoring| scoring.pattern.as_mut()) {
+                        *pattern = pattern.without_text();
+                    }
                 }
                 PromptSource::RandomTokens { .. } => {}
             }

@@ -148,12 +148,12 @@ impl RowParser {
             tag(value).map_err(|mistake| whole(place, format!("`{name}` {mistake}")))
         };
         let tags = self.tags.iter().map(tag).collect::<Result<_, _>>()?;
-        let expected = self.expected.as_deref().map(|name| match fields.get(name) {
-            Some(value) => serde_json::from_str(value.get()).map_err(|error| at(place, &error)),
-            None => {
-                let fields = fields_of(bytes);
-                Err(whole(place, format!("it has no `{name}`, by which answers are scored; {fields}")))
+        let expected = self.expected.as_deref().map(|name| {
+            if let Some(value) = fields.get(name) {
+                return serde_json::from_str(value.get()).map_err(|error| at(place, &error));
             }
+            let fields = fields_of(bytes);
+            Err(whole(place, format!("it has no `{name}`, by which answers are scored; {fields}")))
         });
         Ok(DatasetRow { tags, expected: expected.transpose()?, ..row })
     }

@@ -45,7 +45,7 @@ impl Survey {
         let mut first = None;
         let mut tags = Tags::default();
         let mut held = Held::default();
-        let mut key = dataset.score.as_ref().map(AnswerKey::new);
+        let mut key = dataset.score.as_deref().map(AnswerKey::new);
         let passed = pass::over(dataset, &mut |found: FoundRow| {
             match rule.judge(&found).and_then(|entry| rule.with_expected(entry, &found)) {
                 Ok(Some((entry, expected))) => {

@@ -41,9 +41,10 @@ pub(super) struct UnscoredAnswer {
 pub fn missing_program(words: &[String]) -> Option<String> {
     let name = words.first()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = match name.contains('/') {
-        true => Path::new(name).is_file(),
-        false => std::env::split_paths(&path).any(|folder| folder.join(name).is_file()),
+    let found = if name.contains('/') {
+        Path::new(name).is_file()
+    } else {
+        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
     };
     (!found).then(|| format!("the program `{name}`, which is to score answers, does not exist"))
 }

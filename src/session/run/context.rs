@@ -371,7 +371,9 @@ impl RunContext {
         let mut collected = writer.stop();
         let (interrupts, screen) = (&self.interrupts, self.settings.screen);
         let unscored = answers::complete(&mut collected, &header.workload, counter, interrupts, screen);
-        unscored.iter().for_each(|problem| self.printer.words(problem));
+        if let Some(problem) = unscored {
+            self.printer.words(&problem);
+        }
         let line = StepLine::start(self.settings.screen, "reading the run");
         let (log, written) = collected.finish(header, footer).map_err(Stop::impossible)?;
         drop(line);

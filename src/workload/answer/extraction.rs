@@ -89,18 +89,20 @@ fn shortest(digits: &str, is_negative: bool) -> String {
 pub(super) fn choice(answer: &str) -> Option<String> {
     let of_box = boxed(answer).and_then(|content| {
         let content = content.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}')).unwrap_or(content);
-        first_group(&FIRST, content)
+        first_group(FIRST.as_ref(), content)
     });
-    let said = || last_group(&CHOSEN, answer);
-    let found =
-        of_box.or_else(said).or_else(|| first_group(&FIRST, answer)).or_else(|| last_group(&IN_BRACKETS, answer));
+    let said = || last_group(CHOSEN.as_ref(), answer);
+    let found = of_box
+        .or_else(said)
+        .or_else(|| first_group(FIRST.as_ref(), answer))
+        .or_else(|| last_group(IN_BRACKETS.as_ref(), answer));
     found.map(str::to_ascii_uppercase)
 }
 
-fn first_group<'t>(pattern: &Option<Regex>, text: &'t str) -> Option<&'t str> {
-    pattern.as_ref()?.captures(text)?.get(1).map(|group| group.as_str())
+fn first_group<'t>(pattern: Option<&'static Regex>, text: &'t str) -> Option<&'t str> {
+    pattern?.captures(text)?.get(1).map(|group| group.as_str())
 }
 
-fn last_group<'t>(pattern: &Option<Regex>, text: &'t str) -> Option<&'t str> {
-    pattern.as_ref()?.captures_iter(text).last()?.get(1).map(|group| group.as_str())
+fn last_group<'t>(pattern: Option<&'static Regex>, text: &'t str) -> Option<&'t str> {
+    pattern?.captures_iter(text).last()?.get(1).map(|group| group.as_str())
 }

@@ -123,12 +123,11 @@ impl Scoring {
         let one = |text: String| Ok(ExpectedAnswer([text.into_boxed_str()].into()));
         match (self.rule, value) {
             (_, Value::Null) => Err("is empty, and answers are scored by it".to_owned()),
-            (ScoringRule::Command, value) => one(value.to_string()),
             (ScoringRule::Json, Value::String(text)) => match serde_json::from_str::<Value>(text) {
                 Ok(_) => one(text.clone()),
                 Err(error) => Err(format!("is no JSON: {error}")),
             },
-            (ScoringRule::Json, value) => one(value.to_string()),
+            (ScoringRule::Json | ScoringRule::Command, value) => one(value.to_string()),
             (_, Value::Array(all)) if !all.is_empty() => {
                 let all = all.iter().map(|value| self.comparable(value).map(String::into_boxed_str));
                 Ok(ExpectedAnswer(all.collect::<Result<_, _>>()?))

@@ -230,7 +230,7 @@ impl DatasetChange {
                 let [prompt, output, answer] = self.columns.clone().unwrap_or_default();
                 if let Some(scoring) = &self.score {
                     let column = dataset.score.take().map(|before| before.column).unwrap_or_default();
-                    dataset.score = Some(Scoring { column, ..scoring.clone() });
+                    dataset.score = Some(Box::new(Scoring { column, ..scoring.clone() }));
                     class.length = AnswerEnding::Natural;
                 }
                 if let (Some(scoring), Some(answer)) = (&mut dataset.score, answer) {

@@ -139,7 +139,7 @@ impl RequestClass {
 
     /// The rule by which its answers are scored, if they are.
     pub fn scoring(&self) -> Option<&Scoring> {
-        self.prompt.dataset()?.score.as_ref()
+        self.prompt.dataset()?.score.as_deref()
     }
 
     /// Whether its requests continue: as conversations, or as sessions that are graphs.

@@ -49,7 +49,7 @@ spec_table! {
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, String> = optional(BTreeMap::new(), read_tag_columns),
         /// Rule by which answers are scored against what the rows expect. None is scored when absent.
-        score: Option<Scoring> = option(Scoring::read),
+        score: Option<Box<Scoring>> = option(|value| Scoring::read(value).map(Box::new)),
         /// Rules for the sessions of a file.
         sessions: Option<SessionRules> = option(SessionRules::read),
         /// Findings about the file. They are absent until it is read.

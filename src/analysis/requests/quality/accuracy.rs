@@ -201,7 +201,8 @@ mod tests {
         let slo = Slo { ttft_ms: Some(200.0), ..Slo::default() };
         let scoring =
             Scoring { rule: ScoringRule::Number, column: "answer".to_owned(), pattern: None, command: None, in_slo };
-        let dataset = Dataset { score: Some(scoring), ..Dataset::new("a.jsonl".to_owned(), DatasetFormat::Jsonl) };
+        let dataset =
+            Dataset { score: Some(scoring.into()), ..Dataset::new("a.jsonl".to_owned(), DatasetFormat::Jsonl) };
         let mut scored = class("maths", &[(Priority::High, slo)]);
         scored.prompt = PromptSource::Dataset(dataset);
         log.header.workload.classes = vec![scored, class("chat", &[(Priority::High, slo)])];

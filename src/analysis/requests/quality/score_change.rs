@@ -28,7 +28,7 @@ impl ScoreChange {
     ///
     /// Where at least half of the answers of the smaller one are to prompts of both, these alone are compared, as many
     /// answers of each as both have, by the exact sign test over the prompts whose share of right answers changed. With
-    /// one answer each that is McNemar's test (*Psychometrika* 12, 1947, 153–157), exactly. Otherwise both
+    /// one answer each that is the test of `McNemar` (*Psychometrika* 12, 1947, 153–157), exactly. Otherwise both
     /// shares are compared as those of as many answers as they are worth.
     pub(crate) fn between(before: &ScoredRows, after: &ScoredRows) -> Option<Self> {
         let [all_before, all_after] = [before, after].map(ScoredRows::counts);

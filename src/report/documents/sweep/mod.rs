@@ -96,9 +96,9 @@ fn answer(sweep: &Sweep) -> Section {
         .facts("agents", answer.and_then(limits::shares))
         .facts("throughput", answer.and_then(|answer| limits::throughput(sweep, answer)))
         .notes(sustained)
-        .notes(sweep.accuracy.as_ref().map(|found| match found.change.difference() < 0.0 {
-            true => Note::warning(found.sentence.clone()),
-            false => Note::info(found.sentence.clone()),
+        .notes(sweep.accuracy.as_ref().map(|found| {
+            let sentence = found.sentence.clone();
+            if found.change.difference() < 0.0 { Note::warning(sentence) } else { Note::info(sentence) }
         }))
 }
 

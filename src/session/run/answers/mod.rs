@@ -18,9 +18,9 @@ pub(super) fn kept(
     counter: Option<&TokenCounter>,
 ) -> Result<(CaptureText, CaptureText), Stop> {
     scores::check(workload)?;
-    let counted = tokens::capture(smokes, counter);
+    let kept = tokens::capture(smokes, counter);
     let is_scored = workload.classes.iter().any(|class| class.scoring().is_some());
-    Ok((counted, if is_scored { CaptureText::Yes } else { counted }))
+    Ok((kept, if is_scored { CaptureText::Yes } else { kept }))
 }
 
 /// The judge of the answers of a run. It stores their texts if `save_text` says so.
