@@ -46,6 +46,7 @@ pub use judgements::{
 pub use latency::aliases::Alias;
 pub use latency::curve::{GapBar, LatencyCurve, TokenGaps};
 pub use latency::gaps::Stalls;
+pub(crate) use latency::gaps::{Gaps, Received};
 pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::aftermath::{GoodputStretch, SpikeAftermath};

@@ -62,7 +62,7 @@ impl ReportedFigures {
         Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }
     }
 
-    const fn percentile(&self, quantile: Quantile) -> Option<f64> {
+    pub(super) const fn percentile(&self, quantile: Quantile) -> Option<f64> {
         match quantile {
             Quantile::P50 => self.p50_ms,
             Quantile::P90 => self.p90_ms,
@@ -108,17 +108,21 @@ impl ForeignFigures {
 /// The times of one completed request, milliseconds; absent where unknown.
 #[allow(clippy::struct_field_names)] // the unit
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct ForeignAnswer {
+pub(crate) struct ForeignAnswer {
     /// Time from sending to the first token.
-    pub(super) ttft_ms: Option<f64>,
+    pub(crate) ttft_ms: Option<f64>,
     /// Time from sending to the last token.
-    pub(super) e2e_ms: Option<f64>,
+    pub(crate) e2e_ms: Option<f64>,
+    /// Time from sending to the end of the stream.
+    pub(crate) closed_ms: Option<f64>,
     /// Time per output token after the first.
-    pub(super) tpot_ms: Option<f64>,
-    /// Time per output token after those of the first chunk.
-    pub(super) adjusted_tpot_ms: Option<f64>,
+    pub(crate) tpot_ms: Option<f64>,
+    /// Time per output token as the tool itself divides it.
+    pub(crate) adjusted_tpot_ms: Option<f64>,
+    /// Its tokens.
+    pub(crate) tokens: Option<u64>,
     /// The gaps between its chunks, or its tokens.
-    pub(super) gaps_ms: Vec<f64>,
+    pub(crate) gaps_ms: Vec<f64>,
 }
 
 /// (last − first token) / (N − 1), for at least two tokens.

@@ -5,6 +5,7 @@
 //! `e2e`, which count from the scheduled moment.
 
 pub(crate) mod commands;
+mod definitions;
 mod evidence;
 mod figures;
 mod lenient;
@@ -17,6 +18,9 @@ mod tests;
 mod tool;
 mod values;
 
+pub use definitions::{Aspect, Definition};
+pub(crate) use definitions::{Definitions, SKYLINE};
+pub(crate) use figures::ForeignAnswer;
 pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::ForeignFile;
 pub use run::{

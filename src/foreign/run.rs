@@ -1,8 +1,10 @@
 //! A run from another tool's file.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 
-use super::figures::ForeignLatency;
+use super::figures::{ForeignAnswer, ForeignLatency, ReportedFigures};
 use super::tool::ForeignTool;
 use crate::analysis::{Figure, FigureKey, LengthRange, Metric, SampleWarning, WarmUpEvidence};
 
@@ -29,6 +31,15 @@ pub struct ForeignRun {
     pub reservations: Vec<String>,
     /// Figures of the tool without an equivalent here.
     pub refused: Vec<UnmatchedFigure>,
+    /// Completed requests, where all are in the file.
+    #[serde(skip)]
+    pub(crate) answers: Vec<ForeignAnswer>,
+    /// Whether a run of Skyline was written in the tool's form.
+    #[serde(skip)]
+    pub(super) is_export: bool,
+    /// Latencies as the tool itself reports them, by its names.
+    #[serde(skip)]
+    pub(super) own: BTreeMap<&'static str, ReportedFigures>,
 }
 
 /// The test conditions of a run; absent where its file does not say.
@@ -192,6 +203,9 @@ impl ForeignRun {
             latency: Vec::new(),
             reservations: Vec::new(),
             refused: Vec::new(),
+            answers: Vec::new(),
+            is_export: false,
+            own: BTreeMap::new(),
         }
     }
 

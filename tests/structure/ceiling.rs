@@ -4,14 +4,14 @@
 /// A capability fits its room's budget, or brings the saving that pays for it; lines may move from one room to another.
 pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("", 21),
-    ("analysis", 15_572),
+    ("analysis", 15_576),
     ("arrivals", 356),
     ("calibration", 637),
     ("cli", 6_505),
     ("clock", 499),
     ("engine", 13_236),
-    ("experiment", 13_774),
-    ("foreign", 1_827),
+    ("experiment", 14_132),
+    ("foreign", 2_016),
     ("generator", 11_563),
     ("guide", 105),
     ("live", 1_805),
@@ -19,9 +19,9 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("mock", 3_920),
     ("random", 190),
     ("record", 4_168),
-    ("report", 12_288),
+    ("report", 12_377),
     ("runner", 3_444),
-    ("session", 8_136),
+    ("session", 8_140),
     ("simulator", 2_425),
     ("telemetry", 943),
     ("units", 153),
@@ -76,8 +76,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// `Scoring`, `ScoringRule`, `ExpectedAnswer` and `AnswerKey`, and the restricted `ScoredRows`, `AnswerFault` and
 /// `UnscoredAnswer`.
 /// Pictures brought the restricted `DrawnPlot` and `Ground`.
-pub(crate) const PUBLIC_TYPES: usize = 730;
-pub(crate) const RESTRICTED_TYPES: usize = 693;
+/// Why two tools differ brought seven public ones (`Aspect`, `Definition`, `Explanation`, `DefinitionStep`,
+/// `ExplainedFigure`, `RecountedFigure`, `FigureRange`) and the restricted `Definitions` and `Recount`.
+pub(crate) const PUBLIC_TYPES: usize = 737;
+pub(crate) const RESTRICTED_TYPES: usize = 695;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

@@ -64,6 +64,11 @@ pub(crate) fn compared_of_tools() -> impl Iterator<Item = FigureKey> {
     keys(&[(&LATENCIES_OF_TOOLS, &[MEAN, P50, P95, P99]), (&[ErrorRate], ALONE)])
 }
 
+/// Figures that several tools have under one name, whatever each means by it.
+pub(crate) fn under_one_name() -> impl Iterator<Item = FigureKey> {
+    keys(&[(&[Ttft], &[P50, P99]), (&[Tpot], &[P50]), (&[Itl, E2e], &[P99]), (&[RequestRate, OutputTokens], ALONE)])
+}
+
 /// Figures by which sweeps are compared, load by load.
 pub(crate) fn compared_of_loads() -> impl Iterator<Item = FigureKey> {
     keys(&[

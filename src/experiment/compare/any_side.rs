@@ -7,15 +7,15 @@ use super::confounded::SAME_LENGTH;
 use super::side::ComparedSide;
 use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey, LoadForm, VerdictOutcome};
 use crate::foreign::{ConcurrencyCap, ForeignConditions, ForeignRun};
-use crate::record::RunHeader;
+use crate::record::{RunHeader, RunLog};
 use crate::units::percent;
 use crate::workload::{ArrivalPattern, RateProfile};
 
 /// A side of such a comparison.
 #[derive(Clone, Debug)]
 pub enum AnySide {
-    /// A run of Skyline.
-    Ours(Box<ComparedSide>),
+    /// A run of Skyline, with its log where that is to be counted again.
+    Ours(Box<ComparedSide>, Option<Box<RunLog>>),
     /// A run of another tool, under the name of its file.
     Foreign(String, Box<ForeignRun>),
 }
@@ -47,7 +47,7 @@ impl AnySide {
     /// The run, where it is ours.
     pub fn own(self) -> Option<ComparedSide> {
         match self {
-            Self::Ours(side) => Some(*side),
+            Self::Ours(side, _) => Some(*side),
             Self::Foreign(..) => None,
         }
     }
@@ -55,7 +55,7 @@ impl AnySide {
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
-            Self::Ours(side) => &side.name,
+            Self::Ours(side, _) => &side.name,
             Self::Foreign(name, _) => name,
         }
     }
@@ -64,7 +64,7 @@ impl AnySide {
     /// the more of the slow ones fail.
     pub fn reasons(&self) -> Vec<String> {
         let run = match self {
-            Self::Ours(side) => return side.reasons.clone(),
+            Self::Ours(side, _) => return side.reasons.clone(),
             Self::Foreign(_, run) => run,
         };
         let rate = run.requests.error_rate().filter(|&rate| rate > ERROR_RATE_BAR);
@@ -77,7 +77,7 @@ impl AnySide {
 
     pub(super) fn figure(&self, key: &FigureKey) -> AcrossRuns {
         match self {
-            Self::Ours(side) => side.figure(key),
+            Self::Ours(side, _) => side.figure(key),
             Self::Foreign(_, run) => AcrossRuns {
                 own_interval: run.interval(key),
                 mark: run.mark(key),
@@ -88,7 +88,7 @@ impl AnySide {
 
     pub(super) fn describe(&self) -> AnySideDescription {
         let (tool, completed, valid, reservations) = match self {
-            Self::Ours(side) => {
+            Self::Ours(side, _) => {
                 let completed = side.runs.iter().map(|run| run.requests.completed).sum();
                 (
                     format!("skyline {}", side.header.skyline_version),
@@ -125,7 +125,7 @@ impl AnySide {
         let rounded = |tokens: Option<f64>| tokens.map(|tokens| format!("{tokens:.1}"));
         let lengths = [(Condition::Workload, INPUT, rounded(input)), (Condition::Workload, OUTPUT, rounded(output))];
         let reported = match self {
-            Self::Ours(side) => conditions_of(side),
+            Self::Ours(side, _) => conditions_of(side),
             Self::Foreign(_, run) => run.conditions.clone(),
         };
         let cap = reported.max_concurrency.map(|cap| cap.to_string());
@@ -144,7 +144,7 @@ impl AnySide {
     /// Tokens of a prompt and of an answer, on average.
     fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
         match self {
-            Self::Ours(side) => {
+            Self::Ours(side, _) => {
                 let tokens = side.runs.first().map(|run| &run.tokens);
                 let mean = |lengths: crate::analysis::Lengths| lengths.received.map(|received| received.mean);
                 (tokens.and_then(|all| mean(all.prompt_lengths)), tokens.and_then(|all| mean(all.answer_lengths)))

@@ -9,6 +9,7 @@ use super::condition::{Condition, Difference, differences};
 use super::gate::{DISTRUSTED, Gate, GateJudgement};
 use super::row::{ComparedRow, unjudged};
 use super::side::SideUnit;
+use super::why::Explanation;
 use crate::analysis::{FigureKey, FigureKind, Metric, selections};
 
 /// Runs of several tools compared with the first of them, as `compare --json` prints it.
@@ -39,6 +40,8 @@ pub struct AgainstForeign {
     pub only_here: Vec<String>,
     /// The gates, judged.
     pub gates: Vec<GateJudgement>,
+    /// Why figures of one name differ; absent where both sides count alike.
+    pub why: Option<Explanation>,
 }
 
 /// Reason why runs of several tools cannot be compared.
@@ -62,7 +65,7 @@ pub enum NotComparableForeign {
 
 impl ComparedForeign {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 3;
+    pub const SCHEMA: u32 = 4;
 
     /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
@@ -74,7 +77,8 @@ impl ComparedForeign {
         let (Some((baseline, others)), true) = (sides.split_first(), sides.len() > 1) else {
             return Err(NotComparable::Alone.into());
         };
-        let several = sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == SideUnit::Repeats));
+        let several =
+            sides.iter().find(|side| matches!(side, AnySide::Ours(side, _) if side.unit == SideUnit::Repeats));
         if let Some(side) = several {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
@@ -113,7 +117,8 @@ impl AgainstForeign {
             let key = &gate.margin().figure;
             gate.judge_figures("", &baseline.figure(key), &other.figure(key), Pairing::OneRunEach)
         });
-        Self { side: other.name().to_owned(), rows, only_baseline, only_here, gates: judged.collect() }
+        let (side, why) = (other.name().to_owned(), Explanation::new(baseline, other));
+        Self { side, rows, only_baseline, only_here, gates: judged.collect(), why }
     }
 }
 

@@ -13,6 +13,7 @@ mod side;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub use any_side::{AnySide, AnySideDescription, Unchecked};
 pub use change::{ChangeStanding, Pairing};
@@ -24,3 +25,4 @@ pub use gate::{Gate, GateJudgement, Margin};
 pub use row::{ComparedRow, RunTrend, TrendLine};
 pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
+pub use why::{DefinitionStep, ExplainedFigure, Explanation, FigureRange, RecountedFigure};

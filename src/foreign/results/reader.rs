@@ -98,16 +98,23 @@ impl<'a> RunReader<'a> {
             self.values.set("gaps", answers.iter().map(|answer| answer.gaps_ms.len()).sum::<usize>());
             self.values.set("paced", answers.iter().filter(|answer| answer.tpot_ms.is_some()).count());
         }
+        self.run.is_export = self.values.value("skyline").is_some();
         self.follow(&table.rules);
         self.totals();
         let figures = table.figures.as_deref().map_or(Some(self.document.root), |key| self.document.root.get(key));
         self.run.refused.extend(unmatched(table, figures));
         let is_stored = self.values.value("stored").is_some();
         let names: Vec<(Metric, &'static str)> = table.latencies.iter().filter_map(|name| self.name(name)).collect();
-        self.run.latency = match answers.filter(|_| is_stored) {
+        let own = table.latencies.iter().map(|[_, theirs]| {
+            let statistics = self.statistics(theirs);
+            (theirs.as_str(), ReportedFigures::new(None, statistics))
+        });
+        self.run.own = own.collect();
+        self.run.answers = answers.filter(|_| is_stored).unwrap_or_default();
+        self.run.latency = match self.run.answers.as_slice() {
             _ if self.run.requests.completed == 0 => Vec::new(),
-            Some(answers) => latencies(&answers, &names),
-            None => names.iter().filter_map(|&(metric, theirs)| self.reported(metric, theirs)).collect(),
+            answers if is_stored => latencies(answers, &names),
+            _ => names.iter().filter_map(|&(metric, theirs)| self.reported(metric, theirs)).collect(),
         };
         self.values.set("latencies", self.run.latency.len());
         self.run.conditions = self.conditions();
@@ -164,6 +171,16 @@ impl<'a> RunReader<'a> {
         }
     }
 
+    /// The tool's own statistics of a latency, milliseconds.
+    fn statistics(&self, theirs: &str) -> [Option<f64>; 8] {
+        let form = &self.table.reported;
+        let factor = if form.seconds.iter().any(|name| name == theirs) { 1e3 } else { 1.0 };
+        form.statistics.each_ref().map(|path| {
+            let found = self.document.read(form.form, &path.replace("{}", theirs));
+            Some(found.first().and_then(Value::as_f64)? * factor)
+        })
+    }
+
     /// A latency as the tool computed it. Zeros that are written for no sample are refused.
     fn reported(&mut self, metric: Metric, theirs: &'static str) -> Option<ForeignLatency> {
         let form = &self.table.reported;
@@ -173,11 +190,7 @@ impl<'a> RunReader<'a> {
         let counted = form.count.as_ref().map(|path| self.document.read(ValueForm::Count, &at(path)));
         let n = counted.and_then(|count| count.first()?.as_u64());
         let n = n.or(one_each.then_some(self.run.requests.completed));
-        let factor = if form.seconds.iter().any(|name| name == theirs) { 1e3 } else { 1.0 };
-        let values = form.statistics.each_ref().map(|path| {
-            let value = self.document.read(form.form, &at(path)).first().and_then(Value::as_f64)?;
-            Some(value * factor)
-        });
+        let values = self.statistics(theirs);
         let are_zero = values.iter().flatten().all(|&value| value == 0.0);
         if values.iter().all(Option::is_none) || (n == Some(0) && form.count.is_some()) {
             return None;

@@ -64,10 +64,13 @@ pub(super) fn answers(
             values.read(figures, &document);
             let gaps = values.0.get("gaps_ms").and_then(|all| all.last()?.as_array());
             let (ttft_ms, e2e_ms) = (values.parsed("ttft_ms"), values.parsed("e2e_ms"));
+            let tokens = values.parsed("tokens");
             let answer = ForeignAnswer {
                 ttft_ms,
                 e2e_ms,
-                tpot_ms: values.parsed("tpot_ms").or_else(|| tpot_ms(e2e_ms, ttft_ms, values.parsed("tokens"))),
+                closed_ms: values.parsed("closed_ms"),
+                tokens,
+                tpot_ms: values.parsed("tpot_ms").or_else(|| tpot_ms(e2e_ms, ttft_ms, tokens)),
                 adjusted_tpot_ms: values.parsed("adjusted_tpot_ms"),
                 gaps_ms: gaps.into_iter().flatten().filter_map(Value::as_f64).collect(),
             };
@@ -116,7 +119,7 @@ fn columns(form: &StoredForm, document: &ResultDocument<'_>) -> Option<Vec<Forei
         }
         let (ttft_ms, e2e_ms) = (Some(ttft * 1e3), Some(end * 1e3));
         let tpot_ms = tpot_ms(e2e_ms, ttft_ms, Some(tokens[i]));
-        ForeignAnswer { ttft_ms, e2e_ms, tpot_ms, adjusted_tpot_ms: None, gaps_ms }
+        ForeignAnswer { ttft_ms, e2e_ms, tpot_ms, tokens: Some(tokens[i]), gaps_ms, ..ForeignAnswer::default() }
     };
     Some((0..errors.len()).filter(|&i| errors[i].is_empty()).map(answer).collect())
 }

@@ -81,11 +81,14 @@ fn runs(
             "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
             folder.display()
         ))),
-        ours => Ok(AnySide::Ours(Box::new(side(folder, name, ours, gates)?))),
+        ours => {
+            let (side, log) = side(folder, name, ours, gates)?;
+            Ok(AnySide::Ours(Box::new(side), log.filter(|_| are_several_tools).map(Box::new)))
+        }
     };
     let sides = opened.into_iter().map(own).collect::<Result<Vec<_>, _>>()?;
     for side in &sides {
-        if let (AnySide::Ours(ours), false) = (side, are_several_tools) {
+        if let (AnySide::Ours(ours, _), false) = (side, are_several_tools) {
             check(gates, ours.workload())?;
         }
         believe(side.name(), &side.reasons(), side.is_foreign(), invalid)?;
@@ -130,8 +133,8 @@ fn check(gates: &[Gate], workload: &WorkloadSpec) -> Result<(), Stop> {
     gates.iter().try_for_each(|gate| gate.margin().figure.check(workload)).map_err(Stop::usage)
 }
 
-/// A stored run, or runs that repeat one another.
-fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<ComparedSide, Stop> {
+/// A stored run with its log, or runs that repeat one another.
+fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<(ComparedSide, Option<RunLog>), Stop> {
     let read = |folder: &Path| {
         let read = JudgedRun::read(folder, &[]);
         read.map_err(|stop| Stop::usage(format!("{}\n{NAME_ONE}", stop.message())))
@@ -139,12 +142,13 @@ fn side(folder: &Path, name: String, stored: Stored, gates: &[Gate]) -> Result<C
     let Stored::Repeats(runs) = stored else {
         let JudgedRun { log, summary, .. } = read(folder)?;
         let demanded = gates.iter().map(|gate| &gate.margin().figure);
-        return Ok(ComparedSide::of_run(name, &log, summary, demanded));
+        return Ok((ComparedSide::of_run(name, &log, summary, demanded), Some(log)));
     };
     let runs = runs.iter().map(|run| read(run).map(|run| (run.log.header, run.summary)));
     let runs = runs.collect::<Result<Vec<_>, Stop>>()?;
     let problem = format!("{} does not hold runs that repeat one another", folder.display());
-    ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
+    let side = ComparedSide::of_repeats(name, runs, &[]);
+    side.map(|side| (side, None)).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
 /// Refuses a side with reasons not to trust it, unless --allow-invalid is given. A run of another tool has no verdict.

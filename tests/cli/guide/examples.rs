@@ -40,7 +40,7 @@ const SPIKE: [&str; 28] = [
     "--rate=7",
 ];
 
-const EXAMPLES: [Example; 7] = [
+const EXAMPLES: [Example; 8] = [
     ("overload", "The spike of the load", &[&SPIKE]),
     ("conversations", "Sessions, of those", &[&["simulate", "agents", "--hardware", "l40s"]]),
     (
@@ -80,6 +80,18 @@ const EXAMPLES: [Example; 7] = [
             "DATA/foreign/sglang.jsonl",
             "--max-regression",
             "p95 ttft_from_send 10%",
+            "--allow-invalid",
+        ]],
+    ),
+    (
+        "other-tools",
+        "  Why they differ",
+        &[&[
+            "compare",
+            "DATA/foreign/guidellm.json:2",
+            "DATA/foreign/vllm.json",
+            "--vary",
+            "workload",
             "--allow-invalid",
         ]],
     ),

@@ -106,6 +106,7 @@ fn results_of_two_tools_are_held_against_each_other() {
         contains("model: not reported by sglang.jsonl")
             .and(contains("! vllm.json: the role chunk of a chat counts as the first"))
             .and(contains("no verdict"))
+            .and(contains("not in vllm.json: e2e, TPOT to [DONE]: its file has one end of each answer"))
             .and(contains("rates are not compared")),
     );
     let gated = |gate: &str, code| {
@@ -198,6 +199,23 @@ fn a_result_is_held_against_a_run_by_what_both_have() {
     let row = rows.iter().find(|row| row["figure"] == "p95 ttft_from_send").unwrap();
     assert_eq!(row["baseline"]["value"], summary["latency"]["ttft_from_send"]["p95"]["value_ms"]);
     assert!(rows.iter().all(|row| !row["figure"].as_str().unwrap().ends_with(" ttft")));
+    // Its own TTFT is ours no more than by name: each definition that is changed leads from one to the other.
+    let why = &json["against"][0]["why"];
+    let first = &why["figures"][0];
+    assert_eq!((&first["figure"], &why["is_counted_again"]), (&"p50 ttft".into(), &true.into()));
+    assert_eq!(first["first"]["low"], summary["latency"]["ttft"]["p50"]["value_ms"]);
+    assert!((first["reported"]["low"].as_f64().unwrap() - 48.517_052).abs() < 1e-6, "{first}");
+    let steps = why["steps"].as_array().unwrap();
+    let moved: Vec<&Value> = steps.iter().filter_map(|step| step["figures"].as_array()?.first()).collect();
+    assert!(moved.windows(2).all(|two| two[0]["figure"] != two[1]["figure"] || two[0]["after"] == two[1]["before"]));
+    let aspects: Vec<_> = steps.iter().map(|step| step["aspect"].as_str().unwrap()).collect();
+    assert_eq!(aspects, ["window", "cut_off", "slot", "origin", "first", "last", "itl", "duration"]);
+    compare(&[]).assert().code(0).stdout(
+        contains("Why they differ")
+            .and(contains("+ TTFT to the role chunk"))
+            .and(contains("without effect here: all requests counted, completed ones only"))
+            .and(contains("not explained by definitions: other requests")),
+    );
     for (gate, sentence) in [
         ("p95 ttft 10%", "hint: demand `p95 ttft_from_send`"),
         ("mean e2e 10%", "hint: demand `mean e2e_from_send`"),

@@ -7,6 +7,7 @@ mod side_names;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub(super) use self::rows::label;
 pub use self::runs::{compared, compared_foreign};

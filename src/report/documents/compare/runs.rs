@@ -2,7 +2,7 @@
 
 use super::over_time;
 use super::rows::{self, begun, change, conditions, demands, label, signed, unmet, value, verdict_line};
-use super::side_names;
+use super::{side_names, why};
 use crate::analysis::statistics::Estimate;
 use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
@@ -241,12 +241,15 @@ pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let verdict = verdict_line(gates, Vec::new(), &sides, invalid);
     let each = compared.against.iter().enumerate().flat_map(|(place, against)| {
         let section = one_foreign(against);
+        let why = against.why.iter().flat_map(why::sections);
         // Of many sides a screen has the first.
-        if place > 0 {
-            [section.at(Level::Page), unmet(&against.side, &against.gates)]
+        let all: Vec<_> = if place > 0 {
+            let why = why.map(|section| section.at(Level::Page));
+            [section.at(Level::Page), unmet(&against.side, &against.gates)].into_iter().chain(why).collect()
         } else {
-            [section, Section::continued(Level::Brief)]
-        }
+            [section].into_iter().chain(why).collect()
+        };
+        all
     });
     let others = compared.against.len().saturating_sub(1) as u64;
     let more = (others > 0).then(|| format!("… and {} (--full)", counted(others, "more side")));

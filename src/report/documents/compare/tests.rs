@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{compared, compared_sweeps};
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{FigureLevel, summarise};
+use crate::analysis::{FigureKey, FigureLevel, Metric, summarise};
 use crate::experiment::compare::{
-    AnswerOfSide, Compared, ComparedSide, ComparedSweeps, Condition, Difference, Gate, Role,
+    AnswerOfSide, Compared, ComparedSide, ComparedSweeps, Condition, DefinitionStep, Difference, ExplainedFigure,
+    Explanation, FigureRange, Gate, RecountedFigure, Role,
 };
 use crate::experiment::{ArrivalUnit, HighestLoad, Load, Regime, Symptom};
+use crate::foreign::{Aspect, Definition};
 use crate::report::Style;
 use crate::report::document::Document;
 use crate::report::render::{self, Extent, assert_page};
@@ -226,4 +228,67 @@ fn sweeps_are_named_by_the_flag_that_varies_and_the_best_is_named() {
     assert!(page.contains("Output tokens against p99 TTFT"), "{page}");
     assert!(page.contains("max_num_seqs 64, 8.00/s: 512 tokens/s at p99 TTFT 300 ms"), "{page}");
     assert!(!page.contains("16.0/s: 1,024 tokens/s at p99"), "what overloads a server is not drawn");
+}
+
+/// A run that is counted again as another tool counts.
+fn explained() -> Explanation {
+    use Definition::{
+        CompletedOnly, CutOffAtLeast, FirstEvent, FirstText, FromSchedule, FromSend, OwnTokenizer, Usage,
+    };
+    let range = |low, high| FigureRange { low, high };
+    let once = |value| range(value, Some(value));
+    let p99: FigureKey = "p99 ttft".parse().unwrap();
+    let requests = FigureKey::from_metric(Metric::RequestRate);
+    let step = |aspect, from, to, figures: &[[FigureRange; 2]], missing, range| {
+        let moved = |[before, after]: &[FigureRange; 2]| RecountedFigure {
+            figure: p99.clone(),
+            before: *before,
+            after: *after,
+        };
+        DefinitionStep { aspect, from, to, figures: figures.iter().map(moved).collect(), missing, range }
+    };
+    let [first, completed, sent, role] = [range(6_620.0, None), once(6_610.0), once(190.0), range(12.0, Some(190.0))];
+    Explanation {
+        from: "run".to_owned(),
+        to: "vllm.json".to_owned(),
+        is_counted_again: true,
+        steps: vec![
+            step(Aspect::CutOff, CutOffAtLeast, CompletedOnly, &[[first, completed]], None, None),
+            step(Aspect::Slot, Definition::SlotCounts, Definition::SlotLeftOut, &[[completed, completed]], None, None),
+            step(Aspect::Origin, FromSchedule, FromSend, &[[completed, sent]], None, None),
+            step(Aspect::First, FirstText, FirstEvent, &[[sent, role]], None, FirstEvent.range()),
+            step(Aspect::Tokens, Usage, OwnTokenizer, &[], Some("its file has another count"), None),
+        ],
+        figures: vec![
+            ExplainedFigure {
+                figure: p99.clone(),
+                first,
+                counted: role,
+                reported: once(192.0),
+                unexplained: Some(range(2.0, Some(180.0))),
+            },
+            ExplainedFigure {
+                figure: requests,
+                first: once(20.0),
+                counted: once(20.0),
+                reported: once(19.7),
+                unexplained: Some(once(-0.3)),
+            },
+        ],
+    }
+}
+
+#[test]
+fn why_two_tools_differ_is_one_table() {
+    let mut why = explained();
+    let document = |why: &Explanation| Document::new("compared").with(super::why::sections(why));
+    let text = render::text(&document(&why), Style::PLAIN, Extent::Full);
+    insta::assert_snapshot!(text);
+    let (screen, _, widest) = screen(&document(&why));
+    assert!(widest <= 80 && screen.contains("> 6,620") && screen.contains("12.0–190"), "{screen}");
+    assert_page(&render::html(&document(&why)));
+    (why.to, why.is_counted_again) = (HOSTILE.to_owned(), false);
+    assert_page(&render::html(&document(&why)));
+    let words = render::text(&document(&why), Style::PLAIN, Extent::Summary);
+    assert!(words.contains("neither file has its requests") && !words.contains("6,620"), "{words}");
 }
