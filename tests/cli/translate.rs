@@ -26,11 +26,13 @@ fn a_translation_can_be_pasted_and_says_what_differs() {
 }
 
 /// Command lines of the tools' documentations; the verbs of old still work.
-const DOCUMENTED: [(&str, &str); 4] = [
+const DOCUMENTED: [(&str, &str); 6] = [
     ("from-vllm", include_str!("../data/commands/vllm.txt")),
     ("translate", include_str!("../data/commands/sglang.txt")),
     ("from-guidellm", include_str!("../data/commands/guidellm.txt")),
     ("from-aiperf", include_str!("../data/commands/aiperf.txt")),
+    ("translate", include_str!("../data/commands/genai-perf.txt")),
+    ("translate", include_str!("../data/commands/llmperf.txt")),
 ];
 
 /// The command lines, each with its translation.
@@ -107,7 +109,7 @@ fn problem(words: &[String], url: &str) -> Option<String> {
 #[test]
 fn documented_commands_run_against_a_server() {
     let translations = translations();
-    assert_eq!(translations.len(), 31);
+    assert_eq!(translations.len(), 35);
     let models = translations.iter().filter_map(|(_, words)| value(words, "--model"));
     let adapters: Vec<&str> = models.flat_map(|model| ["--adapter", model]).collect();
     let mock = mock(&[&["--ttft", "1ms", "--itl", "0.1ms"], adapters.as_slice()].concat());

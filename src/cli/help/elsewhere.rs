@@ -164,6 +164,9 @@ mod tests {
             include_str!("../../../tests/data/flags/sglang-0.5.23.txt"),
             include_str!("../../../tests/data/flags/guidellm-0.8.1.txt"),
             include_str!("../../../tests/data/flags/aiperf-0.13.txt"),
+            include_str!("../../../tests/data/flags/genai-perf-0.0.16.txt"),
+            include_str!("../../../tests/data/flags/llmperf-0.1.txt"),
+            include_str!("../../../tests/data/flags/vllm-benchmark-serving-0.10.txt"),
         ];
         let theirs: BTreeSet<&str> = theirs.iter().flat_map(|all| all.split([' ', '|', '\n'])).collect();
         let command = Cli::command();

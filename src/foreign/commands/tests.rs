@@ -1,40 +1,40 @@
 //! Command lines of the tools' documentations, translated.
 
+mod others;
 mod said;
 mod sessions;
 
 use std::fmt::Write as _;
 
 use super::translate;
-use crate::foreign::ForeignTool;
 
-fn typed(tool: ForeignTool, line: &str) -> super::Translation {
+fn typed(tool: &str, line: &str) -> super::Translation {
     let translation = translate(&shlex::split(line).unwrap()).unwrap();
     assert_eq!(translation.tool, tool, "{line}");
     translation
 }
 
 /// The options of a translation, without the address.
-fn options(tool: ForeignTool, line: &str) -> String {
+fn options(tool: &str, line: &str) -> String {
     let words = typed(tool, line).words;
     let url = words.iter().position(|word| word == "--url").unwrap();
     [&words[1..url], &words[url + 2..]].concat().join(" ")
 }
 
 fn vllm(flags: &str) -> String {
-    options(ForeignTool::Vllm, &format!("vllm bench serve {flags}")).replacen("bench --endpoint completions ", "", 1)
+    options("vLLM", &format!("vllm bench serve {flags}")).replacen("bench --endpoint completions ", "", 1)
 }
 
 fn guidellm(flags: &str) -> String {
-    options(ForeignTool::GuideLlm, &format!("guidellm benchmark {flags}"))
+    options("GuideLLM", &format!("guidellm benchmark {flags}"))
 }
 
 fn aiperf(flags: &str) -> String {
-    options(ForeignTool::AiPerf, &format!("aiperf profile --streaming {flags}"))
+    options("AIPerf", &format!("aiperf profile --streaming {flags}"))
 }
 
 /// Each command of a file with its translation, what differs, and what is unknown.
-fn all(tool: ForeignTool, file: &str) -> String {
+fn all(tool: &str, file: &str) -> String {
     let mut shown = String::new();
     for line in file.lines().filter(|line| !line.starts_with('#')) {
         let translation = typed(tool, line);
@@ -49,17 +49,17 @@ fn all(tool: ForeignTool, file: &str) -> String {
 
 #[test]
 fn commands_of_the_documentations_are_translated() {
-    insta::assert_snapshot!("vllm", all(ForeignTool::Vllm, include_str!("../../../tests/data/commands/vllm.txt")));
-    insta::assert_snapshot!(
-        "sglang",
-        all(ForeignTool::Sglang, include_str!("../../../tests/data/commands/sglang.txt"))
-    );
+    insta::assert_snapshot!("vllm", all("vLLM", include_str!("../../../tests/data/commands/vllm.txt")));
+    insta::assert_snapshot!("sglang", all("SGLang", include_str!("../../../tests/data/commands/sglang.txt")));
     let of_guidellm = include_str!("../../../tests/data/commands/guidellm.txt");
-    insta::assert_snapshot!("guidellm", all(ForeignTool::GuideLlm, of_guidellm));
+    insta::assert_snapshot!("guidellm", all("GuideLLM", of_guidellm));
+    let of_llmperf = include_str!("../../../tests/data/commands/llmperf.txt");
+    insta::assert_snapshot!("llmperf", all("llmperf", of_llmperf));
     insta::assert_snapshot!(
-        "aiperf",
-        all(ForeignTool::AiPerf, include_str!("../../../tests/data/commands/aiperf.txt"))
+        "genai_perf",
+        all("GenAI-Perf", include_str!("../../../tests/data/commands/genai-perf.txt"))
     );
+    insta::assert_snapshot!("aiperf", all("AIPerf", include_str!("../../../tests/data/commands/aiperf.txt")));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn vllm_says_when_requests_leave() {
         let trace = vllm(&format!("--dataset-name burstgpt --dataset-path B.csv --request-rate 5 {flags}"));
         assert_eq!(trace, format!("--requests {load} --trace B.csv"));
     }
-    let all = typed(ForeignTool::Vllm, "vllm bench serve --num-prompts -1 --request-rate 5");
+    let all = typed("vLLM", "vllm bench serve --num-prompts -1 --request-rate 5");
     assert!(all.words.iter().all(|word| word != "--requests"), "{:?}", all.words);
     assert!(all.differences.iter().any(|difference| difference.about == "--num-prompts -1"));
 }
@@ -142,7 +142,7 @@ fn the_rust_client_of_vllm_has_sweeps_and_repeats() {
         ("--sweep-request-rate 1,10,inf", "--rates 1,10"),
         ("--num-runs 3 --request-rate 5 --num-prompts 9 --reset-prefix-cache", "--rate 5 --requests 9"),
     ] {
-        let words = typed(ForeignTool::Vllm, &format!("vllm-rs bench serve {flags}")).words.join(" ");
+        let words = typed("vLLM", &format!("vllm-rs bench serve {flags}")).words.join(" ");
         assert!(words.contains(options), "{flags}: {words}");
         assert_eq!(words.starts_with("skyline sweep"), flags.contains("--sweep"), "{words}");
         assert_eq!(words.contains("--repeats 3"), flags.contains("--num-runs"), "{words}");
@@ -200,18 +200,18 @@ fn sglang_says_when_requests_leave_and_what_they_are_like() {
         ("--host gpu --port 9", "http://gpu:9"),
         ("--backend lmdeploy", "http://127.0.0.1:23333"),
     ] {
-        assert_eq!(typed(ForeignTool::Sglang, &format!("python -m sglang.bench_serving {flags}")).words[3], url);
+        assert_eq!(typed("SGLang", &format!("python -m sglang.bench_serving {flags}")).words[3], url);
     }
 }
 
 fn options_of_sglang(flags: &str) -> String {
-    options(ForeignTool::Sglang, &format!("python3 -m sglang.bench_serving {flags}"))
+    options("SGLang", &format!("python3 -m sglang.bench_serving {flags}"))
 }
 
 #[test]
 fn vllm_says_where_requests_go() {
     let server = |flags: &str| {
-        let words = typed(ForeignTool::Vllm, &format!("vllm bench serve {flags}")).words;
+        let words = typed("vLLM", &format!("vllm bench serve {flags}")).words;
         words[2..].iter().take_while(|word| *word != "--rate").cloned().collect::<Vec<_>>().join(" ")
     };
     for (flags, options) in [
@@ -231,7 +231,7 @@ fn vllm_says_where_requests_go() {
     ] {
         assert_eq!(server(flags), options, "{flags}");
     }
-    let no_equal = typed(ForeignTool::Vllm, "vllm bench serve --backend openai-audio --endpoint /v1/audio");
+    let no_equal = typed("vLLM", "vllm bench serve --backend openai-audio --endpoint /v1/audio");
     assert_eq!(no_equal.differences[0].about, "--backend openai-audio, --endpoint /v1/audio");
 }
 
@@ -315,7 +315,7 @@ fn guidellm_says_several_loads_at_once() {
         "bench --time-scale 0.5 --trace m.jsonl"
     );
     let odd = typed(
-        ForeignTool::GuideLlm,
+        "GuideLLM",
         "guidellm run --backend kind=openai_http,server_history=true --profile kind=poisson,rate=1,warp=9 \
          --constraint kind=min_requests,count=3",
     );
@@ -323,11 +323,11 @@ fn guidellm_says_several_loads_at_once() {
         assert!(odd.differences.iter().any(|gap| gap.about.contains(about)), "{about}: {:?}", odd.differences);
     }
     let inside = typed(
-        ForeignTool::GuideLlm,
+        "GuideLLM",
         "guidellm run --backend kind=openai_http,extras.headers.X=1,extras.body.a=2 --profile kind=poisson,rate=1",
     );
     assert!(inside.differences.iter().any(|gap| gap.about == "--backend extras"), "{inside:?}");
-    let secret = typed(ForeignTool::GuideLlm, r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#);
+    let secret = typed("GuideLLM", r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#);
     assert!(!format!("{secret:?}").contains("sk-1"));
 }
 
@@ -360,7 +360,7 @@ fn aiperf_says_its_load_and_traces() {
     ] {
         assert_eq!(aiperf(flags), options, "{flags}");
     }
-    let whole = typed(ForeignTool::AiPerf, "aiperf profile -m a,b --api-key sk-1");
+    let whole = typed("AIPerf", "aiperf profile -m a,b --api-key sk-1");
     assert!(whole.words.contains(&"--no-stream".to_owned()), "{:?}", whole.words);
     assert!(!format!("{whole:?}").contains("sk-1"));
 }
@@ -368,15 +368,14 @@ fn aiperf_says_its_load_and_traces() {
 #[test]
 fn unknown_flags_are_named_and_other_commands_refused() {
     let line = "CUDA_VISIBLE_DEVICES=0 /opt/bin/vllm bench serve --frobnicate 3 4 --num-prompts 5 stray";
-    assert_eq!(typed(ForeignTool::Vllm, line).unknown, ["--frobnicate 3 4", "stray"]);
+    assert_eq!(typed("vLLM", line).unknown, ["--frobnicate 3 4", "stray"]);
     for line in [
         "uv run vllm bench serve --num-prompts 5",
         "python3 -m vllm.entrypoints.cli.main bench serve --num-prompts 5",
-        "python benchmarks/benchmark_serving.py --num-prompts 5",
         "python -m vllm.benchmarks.serve --num-prompts 5",
         "vllm-rs bench serve --num-prompts 5",
     ] {
-        let words = typed(ForeignTool::Vllm, line).words.join(" ");
+        let words = typed("vLLM", line).words.join(" ");
         assert!(words.contains("--requests 5"), "{line}: {words}");
     }
     for line in [

@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 use super::flags::read_flags;
 use super::table::{FlagGroup, Takes, ToolTable};
 use crate::foreign::rules::{FollowsRules, NamedValues, TableRule};
-use crate::foreign::tool::ForeignTool;
 use crate::foreign::values::{json, plain};
 
 /// A command line of another tool, said with the options of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Translation {
-    pub(crate) tool: ForeignTool,
+    /// The name of the tool.
+    pub(crate) tool: &'static str,
     /// The version whose flags are known.
     pub(crate) version: &'static str,
     /// The command, word by word; the first is `skyline`.
@@ -39,7 +39,7 @@ pub(crate) struct TranslationGap {
 pub(crate) fn translate(words: &[String]) -> Result<Translation, String> {
     let tables = ToolTable::all()?;
     let begun = tables.iter().filter_map(|table| Some((table.behind(words)?, table)));
-    let Some(((_, flags), table)) = begun.min_by_key(|((first, _), _)| *first) else {
+    let Some(((first, program, flags), table)) = begun.min_by_key(|((first, ..), _)| *first) else {
         let known: Vec<_> = tables.iter().map(|table| format!("`{}`", table.begins[0])).collect();
         return Err(format!(
             "this is no command line that is translated: it has none of {}\n\
@@ -50,11 +50,16 @@ pub(crate) fn translate(words: &[String]) -> Result<Translation, String> {
     };
     let (known, unknown) = read_flags(table, flags);
     let mut translator = Translator::new(table);
+    translator.values.set("program", program);
+    translator.values.set("tool", table.program(program).0);
+    for (variable, value) in words[..first].iter().filter_map(|word| word.split_once('=')) {
+        translator.values.set(&format!("env.{variable}"), value);
+    }
     for (name, value) in known {
         translator.take(&name, value);
     }
     translator.follow(&table.rules);
-    Ok(translator.finish(unknown))
+    Ok(translator.finish(program, unknown))
 }
 
 /// The meaning of another tool's flag here; `None` where no tool has it.
@@ -164,7 +169,7 @@ impl Translator {
         }
     }
 
-    fn finish(mut self, unknown: Vec<String>) -> Translation {
+    fn finish(mut self, program: &str, unknown: Vec<String>) -> Translation {
         for (flag, FlagGroup { option, of_runs, .. }, value) in std::mem::take(&mut self.same) {
             match option {
                 Some(option) if !of_runs || self.values.value("verb").is_none() => self.option(option, value),
@@ -173,9 +178,10 @@ impl Translator {
         }
         let behind = ["verb:bench", "workload", "seconds"].into_iter().filter_map(|name| self.values.value(name));
         let words = std::iter::once("skyline".to_owned()).chain(behind);
+        let (tool, version) = self.table.program(program);
         Translation {
-            tool: self.table.tool,
-            version: &self.table.version,
+            tool,
+            version,
             words: words.chain(self.options).collect(),
             differences: self.differences,
             unknown,

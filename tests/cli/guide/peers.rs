@@ -13,8 +13,8 @@ const HEAD: &str = "# What Skyline has, and what others have of it
 Each row of Skyline is run by a test, whose name stands in
 `tests/data/peers.toml`. For another tool stands the option that does the same;
 – where no option of its benchmark command does. `skyline translate` knows all
-options of `vllm bench serve`, `sglang.bench_serving`, `guidellm run` and
-`aiperf profile`.
+options of `vllm bench serve`, `sglang.bench_serving`, `guidellm run`,
+`aiperf profile`, `genai-perf profile` and llmperf's `token_benchmark_ray.py`.
 ";
 
 /// The file of what each tool has.
