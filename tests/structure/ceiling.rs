@@ -11,7 +11,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("clock", 499),
     ("engine", 13_236),
     ("experiment", 14_132),
-    ("foreign", 2_016),
+    ("foreign", 2_028),
     ("generator", 11_563),
     ("guide", 105),
     ("live", 1_805),
