@@ -1,5 +1,6 @@
 //! Command lines of the tools' documentations, translated.
 
+mod backends;
 mod others;
 mod said;
 mod sessions;
@@ -231,8 +232,8 @@ fn vllm_says_where_requests_go() {
     ] {
         assert_eq!(server(flags), options, "{flags}");
     }
-    let no_equal = typed("vLLM", "vllm bench serve --backend openai-audio --endpoint /v1/audio");
-    assert_eq!(no_equal.differences[0].about, "--backend openai-audio, --endpoint /v1/audio");
+    let no_equal = typed("vLLM", "vllm bench serve --backend vllm-pooling --endpoint /pooling");
+    assert_eq!(no_equal.differences[0].about, "--backend vllm-pooling, --endpoint /pooling");
 }
 
 #[test]
