@@ -11,3 +11,4 @@ mod servers;
 mod tests;
 mod tokens;
 mod uneven;
+mod usage;

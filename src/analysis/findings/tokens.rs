@@ -1,6 +1,7 @@
 //! Advice on tokens: their lengths, who counts them, how they come, and what a cache saves of them.
 
 use super::row::{FindingRow, when};
+use super::usage::counting;
 use crate::analysis::judgements::{FindingKind as Kind, Rule};
 use crate::analysis::requests::{GATHERED_BAR, IMPOSSIBLE_CURE, OddAnswers, TOGETHER_BAR, TokenAccount, UNGATHERED};
 use crate::analysis::rules::Suppressor::{Advice, OnScreen, Smoke};
@@ -203,14 +204,9 @@ fn estimated_tokens(run: &Summary) -> Option<Vec<RuleFact>> {
     let cure = if tokens.uncounted_usage > 0 {
         "the server's usage has no count of them, or fewer than chunks came: look at what counts tokens, the server or \
          a proxy before it; or give --tokenizer, which counts answers after the run"
-    } else if !streamed {
-        "let the server send usage, or give --tokenizer, which counts answers after the run"
-    } else if tokens.from_tokenizer > 0 {
-        "the tokenizer counts only complete answers, and only after a run that is not aborted; let the server send \
-         usage (stream_options.include_usage)"
+            .to_owned()
     } else {
-        "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the \
-         run"
+        counting(&run.run.engine.endpoint, streamed, tokens.from_tokenizer > 0)
     };
     // A server with impossible counts does send usage.
     let estimated = tokens.from_chunks > 0 && tokens.impossible_usage.is_none();

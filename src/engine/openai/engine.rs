@@ -103,7 +103,7 @@ impl OpenAiEngine {
     pub fn for_another_run(&self) -> Self {
         let mut another = self.clone();
         let ids = self.target.marks.new_ids();
-        another.facts = another.facts.with_ids(&ids);
+        another.facts = another.facts.with_ids(&self.target.marks.stored(&ids));
         another.transport = self.transport.with_ids(ids);
         another.delays = Arc::default();
         another

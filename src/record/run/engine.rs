@@ -165,7 +165,7 @@ pub struct EngineFacts {
     /// Tokens of a block of its prefix cache, which stores whole blocks only. Absent if unknown.
     pub cache_block_tokens: Option<u32>,
     /// The prefix of every request's `X-Request-Id`, for the server's logs. The request's index in 12 hexadecimal
-    /// digits follows.
+    /// digits follows. It is empty where requests had another id, or none.
     pub request_id_prefix: String,
     /// The prefix of every request's trace id (W3C Trace Context), where requests carry a `traceparent`. The same
     /// follows.

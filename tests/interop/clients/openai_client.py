@@ -1,11 +1,13 @@
 """The official `openai` client against a running `skyline mock`: chat, completions and responses, streamed and not, n,
-embeddings, errors. Responses and their events are also held to the strict types of the package.
+embeddings, transcriptions, errors. Responses and their events are also held to the strict types of the package.
 
     python -m venv /tmp/openai && /tmp/openai/bin/pip install openai
     /tmp/openai/bin/python tests/interop/clients/openai_client.py http://127.0.0.1:8000
 """
 
+import io
 import sys
+import wave
 
 import openai
 from openai.types.responses import Response, ResponseStreamEvent
@@ -122,4 +124,28 @@ try:
     assert last.type == "response.failed" and "EngineCore" in last.response.error.message, last
 except openai.APIError as error:
     assert "EngineCore" in str(error), error
+def wav(seconds):
+    samples = io.BytesIO()
+    with wave.open(samples, "wb") as file:
+        file.setnchannels(1), file.setsampwidth(2), file.setframerate(16_000)
+        file.writeframes(bytes(32_000 * seconds))
+    return ("speech.wav", samples.getvalue())
+
+
+heard = client.audio.transcriptions.create(model=model, file=wav(2), extra_body={"max_completion_tokens": 8})
+assert len(heard.text.split()) == 8 and heard.usage.type == "duration" and heard.usage.seconds == 2, heard
+counted = {"max_completion_tokens": 8, "stream_include_usage": True}
+chunks = list(client.audio.transcriptions.create(model=model, file=wav(2), stream=True, extra_body=counted))
+text = "".join(choice["delta"]["content"] for chunk in chunks for choice in chunk.choices)
+assert text == heard.text and chunks[-1].usage["completion_tokens"] == 8, chunks
+assert chunks[-1].usage["prompt_tokens"] == 50, "25 tokens a second"
+for asked, says in [
+    ({"file": ("a.mp3", b"no audio")}, "Invalid or unsupported audio file"),
+    ({"file": wav(1), "extra_body": {"stream_include_usage": True}}, "stream=True"),
+]:
+    try:
+        client.audio.transcriptions.create(model=model, **asked)
+        raise AssertionError(f"{asked} was served")
+    except openai.BadRequestError as error:
+        assert says in str(error), error
 print(f"openai {openai.__version__}: all checks passed against {model}")

@@ -27,6 +27,8 @@ pub struct RequestMarks {
     pub id_prefix: Option<String>,
     /// Whether requests carry a `traceparent`. A server that traces makes its spans children of theirs.
     pub traced: bool,
+    /// Whether a header of the user's is the `X-Request-Id` of every request.
+    pub has_own_id: bool,
 }
 
 impl RequestMarks {
@@ -56,12 +58,19 @@ impl RequestMarks {
                 ));
             }
         }
-        Ok(Self { session_header, id_prefix: id_prefix.map(str::to_owned), traced })
+        let has_own_id = headers.contains(&&REQUEST_ID);
+        Ok(Self { session_header, id_prefix: id_prefix.map(str::to_owned), traced, has_own_id })
     }
 
     /// The ids of the requests of a new run.
     pub(crate) fn new_ids(&self) -> RequestIds {
         RequestIds::new(rand::random(), self.id_prefix.as_deref(), self.traced)
+    }
+
+    /// Ids that a run stores. They are without those that a header of the user's takes the place of.
+    pub(crate) fn stored(&self, ids: &RequestIds) -> RequestIds {
+        let prefix = if self.has_own_id { String::new() } else { ids.prefix.clone() };
+        RequestIds { prefix, trace_prefix: ids.trace_prefix.clone() }
     }
 }
 
@@ -89,6 +98,15 @@ mod tests {
         for name in ["x key", "", "Content-Type", "authorization", "x-key", "Traceparent"] {
             assert!(named(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_header_of_the_users_leaves_no_id_of_ours() {
+        let of = |headers: &[&HeaderName]| RequestMarks::new(None, None, true, headers).unwrap();
+        let (ours, own) = (of(&[]), of(&[&REQUEST_ID]));
+        let ids = ours.new_ids();
+        assert_eq!(ours.stored(&ids), ids);
+        assert_eq!((own.stored(&ids).id_of(3), own.stored(&ids).trace_of(3)), (None, ids.trace_of(3)));
     }
 
     #[test]

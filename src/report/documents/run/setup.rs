@@ -258,7 +258,12 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> [Section; 2] {
         .fact("tool", format!("skyline {}, run log of schema {}", header.skyline_version, header.schema))
         .facts(
             "request ids",
-            header.engines.iter().map(|engine| format!("{}… in the server's log", engine.request_id_prefix)),
+            header
+                .engines
+                .iter()
+                .map(|engine| &engine.request_id_prefix)
+                .filter(|prefix| !prefix.is_empty())
+                .map(|prefix| format!("{prefix}… in the server's log")),
         )
         .facts("profile of the server", summary.profile.as_ref().map(ToString::to_string))
         .facts("objectives", header.objectives.iter().map(String::as_str));
