@@ -66,11 +66,11 @@ pub use parts::slower::SlowerBy;
 pub use parts::tags::TagValues;
 pub use requests::{
     Accuracy, AnswerForms, Balance, CheckExample, CheckPasses, ClassForms, Dot, FailureCount, Failures, FormFault,
-    Lengths, LoadForm, MadePrompts, NaturalAnswers, OddAnswers, Passes, Quality, RequestCounts, RequestLatency,
-    RequestSpeed, RequestState, SampledRequests, Scatter, ScoreChange, SlicePasses, StreamDelivery, TakenImages,
-    TakenPrompts, TokenAccount, TokenDeadlines, answers_end, of_request,
+    Lengths, LoadForm, MadePrompts, NaturalAnswers, OddAnswers, Passes, Quality, RealTimeFactor, RequestCounts,
+    RequestLatency, RequestSpeed, RequestState, SampledRequests, Scatter, ScoreChange, SlicePasses, StreamDelivery,
+    TakenImages, TakenPrompts, TokenAccount, TokenDeadlines, answers_end, of_request,
 };
-pub(crate) use requests::{ScoredRows, SloOutcome, tokens_per_s};
+pub(crate) use requests::{ScoredRows, SloOutcome, audio_seconds, real_time_factor, tokens_per_s};
 pub(crate) use server::costs::cost_per_million;
 pub use server::costs::{Costs, UnitCosts};
 pub use server::devices::{DeviceSummary, EnergySource, EnergyUse, IdleDevice};

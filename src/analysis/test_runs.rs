@@ -172,6 +172,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         session: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
+        audio: None,
         length: crate::workload::AnswerEnding::default(),
         answer: None,
         cancel: None,

@@ -42,7 +42,9 @@ pub(crate) use openai::{MOCK_SERVER, ProfilerError, warm_server};
 #[cfg(test)]
 pub(crate) use protocols::ECHO;
 pub(crate) use protocols::protocol::answer_tokens;
-pub use protocols::{CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, Protocol, RERANK, RESPONSES, SCORE, TOKENS};
+pub use protocols::{
+    CHAT, COMPLETIONS, EMBEDDINGS, GENERATE, MESSAGES, Protocol, RERANK, RESPONSES, SCORE, TOKENS, TRANSCRIPTIONS,
+};
 pub(crate) use proxy::Proxy;
 pub use router::{RoutedAnswer, Router, Targets};
 pub use secrets::Secrets;

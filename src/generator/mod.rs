@@ -16,8 +16,8 @@ mod slots;
 mod tokens;
 mod traces;
 
-pub(crate) use datasets::texts_of_messages;
 pub use datasets::{AnswerKey, Datasets, PromptNeed, ShownSessions, has_moments, session_layout};
+pub(crate) use datasets::{AudioClip, texts_of_messages};
 pub use draws::{LengthSampler, prefixes_of};
 pub(crate) use graph::DueQueue;
 pub(crate) use graph::session::SessionGraph;

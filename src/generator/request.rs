@@ -118,6 +118,8 @@ pub enum Prompt {
     Dialogue(Dialogue),
     /// Token ids, for the completions endpoint.
     TokenIds(Vec<u32>),
+    /// Audio: a WAV file.
+    Audio(Vec<u8>),
     /// Inputs that one answer covers.
     Inputs {
         /// The query that all texts have in common, if there is one.

@@ -166,7 +166,8 @@ impl Schedule {
     /// order, its number (2) and the SHA-256 as 64 hexadecimal digits, of the dataset first. After those of a
     /// request that says a row of a dataset come the row's number from 0 (8), and after those of one with
     /// images how many they are (2). Where a trace says which blocks a prompt begins with, the tokens of a
-    /// block (4) and the ids of the blocks (8 each) follow.
+    /// block (4) and the ids of the blocks (8 each) follow. Of a class with audio, its number (2) and the seconds of
+    /// audio (8, a double of IEEE 754) stand before the requests too.
     ///
     /// A workload with sessions has `skyline plan 3` there. After every request (31 bytes, and row and images
     /// where there are any) come those that follow it in its session, in the same form, as they would be if

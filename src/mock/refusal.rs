@@ -149,9 +149,9 @@ impl Mistake {
         Self { place: Some(place), line }
     }
 
-    /// The content type is not JSON.
-    pub(super) fn media_type() -> Self {
-        let line = "Unsupported Media Type: Only 'application/json' is allowed".to_owned();
+    /// The content type is not this one, the only one of an endpoint.
+    pub(super) fn media_type(only: &str) -> Self {
+        let line = format!("Unsupported Media Type: Only '{only}' is allowed");
         Self { place: None, line }
     }
 }

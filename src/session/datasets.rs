@@ -51,8 +51,9 @@ pub(crate) fn open(
     screen: Screen,
     printer: Printer,
 ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
-    let takes =
-        |spec: &WorkloadSpec| spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_verbatim());
+    let is_opened =
+        |class: &RequestClass| class.images.is_some() || class.audio.is_some() || class.prompt.is_verbatim();
+    let takes = |spec: &WorkloadSpec| spec.classes.iter().any(is_opened);
     if !takes(&spec) {
         return Ok((spec, Arc::default()));
     }
@@ -82,6 +83,7 @@ pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: &Protocol)
     let what = match need {
         PromptNeed::TokenIds => "the prompts are token ids",
         PromptNeed::Messages => "the dataset has chat messages",
+        PromptNeed::Audio => "the requests have audio",
         PromptNeed::Images | PromptNeed::Nothing => "the requests have images",
     };
     let other = endpoint.another(|protocol| protocol.carries(need));

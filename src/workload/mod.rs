@@ -39,8 +39,8 @@ pub(crate) use metadata::tag_value;
 pub use overrides::Overrides;
 pub(crate) use prompt::MOST_TURNS;
 pub use prompt::{
-    CacheState, Conversation, Dataset, DatasetFindings, DatasetFormat, HistorySource, ImageFindings, ImageSize, Images,
-    PromptSource, RowFilter, RowOrder, SaltScope, SessionFindings, SessionRules, SharedPrefixes,
+    Audio, CacheState, Conversation, Dataset, DatasetFindings, DatasetFormat, HistorySource, ImageFindings, ImageSize,
+    Images, PromptSource, RowFilter, RowOrder, SaltScope, SessionFindings, SessionRules, SharedPrefixes,
 };
 pub(crate) use reading::nearest;
 pub use reading::weights::zipf;

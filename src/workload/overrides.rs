@@ -19,8 +19,7 @@ use crate::workload::reading::value::Allowed;
 pub struct Overrides {
     /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
     pub horizon_s: Option<f64>,
-    /// Requests of the run, instead of its horizon (`--requests`). The run has this many, instead of ending at the
-    /// horizon; of a closed loop its users send so many together.
+    /// Requests of the run, in place of its horizon (`--requests`). Users of a closed loop send so many together.
     pub requests: Option<u64>,
     /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
     /// this one; the shape in time and the shares stay.
@@ -98,9 +97,10 @@ impl WorkloadSpec {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
         overrides.check(&mistakes);
-        let Overrides { dataset, request, clients, .. } = overrides;
-        let own = [dataset.mistake(&self), request.mistake(&self), clients.mistake(self.clients.as_ref())];
-        own.into_iter().flatten().for_each(|mistake| mistakes.add(None, mistake));
+        let Overrides { dataset, request, clients, input_tokens, .. } = overrides;
+        let own = [dataset.mistake(&self), request.mistake(&self, input_tokens.is_some())];
+        let own = own.into_iter().chain([clients.mistake(self.clients.as_ref())]);
+        own.flatten().for_each(|mistake| mistakes.add(None, mistake));
         if mistakes.is_empty()
             && let Some(mistake) = self.refusal(overrides)
         {

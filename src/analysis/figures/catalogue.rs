@@ -43,6 +43,8 @@ pub enum Metric {
     RequestRate,
     /// Inputs answered per second, of requests that have several at once.
     Inputs,
+    /// Seconds of audio answered per second.
+    AudioSeconds,
     /// Prompt tokens per second.
     InputTokens,
     /// Answer tokens per second, of answers that did not fail.
@@ -57,6 +59,10 @@ pub enum Metric {
     TokensPerRequest,
     /// Answer tokens per second of the slowest requests, their wait included. 19 in 20 requests are at least this fast.
     SlowTokensPerRequest,
+    /// Time of a request over that of its audio: the median.
+    RealTimeFactor,
+    /// Time of the slowest requests over that of their audio. 19 in 20 requests are at most this slow.
+    SlowRealTimeFactor,
     /// Answer tokens of a complete answer: the mean.
     AnswerTokens,
     /// Requests in flight.
@@ -152,6 +158,11 @@ impl Metric {
         ) || self.is_pace()
     }
 
+    /// Whether the figure is of audio. Requests without any have none.
+    pub(crate) const fn is_of_audio(self) -> bool {
+        matches!(self, Self::AudioSeconds | Self::RealTimeFactor | Self::SlowRealTimeFactor)
+    }
+
     /// Costs of the answers of a run, in money and in energy.
     pub const COSTS: [Self; 6] = [
         Self::CostPerMillionOutputTokens,
@@ -189,7 +200,9 @@ impl Metric {
     pub fn kind(self) -> FigureKind {
         match self.info().unit {
             Unit::MILLISECONDS => FigureKind::Latency,
-            Unit::REQUESTS_PER_SECOND | Unit::INPUTS_PER_SECOND | Unit::TOKENS_PER_SECOND => FigureKind::Rate,
+            Unit::REQUESTS_PER_SECOND | Unit::INPUTS_PER_SECOND | Unit::AUDIO_PER_SECOND | Unit::TOKENS_PER_SECOND => {
+                FigureKind::Rate
+            }
             Unit::SHARE => FigureKind::Share,
             Unit::MONEY | Unit::JOULES => FigureKind::Cost,
             _ => FigureKind::Count,

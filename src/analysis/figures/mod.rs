@@ -3,6 +3,7 @@
 mod catalogue;
 #[cfg(test)]
 mod chapter;
+mod cost_rows;
 mod info;
 mod key;
 mod part;

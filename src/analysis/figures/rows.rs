@@ -1,12 +1,11 @@
 //! The rows of the catalogue: each figure's name, unit, formula and source.
 
-use super::info::{
-    Direction, Elsewhere, FigureInfo, GAUGE, PREFIX_HITS, Samples, cost, latency, rate, reported, share,
-};
+use super::cost_rows::COSTS;
+use super::info::{Direction, Elsewhere, FigureInfo, GAUGE, PREFIX_HITS, Samples, latency, rate, reported, share};
 use super::unit::Unit;
 
 /// The catalogue, in the order of reports and of `Metric`.
-pub(super) const CATALOGUE: [FigureInfo; 44] = [
+pub(super) const CATALOGUE: [FigureInfo; 47] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment; in a closed loop from sending",
@@ -97,6 +96,11 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
         ..rate("inputs_per_s", "inputs", Unit::INPUTS_PER_SECOND, "inputs answered in the window / window")
     },
     FigureInfo {
+        meaning: "seconds of audio whose answer was complete in the window; absent where requests have none",
+        elsewhere: &[Elsewhere { tool: VLLM, name: "rtfx", formula: "seconds of audio / duration" }],
+        ..rate("audio_seconds_per_s", "audio", Unit::AUDIO_PER_SECOND, "seconds of audio answered / window")
+    },
+    FigureInfo {
         meaning: "prompt tokens of the requests whose first token arrived in the window and that did not fail",
         ..rate("input_tokens_per_s", "input tokens", Unit::TOKENS_PER_SECOND, "prompt tokens / window")
     },
@@ -154,6 +158,18 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
             Unit::TOKENS_PER_SECOND,
             "1 / p95 over requests of e2e / N",
         )
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "real-time factor, the time of a request over that of its audio: half have at most this; absent where \
+            requests have none",
+        elsewhere: &[Elsewhere { tool: AIPERF, name: "rtfx", formula: "seconds of audio / request latency" }],
+        ..rate("rtf", "RTF", Unit::FACTOR, "p50 over requests of e2e / seconds of audio")
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "real-time factor of a slow request: 19 in 20 have at most this",
+        ..rate("p95_rtf", "p95 RTF", Unit::FACTOR, "p95 over requests of e2e / seconds of audio")
     },
     FigureInfo {
         meaning: "answer tokens of a complete answer, on average",
@@ -229,65 +245,12 @@ pub(super) const CATALOGUE: [FigureInfo; 44] = [
         source: "Google, Site Reliability Engineering (2016), chapter 22: retries amplify an overload",
         ..rate("amplification", "attempts per request", Unit::REQUESTS, "attempts / requests")
     },
-    cost(
-        Unit::MONEY,
-        [
-            "cost_per_million_output_tokens",
-            "cost of 1M output tokens",
-            "price of the GPUs for a million answer tokens; absent where the price or the number of GPUs is not \
-             declared",
-            "price of a GPU hour × GPUs × window / answer tokens × 10⁶",
-        ],
-    ),
-    cost(
-        Unit::MONEY,
-        [
-            "cost_per_answer",
-            "cost of an answer",
-            "price of the GPUs for an answer that was complete in the window; absent where the price or the number of \
-             GPUs is not declared",
-            "price of a GPU hour × GPUs × window / answers completed in the window",
-        ],
-    ),
-    cost(
-        Unit::MONEY,
-        [
-            "cost_per_acceptable_answer",
-            "cost of an acceptable answer",
-            "price of the GPUs for such an answer within its SLO, of the requested form, not wrong, and with golden \
-             prompts that passed; absent where the price or the number of GPUs is not declared",
-            "price of a GPU hour × GPUs × window / acceptable answers to the requests of the window",
-        ],
-    ),
-    cost(
-        Unit::JOULES,
-        [
-            "energy_per_million_output_tokens",
-            "energy of 1M output tokens",
-            "energy of all devices for a million answer tokens; absent where not all devices report it",
-            "power × window / answer tokens × 10⁶",
-        ],
-    ),
-    cost(
-        Unit::JOULES,
-        [
-            "energy_per_answer",
-            "energy of an answer",
-            "energy of all devices for an answer that was complete in the window; absent where not all devices report \
-             it",
-            "power × window / answers completed in the window",
-        ],
-    ),
-    cost(
-        Unit::JOULES,
-        [
-            "energy_per_acceptable_answer",
-            "energy of an acceptable answer",
-            "energy of all devices for such an answer within its SLO, of the requested form, not wrong, and with \
-             golden prompts that passed; absent where not all devices report it",
-            "power × window / acceptable answers to the requests of the window",
-        ],
-    ),
+    COSTS[0],
+    COSTS[1],
+    COSTS[2],
+    COSTS[3],
+    COSTS[4],
+    COSTS[5],
 ];
 
 const VLLM: &str = "vllm bench";

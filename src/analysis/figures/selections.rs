@@ -1,16 +1,27 @@
 //! The selections of figures that results show, follow and compare, each in its own order.
 
 use super::catalogue::Metric::{
-    self, Accuracy, Amplification, AnswerTokens, CacheLoss, ChunkGap, CostPerAcceptableAnswer, DeadlineMiss, E2e,
-    E2eFromSend, ErrorRate, Goodput, InFlight, InputTokens, Inputs, Itl, OutputTokens, OutputTokensPerGpu, QueueWait,
-    RequestRate, ScheduleLag, SloAttainment, TokensPerUser, Tpot, TpotAdjusted, Ttfa, Ttft, TtftFromSend,
+    self, Accuracy, Amplification, AnswerTokens, AudioSeconds, CacheLoss, ChunkGap, CostPerAcceptableAnswer,
+    DeadlineMiss, E2e, E2eFromSend, ErrorRate, Goodput, InFlight, InputTokens, Inputs, Itl, OutputTokens,
+    OutputTokensPerGpu, QueueWait, RealTimeFactor, RequestRate, ScheduleLag, SloAttainment, TokensPerUser, Tpot,
+    TpotAdjusted, Ttfa, Ttft, TtftFromSend,
 };
 use super::key::{FigureKey, Statistic};
 use super::quantile::Quantile;
 
 /// Rates and shares by which runs are compared.
-const RATES: [Metric; 8] =
-    [RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput, SloAttainment, ErrorRate, Accuracy];
+const RATES: [Metric; 10] = [
+    RequestRate,
+    Inputs,
+    AudioSeconds,
+    RealTimeFactor,
+    OutputTokens,
+    OutputTokensPerGpu,
+    Goodput,
+    SloAttainment,
+    ErrorRate,
+    Accuracy,
+];
 
 /// Latencies that other tools have too.
 pub(crate) const LATENCIES_OF_TOOLS: [Metric; 6] = [TtftFromSend, Tpot, TpotAdjusted, Itl, ChunkGap, E2eFromSend];
@@ -73,7 +84,7 @@ pub(crate) fn under_one_name() -> impl Iterator<Item = FigureKey> {
 pub(crate) fn compared_of_loads() -> impl Iterator<Item = FigureKey> {
     keys(&[
         (&Metric::MAIN, &[P99]),
-        (&[RequestRate, Inputs, OutputTokens, OutputTokensPerGpu, Goodput, Accuracy], ALONE),
+        (&[RequestRate, Inputs, AudioSeconds, OutputTokens, OutputTokensPerGpu, Goodput, Accuracy], ALONE),
     ])
 }
 

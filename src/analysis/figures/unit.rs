@@ -29,6 +29,10 @@ impl Unit {
     pub const REQUESTS_PER_SECOND: Self = Self::new("requests/s", "{request}/s", "_per_second");
     /// Inputs per second.
     pub const INPUTS_PER_SECOND: Self = Self::new("inputs/s", "{input}/s", "_per_second");
+    /// Seconds of audio per second.
+    pub const AUDIO_PER_SECOND: Self = Self::new("audio s/s", "s/s", "_per_second");
+    /// A time over another.
+    pub const FACTOR: Self = Self::new("", "1", "_ratio");
     /// Tokens per second.
     pub const TOKENS_PER_SECOND: Self = Self::new("tokens/s", "{token}/s", "_per_second");
     /// Requests.

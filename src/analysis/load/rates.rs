@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::requests::{LoadForm, Observed, answered};
+use crate::analysis::requests::{LoadForm, Observed, answered, audio_seconds};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 
@@ -105,6 +105,9 @@ pub struct Rates {
     /// Inputs whose answer was whole in the window, of requests that have several at once. Absent where answers are
     /// texts.
     pub inputs_per_s: Option<f64>,
+    /// Seconds of audio whose answer was whole in the window. Left out where requests have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_seconds_per_s: Option<f64>,
     /// Prompt tokens of requests whose first token arrived in the window, without failed requests. They are the
     /// server's count, else those requested.
     pub input_tokens_per_s: Option<f64>,
@@ -135,6 +138,7 @@ impl Rates {
             flow.add(observed, &record);
         }
         let has_tokens = observed.log.header.workload.has_answer_tokens();
+        let has_audio = observed.log.header.workload.longest_audio().is_some();
         let is_known = |tokens| has_tokens && (tokens > 0.0 || !flow.uncounted);
         let known = |tokens| observed.answers_per_second(tokens).filter(|_| is_known(tokens));
         let output_tokens_per_s = known(flow.output);
@@ -149,6 +153,7 @@ impl Rates {
             },
             completed_requests_per_s: observed.answers_per_second(flow.completed),
             inputs_per_s: observed.answers_per_second(flow.inputs).filter(|_| !has_tokens),
+            audio_seconds_per_s: observed.answers_per_second(flow.audio).filter(|_| has_audio),
             input_tokens_per_s: observed.answers_per_second(flow.input),
             cached_input_tokens_per_s: cached(flow.cached),
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
@@ -170,6 +175,8 @@ struct Flow {
     completed: f64,
     /// Inputs that were answered.
     inputs: f64,
+    /// Seconds of audio that were answered.
+    audio: f64,
     input: f64,
     cached: f64,
     cache_counted: bool,
@@ -196,6 +203,7 @@ impl Flow {
             self.completed += 1.0;
             let class = observed.log.header.workload.classes.get(usize::from(record.class));
             let inputs = class.and_then(|class| class.inputs);
+            self.audio += audio_seconds(observed.log, record).unwrap_or(0.0);
             self.inputs += inputs.map_or(0.0, |inputs| f64::from(inputs.size));
         }
         let failed = matches!(record.outcome, Outcome::Failed(_));

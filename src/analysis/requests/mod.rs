@@ -2,6 +2,7 @@
 
 mod account;
 mod answers;
+mod audio;
 mod deadlines;
 mod delivery;
 mod form;
@@ -19,6 +20,8 @@ mod tokens;
 
 pub use answers::answers_end;
 pub(crate) use answers::{answered, is_to_be_scored};
+pub use audio::RealTimeFactor;
+pub(crate) use audio::{audio_seconds, real_time_factor};
 pub use deadlines::TokenDeadlines;
 pub(crate) use deadlines::due_tokens;
 pub use delivery::StreamDelivery;

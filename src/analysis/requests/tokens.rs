@@ -276,7 +276,7 @@ fn added(class: &RequestClass, template_tokens: Option<u64>) -> Option<u64> {
 }
 
 fn is_made_to_length(class: &RequestClass) -> bool {
-    class.images.is_none() && class.prompt.dataset().is_none()
+    class.images.is_none() && class.audio.is_none() && class.prompt.dataset().is_none()
 }
 
 #[cfg(test)]

@@ -193,6 +193,10 @@ impl FigureKey {
             let why = "its answers are texts, one to a request; give request_rate, or --endpoint embeddings";
             return Err(unfit(why.to_owned()));
         }
+        if self.metric.is_of_audio() && workload.longest_audio().is_none() {
+            let why = "its requests have no audio; give --endpoint transcriptions, whose requests have";
+            return Err(unfit(why.to_owned()));
+        }
         if self.metric == Metric::SloAttainment && targets.iter().all(|target| target.slo.is_empty()) {
             let whose = self.part.as_ref().map_or_else(String::new, |part| format!(" of `{part}`"));
             let such = if workload.has_answer_tokens() { "ttft_ms" } else { "e2e_ms" };

@@ -53,9 +53,13 @@ impl FigureKey {
 
     /// A reservation about it, and the samples it rests on.
     pub fn warning(&self, summary: &Summary) -> Option<(SampleWarning, u64)> {
-        if self.metric == Metric::SlowTokensPerRequest {
-            // A percentile too, whatever its name.
-            let requests = summary.request_speed?.requests;
+        // Percentiles too, whatever their names.
+        let requests = match self.metric {
+            Metric::SlowTokensPerRequest => Some(summary.request_speed?.requests),
+            Metric::SlowRealTimeFactor => Some(summary.real_time_factor?.requests),
+            _ => None,
+        };
+        if let Some(requests) = requests {
             return Some((Quantile::P95.mark(requests)?, requests));
         }
         Some((self.percentile_in(summary)?.mark?, self.row(summary)?.n))
@@ -76,6 +80,9 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::Goodput => summary.slo.goodput_per_s,
         Metric::RequestRate => summary.rates.completed_requests_per_s,
         Metric::Inputs => summary.rates.inputs_per_s,
+        Metric::AudioSeconds => summary.rates.audio_seconds_per_s,
+        Metric::RealTimeFactor => summary.real_time_factor?.p50,
+        Metric::SlowRealTimeFactor => summary.real_time_factor?.p95,
         Metric::InputTokens => summary.rates.input_tokens_per_s,
         Metric::OutputTokens => summary.rates.output_tokens_per_s,
         Metric::ArrivedOutputTokens => summary.rates.arrived_output_tokens_per_s,

@@ -27,8 +27,8 @@ use crate::analysis::parts::part::Part;
 use crate::analysis::parts::servers::ServerGroup;
 use crate::analysis::parts::tags::TagValues;
 use crate::analysis::requests::{
-    Accuracy, AnswerForms, Failures, Observed, OddAnswers, Quality, RequestCounts, RequestSpeed, ScoredRows,
-    StreamDelivery, TokenAccount, TokenDeadlines, unrecorded_requests,
+    Accuracy, AnswerForms, Failures, Observed, OddAnswers, Quality, RealTimeFactor, RequestCounts, RequestSpeed,
+    ScoredRows, StreamDelivery, TokenAccount, TokenDeadlines, unrecorded_requests,
 };
 use crate::analysis::server::costs::Costs;
 use crate::analysis::server::leaving::LeavingFigures;
@@ -69,6 +69,9 @@ pub struct Summary {
     pub rates: Rates,
     /// Output tokens per second of each request; absent where no request has one.
     pub request_speed: Option<RequestSpeed>,
+    /// Time of each request over that of its audio. Left out where requests have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real_time_factor: Option<RealTimeFactor>,
     /// Latencies.
     pub latency: LatencyTable,
     /// How many requests met their SLO.
@@ -232,6 +235,7 @@ impl Summary {
             tokens: TokenAccount::from_observed(observed),
             oddities: OddAnswers::all(observed),
             request_speed: RequestSpeed::from_observed(observed),
+            real_time_factor: RealTimeFactor::from_observed(observed),
             delivery: observed.delivery,
             prefix_cache,
             cache_hits,

@@ -12,6 +12,7 @@ use crate::analysis::rules::facts;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RecordRef, RequestRecord};
 use crate::units::{counted, percent, spoken};
+use crate::workload::RequestClass;
 
 /// Largest distance of the two clocks that stamp a request. They are the kernel's and the program's, and agree far
 /// better than this.
@@ -69,11 +70,12 @@ fn possible(of: &CheckedRun<'_>) -> Option<RuleResult> {
 
 fn handed_over(of: &CheckedRun<'_>) -> Option<RuleResult> {
     let classes = &of.observed.log.header.workload.classes;
-    let has_images =
-        |record: &RequestRecord| classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some());
+    // Their files are large, and their tokens are not known.
+    let has_files = |class: &RequestClass| class.images.is_some() || class.audio.is_some();
+    let has_files = |record: &RequestRecord| classes.get(usize::from(record.class)).is_some_and(has_files);
     let sent = || {
         let records = of.observed.requests.iter().map(Measured::record);
-        records.filter(|record| record.sent.is_some() && !has_images(record))
+        records.filter(|record| record.sent.is_some() && !has_files(record))
     };
     let late = |record: &RecordRef<'_>| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
     let (number, all) = (sent().filter(late).count() as u64, sent().count() as u64);

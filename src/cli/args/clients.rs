@@ -30,13 +30,20 @@ pub(in crate::cli) struct ClientLimitArgs {
 }
 
 impl ClientLimitArgs {
-    /// The workload with these limits on each attempt. One whose answers are no texts is refused: what is simulated
-    /// generates them.
+    /// The workload with these limits on each attempt. One whose prompts or answers are no texts is refused: what is
+    /// simulated reads and generates them.
     pub(in crate::cli) fn applied(&self, spec: WorkloadSpec) -> Result<WorkloadSpec, Stop> {
         if let Some(inputs) = spec.inputs() {
             return Err(Stop::usage(format!(
                 "`{}` has inputs ({}), and what is simulated generates texts\nhint: take `inputs` out of its classes",
                 spec.name, inputs.kind
+            )));
+        }
+        if spec.longest_audio().is_some() {
+            return Err(Stop::usage(format!(
+                "`{}` has audio, and what is simulated reads texts\n\
+                 hint: leave --audio out, or take `audio` out of its classes",
+                spec.name
             )));
         }
         let (timeout_s, first_token_timeout_s) = (self.timeout, self.first_token_timeout);

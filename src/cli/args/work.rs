@@ -9,7 +9,7 @@ use super::trace::TraceArgs;
 use super::values::{above_zero, seconds, since, whole};
 use crate::engine::Protocol;
 use crate::experiment::LoadAxis;
-use crate::generator::Datasets;
+use crate::generator::{Datasets, PromptNeed};
 use crate::report::documents;
 use crate::session::settings::RunSettings;
 use crate::session::{Printer, Stop, datasets, survey};
@@ -109,6 +109,12 @@ impl WorkArgs {
 
     /// Refuses options about answers that those of an endpoint do not have.
     fn check_answers(&self, endpoint: &Protocol) -> Result<(), Stop> {
+        if endpoint.only == Some(PromptNeed::Audio) && self.requests.input_tokens.is_some() {
+            return Err(Stop::usage(format!(
+                "--input-tokens: requests to the endpoint {endpoint} have audio in place of texts\n\
+                 hint: leave it out; --audio 30s says how much audio"
+            )));
+        }
         let bounds = self.requests.slo().unwrap_or_default();
         let (option, cure) = match &self.requests {
             _ if endpoint.inputs.is_none() => return Ok(()),

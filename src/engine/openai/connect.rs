@@ -88,7 +88,7 @@ impl OpenAiEngine {
             ..EngineFacts::default()
         };
         let ids = target.marks.new_ids();
-        let facts = facts.with_ids(&ids);
+        let facts = facts.with_ids(&target.marks.stored(&ids));
         let answers = Arc::new(AnswerContext::new(target.endpoint.answers, target.form, secrets));
         let headers = request_headers(common, &target);
         let head = RequestHead::new(&request_target(&target)?, &headers, ids)
@@ -235,7 +235,7 @@ fn request_headers(mut headers: HeaderMap, target: &Target) -> HeaderMap {
         AnswerForm::Streamed => "text/event-stream",
         AnswerForm::Whole => "application/json",
     };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_TYPE, target.endpoint.content_type());
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
     // Stamps taken through a decompressor would be wrong.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));

@@ -7,6 +7,7 @@ use crate::engine::address::BaseUrl;
 use crate::engine::protocols::protocol::Protocol;
 use crate::engine::secrets::names_a_credential;
 use crate::engine::target::Target;
+use crate::generator::PromptNeed;
 
 /// Words of servers that are about to be ready.
 const LOADING_WORDS: [&str; 6] = ["loading", "starting", "warm", "initializ", "initialis", "not ready"];
@@ -80,6 +81,11 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
         words.split(|c| !is_word(c)).find(|word| known.contains(word))
     };
     match named.or_else(by_words) {
+        _ if target.endpoint.only == Some(PromptNeed::Audio) && is_about_audio(target, named, words) => format!(
+            "the server does not take the audio: is `{}` served by a model for speech, and does it take so much audio \
+             (--audio)?",
+            target.endpoint
+        ),
         Some(name) if NEEDED.contains(&name) || name == target.endpoint.prompt_field => format!(
             "the server does not take the request's `{name}` as it is: try another --endpoint (now {}), or {other}",
             target.endpoint
@@ -92,6 +98,12 @@ pub(super) fn of_refused_field(target: &Target, named: Option<&str>, words: &str
             format!("the server does not take the request as it is, and names no field: {other}, or look at its log")
         }
     }
+}
+
+/// Whether a refusal is about the file of audio.
+fn is_about_audio(target: &Target, named: Option<&str>, words: &str) -> bool {
+    let words = words.to_lowercase();
+    named == Some(target.endpoint.prompt_field) || ["audio", "file", "duration"].iter().any(|word| words.contains(word))
 }
 
 /// Returns the hint for a redirect of `path` to `location`. It has the address to give in place of this one.
@@ -154,6 +166,10 @@ pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
             "the server, or a gateway before it, has nothing to answer with: look at their logs; if it is starting, \
              wait longer with --wait{around}"
         ),
+        413 if target.endpoint.only == Some(PromptNeed::Audio) => "the file is larger than the server, or a proxy \
+            before it, takes: raise its limit (vLLM: VLLM_MAX_AUDIO_CLIP_FILESIZE_MB; nginx: client_max_body_size), \
+            or send less audio (--audio)"
+            .to_owned(),
         413 => "the request is larger than the server, or a proxy before it, takes: raise its limit (nginx: \
                 client_max_body_size), or shorten the prompts"
             .to_owned(),

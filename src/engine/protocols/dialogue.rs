@@ -19,6 +19,7 @@ pub(super) fn messages(prompt: &Prompt) -> (Vec<Value>, Vec<Value>) {
         }
         Prompt::Text(text) => (vec![json!({ "role": "user", "content": text })], Vec::new()),
         Prompt::TokenIds(ids) => (vec![json!({ "role": "user", "content": ids })], Vec::new()),
+        Prompt::Audio(_) => (Vec::new(), Vec::new()),
         Prompt::Inputs { texts, .. } => (vec![json!({ "role": "user", "content": texts.concat() })], Vec::new()),
     }
 }

@@ -23,6 +23,7 @@ mod typed;
 mod usage;
 
 pub use chat::CHAT;
+pub use choices::TRANSCRIPTIONS;
 pub use completions::COMPLETIONS;
 pub use generate::GENERATE;
 pub use items::{EMBEDDINGS, RERANK, SCORE};

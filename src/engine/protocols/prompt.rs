@@ -1,4 +1,4 @@
-//! Writes prompts as JSON.
+//! Writes prompts: as JSON, and audio as its bytes.
 
 use crate::generator::{Prompt, texts_of_messages};
 
@@ -12,6 +12,7 @@ pub(super) fn content(body: &mut Vec<u8>, prompt: &Prompt) {
         Prompt::Dialogue(dialogue) => content(body, &Prompt::Messages(dialogue.list())),
         // Writing to memory cannot fail; if it did, the server would report what is missing.
         Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
+        Prompt::Audio(file) => body.extend_from_slice(file),
         Prompt::Conversation(said) => string(body, &said.concat()),
         Prompt::Inputs { texts, .. } => string(body, &texts.join("\n\n")),
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::limits::TOKEN_LIMITS;
@@ -12,6 +13,11 @@ use crate::engine::stream::form::AnswerForm;
 use crate::generator::{Prompt, PromptNeed};
 use crate::record::WorkKind;
 use crate::workload::{AnswerShape, InputBatch};
+
+/// Text between the fields of a form. In a field it stands nowhere: 20 of its characters were drawn at random.
+pub(crate) const BOUNDARY: &str = "skyline-b1e4407d2f9a86c35e70";
+/// The media type of forms with it.
+const FORM: &str = "multipart/form-data; boundary=skyline-b1e4407d2f9a86c35e70";
 
 /// The protocol of one endpoint: nothing else asks which endpoint a request is for.
 #[derive(Debug)]
@@ -28,8 +34,10 @@ pub struct Protocol {
     pub(crate) write_prompt: fn(&mut Vec<u8>, &Prompt),
     /// Prompts that it carries besides texts.
     pub carries: &'static [PromptNeed],
-    /// Whether its prompts and answers are token ids, and no texts.
-    pub ids_only: bool,
+    /// The only prompts that it carries; `None` where it carries texts. Where they are token ids, answers are too.
+    pub only: Option<PromptNeed>,
+    /// Whether bodies are forms (`multipart/form-data`, RFC 7578), and no JSON.
+    pub(crate) is_form: bool,
     /// Usual inputs of a request, where one answer covers several and has no tokens. `None` where answers are texts.
     pub inputs: Option<InputBatch>,
     /// Fields that limit an answer's tokens. Where there are several, the dialect says which, and the first counts
@@ -67,6 +75,14 @@ impl Protocol {
     /// Whether it carries prompts of this kind.
     pub fn carries(&self, need: PromptNeed) -> bool {
         need == PromptNeed::Nothing || self.carries.contains(&need)
+    }
+
+    /// The media type of its bodies.
+    pub(crate) fn content_type(&self) -> HeaderValue {
+        if self.is_form {
+            return HeaderValue::from_static(FORM);
+        }
+        HeaderValue::from_static("application/json")
     }
 
     /// Whether answers can be streamed.

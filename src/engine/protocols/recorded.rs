@@ -122,7 +122,7 @@ fn read(of: &Recorded, to: usize, size: usize, close: BodyEnd) -> (AnswerEnd, Ve
 }
 
 /// Reads a body as an answer of this protocol and form, in pieces.
-pub(super) fn read_body(
+pub(in crate::engine::protocols) fn read_body(
     (protocol, form): (&'static Protocol, AnswerForm),
     body: &[u8],
     size: usize,

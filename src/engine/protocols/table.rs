@@ -1,6 +1,7 @@
 //! The table of protocols.
 
 use super::chat::CHAT;
+use super::choices::TRANSCRIPTIONS;
 use super::completions::COMPLETIONS;
 use super::generate::GENERATE;
 use super::items::{EMBEDDINGS, RERANK, SCORE};
@@ -13,8 +14,8 @@ use crate::workload::InputBatch;
 
 impl Protocol {
     /// Protocols with files of their own, the default first.
-    const OWN: [&'static Self; 9] =
-        [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE, &TOKENS, &EMBEDDINGS, &RERANK, &SCORE];
+    const OWN: [&'static Self; 10] =
+        [&CHAT, &COMPLETIONS, &RESPONSES, &MESSAGES, &GENERATE, &TOKENS, &TRANSCRIPTIONS, &EMBEDDINGS, &RERANK, &SCORE];
 
     /// Every protocol, the default first; the ready-made templates last.
     pub fn all() -> impl Iterator<Item = &'static Self> + Clone {

@@ -20,7 +20,8 @@ pub(crate) static ECHO: Protocol = Protocol {
         body.extend_from_slice(serde_json::json!(text).to_string().as_bytes());
     },
     carries: &[],
-    ids_only: false,
+    only: None,
+    is_form: false,
     inputs: None,
     limits: &["most_words"],
     within: None,

@@ -67,7 +67,7 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
             }
             Prompt::Conversation(said)
         }
-        as_it_is @ (Prompt::TokenIds(_) | Prompt::Inputs { .. }) => as_it_is,
+        as_it_is @ (Prompt::TokenIds(_) | Prompt::Audio(_) | Prompt::Inputs { .. }) => as_it_is,
     }
 }
 

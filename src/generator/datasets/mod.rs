@@ -20,6 +20,7 @@ mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
+mod wav;
 
 pub use answer_key::AnswerKey;
 pub(super) use error::DatasetError;
@@ -28,3 +29,4 @@ pub(super) use sessions::{FilePromptText, SentPrompts, SessionStart, SessionStor
 pub use sessions::{ShownSessions, has_moments, session_layout};
 pub use sources::{Datasets, PromptNeed};
 pub(super) use table::bytes_here;
+pub(crate) use wav::AudioClip;

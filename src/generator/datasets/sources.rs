@@ -7,6 +7,7 @@ use super::error::DatasetError;
 use super::images::ImageFolder;
 use super::rows::{Index, RowDraws};
 use super::survey::Survey;
+use super::wav::AudioClip;
 use crate::generator::tokens::tokenizer::{TokenCounter, TokenIdVocabulary};
 use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
@@ -34,6 +35,8 @@ pub(crate) enum PromptOrigin {
     Rows { index: Arc<Index>, salted: bool },
     /// Token ids.
     TokenIds(TokenIdVocabulary),
+    /// Audio.
+    Audio(Arc<AudioClip>),
 }
 
 /// Need of a class's prompts, which not every endpoint carries.
@@ -47,6 +50,8 @@ pub enum PromptNeed {
     Images,
     /// Token ids.
     TokenIds,
+    /// Audio.
+    Audio,
 }
 
 impl Datasets {
@@ -58,7 +63,13 @@ impl Datasets {
     pub fn open(mut workload: WorkloadSpec, counter: &TokenCounter) -> Result<(WorkloadSpec, Self), DatasetError> {
         let mut classes = Vec::with_capacity(workload.classes.len());
         for class in &mut workload.classes {
-            let (source, has_messages) = open_source(class, counter)?;
+            let (source, has_messages) = match class.audio {
+                Some(audio) => {
+                    let stream = RandomStream::named(workload.seed, &format!("audio/{}", class.name));
+                    (PromptOrigin::Audio(Arc::new(AudioClip::made(audio, stream))), false)
+                }
+                None => open_source(class, counter)?,
+            };
             let images = match &mut class.images {
                 None => None,
                 Some(images) => {
@@ -81,7 +92,7 @@ impl Datasets {
     pub fn answer_keys(&self) -> Vec<Option<Arc<AnswerKey>>> {
         let key = |class: &ClassSource| match &class.source {
             PromptOrigin::Rows { index, .. } => index.key.clone(),
-            PromptOrigin::Written | PromptOrigin::TokenIds(_) => None,
+            PromptOrigin::Written | PromptOrigin::TokenIds(_) | PromptOrigin::Audio(_) => None,
         };
         self.classes.iter().map(key).collect()
     }
@@ -105,7 +116,7 @@ impl Datasets {
         let words = |class: &ClassSource| match &class.source {
             PromptOrigin::Written => true,
             PromptOrigin::Rows { index, salted } => *salted || index.sessions().is_some(),
-            PromptOrigin::TokenIds(_) => false,
+            PromptOrigin::TokenIds(_) | PromptOrigin::Audio(_) => false,
         };
         self.classes.is_empty() || self.classes.iter().any(words)
     }
@@ -114,6 +125,7 @@ impl Datasets {
     pub fn needs(&self) -> impl Iterator<Item = PromptNeed> {
         self.classes.iter().map(|class| match class {
             ClassSource { source: PromptOrigin::TokenIds(_), .. } => PromptNeed::TokenIds,
+            ClassSource { source: PromptOrigin::Audio(_), .. } => PromptNeed::Audio,
             ClassSource { images: Some(_), .. } => PromptNeed::Images,
             ClassSource { has_messages: true, .. } => PromptNeed::Messages,
             _ => PromptNeed::Nothing,

@@ -134,7 +134,7 @@ impl Held {
         let Ok(row) = found.row else { return Ok(()) };
         self.bytes += match &row.prompt {
             Prompt::Text(text) | Prompt::Messages(text) => text.len(),
-            Prompt::Conversation(_) | Prompt::TokenIds(_) | Prompt::Dialogue(_) | Prompt::Inputs { .. } => 0,
+            _ => 0,
         };
         self.prompts.push(row.prompt);
         if self.bytes <= Self::MOST {
@@ -254,6 +254,7 @@ impl RowRule<'_> {
             }
             Prompt::Conversation(said) => said.iter().map(|text| self.counter.count(text)).sum(),
             Prompt::TokenIds(ids) => ids.len() as u32,
+            Prompt::Audio(_) => 0,
             Prompt::Inputs { query, texts } => query.iter().chain(texts).map(|text| self.counter.count(text)).sum(),
         }
     }

@@ -131,7 +131,7 @@ impl PromptBuilder {
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
-    /// Returns the prompt of a request, with its images. It is a dataset row, token ids, or its shared prefix, if any,
+    /// Returns the prompt of a request, with its images. It is a dataset row, ids, audio, or its shared prefix, if any,
     /// and its own text.
     pub fn prompt(&self, request: &PlannedRequest) -> Prompt {
         self.prompt_after(&Blocks::default(), request)
@@ -152,6 +152,7 @@ impl PromptBuilder {
                 let number = self.stream.branch(FIRST_IDS).bits().wrapping_add(index);
                 Prompt::TokenIds(vocabulary.draw(input_tokens, number, &mut stream))
             }
+            (PromptOrigin::Audio(clip), _) => clip.prompt(&mut stream),
             _ => match self.inputs.get(usize::from(class)).copied().flatten() {
                 Some(inputs) if !inputs.is_one_text() => self.written_inputs(inputs, request),
                 _ => self.written(blocks, request),

@@ -45,6 +45,10 @@ impl PlanHash {
                 hash.update(number.to_le_bytes());
                 hash.update(sha256);
             }
+            if let Some(audio) = class.audio {
+                hash.update(number.to_le_bytes());
+                hash.update(audio.seconds.to_le_bytes());
+            }
             let of_steps = class.session.as_ref().map(|session| session.max_context_tokens);
             let of_file = || class.session_rules().map(|rules| rules.max_context_tokens);
             if let Some(most) = of_steps.or_else(of_file) {

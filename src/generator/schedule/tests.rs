@@ -30,6 +30,7 @@ fn chat() -> RequestClass {
         session: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
         images: None,
+        audio: None,
         length: crate::workload::AnswerEnding::default(),
         answer: None,
         cancel: None,

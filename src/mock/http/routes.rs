@@ -250,13 +250,17 @@ async fn answer(
 ) -> Result<Response, Refusal> {
     let IncomingRequest { number, id, wording, faults } = asked;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if kind.is_some_and(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("application/json")) {
-        return Err(Refusal::validation(&[Mistake::media_type()]));
+    let only = if wording.protocol().is_form { request::FORM } else { "application/json" };
+    if kind.is_some_and(|kind| !kind.trim_start().to_ascii_lowercase().starts_with(only)) {
+        return Err(Refusal::validation(&[Mistake::media_type(only)]));
     }
     if let Some(status) = faults.iter().find_map(|fault| fault.status()) {
         return Err(Refusal::injected(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)));
     }
-    let mut request = Request::read(wording.protocol(), &body, mock.served())?;
+    let mut request = match kind.filter(|_| wording.protocol().is_form) {
+        Some(media) => Request::of_fields(wording.protocol(), &request::form(media, &body)?, mock.served())?,
+        None => Request::read(wording.protocol(), &body, mock.served())?,
+    };
     request.shape.end_after(mock.options.tool_rounds);
     let (wanted, choices) = plan(mock, number, &request, &faults);
     let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();

@@ -11,6 +11,7 @@ mod script;
 mod so_far;
 mod templates;
 mod text;
+mod transcripts;
 
 pub(super) use answer::{Reply, Wording};
 pub(super) use blocks::MESSAGES;
@@ -22,3 +23,4 @@ pub(super) use results::{EMBEDDINGS, RERANK, SCORE};
 pub(super) use script::{Script, WriteStep};
 pub(super) use so_far::GENERATE;
 pub(super) use templates::{TGI, TRITON, TRITON_WHOLE};
+pub(super) use transcripts::TRANSCRIPTIONS;

@@ -85,11 +85,16 @@ pub(crate) fn token(word: &str) -> u64 {
     hash(word.trim())
 }
 
+/// A key for bytes.
+pub(super) fn hash_of(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(OFFSET, |sum, byte| step(sum, u64::from(*byte)))
+}
+
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a (Fowler, Noll and Vo), 64 bits.
 fn hash(word: &str) -> u64 {
-    word.bytes().fold(OFFSET, |sum, byte| step(sum, u64::from(byte)))
+    hash_of(word.as_bytes())
 }
 
 const fn step(sum: u64, value: u64) -> u64 {

@@ -50,8 +50,17 @@ pub(crate) struct Request {
 impl Request {
     /// Reads a body.
     pub(crate) fn read(protocol: &Protocol, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
-        let (object, none) = (object(body)?, Map::new());
-        let mut fields = BodyFields::from_object(&object);
+        Self::of_fields(protocol, &object(body)?, served)
+    }
+
+    /// Reads the fields of a body.
+    pub(crate) fn of_fields(
+        protocol: &Protocol,
+        object: &Map<String, Value>,
+        served: ServedModels<'_>,
+    ) -> Result<Self, Refusal> {
+        let none = Map::new();
+        let mut fields = BodyFields::from_object(object);
         let (prompts, first_tokens) = match protocol.inputs {
             Some(InputBatch { kind: InputKind::Pairs, .. }) => pairs(&mut fields).into_iter().unzip(),
             _ => (prompts(&mut fields, protocol), Vec::new()),
@@ -59,7 +68,7 @@ impl Request {
         let results = protocol.inputs.map(|_| ResultsAsked::read(&mut fields));
         let model = fields.text("model");
         let within = protocol.within.map(|name| object.get(name).and_then(Value::as_object).unwrap_or(&none));
-        let mut parameters = BodyFields::from_object(within.unwrap_or(&object));
+        let mut parameters = BodyFields::from_object(within.unwrap_or(object));
         let limits: Vec<_> = protocol.limits.iter().rev().map(|name| parameters.whole(name)).collect();
         let limit = limits.into_iter().rev().flatten().next();
         // Triton's name of it comes second.

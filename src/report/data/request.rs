@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use super::column::{DataColumns, name};
 use crate::analysis::selections::LATENCIES_OF_REQUEST;
-use crate::analysis::{Metric, RequestLatency, StreamDelivery, Unit, tokens_per_s};
+use crate::analysis::{Metric, RequestLatency, StreamDelivery, Unit, audio_seconds, real_time_factor, tokens_per_s};
 use crate::clock::Timestamp;
 use crate::record::{
     Failure, FailureKind, FinishReason, LostConnection, Outcome, RecordRef, RequestRecord, RunLog, WorkKind,
@@ -72,10 +72,16 @@ impl RequestRow<'_> {
         LATENCIES_OF_REQUEST[1..].iter().copied().fold(Self::last_columns(all), Self::at_least)
     }
 
-    /// Returns the columns of the requests of `log`. There is one for each tag that they can have, and that of their
-    /// servers, where these are several.
+    /// Returns the columns of the requests of `log`. There is one for each tag that they can have, those of audio, and
+    /// that of their servers, where these are several.
     pub(super) fn columns_of(log: &RunLog) -> DataColumns<Self> {
         let all = log.header.workload.tag_keys().into_iter().fold(Self::columns(), Self::tag);
+        let all = match log.header.workload.longest_audio() {
+            None => all,
+            Some(_) => all
+                .number("audio_s", Unit::SECONDS, "Seconds of its audio", |row| audio_seconds(row.log, row))
+                .number("rtf", Unit::FACTOR, "e2e / audio_s", |row| real_time_factor(row.log, row, &row.latency)),
+        };
         let all = match log.header.engines.len() {
             1 => all,
             _ => all.whole("target", "Place of its server among the run's, from 0", |row| Some(row.target.into())),

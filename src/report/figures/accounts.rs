@@ -23,6 +23,7 @@ pub(in crate::report) fn accounts(summary: &Summary) -> io::Result<Vec<RunFigure
     section(&mut rows, "leaving", &summary.leaving)?;
     section(&mut rows, "tokens", &summary.tokens)?;
     section(&mut rows, "request_speed", &summary.request_speed)?;
+    section(&mut rows, "real_time_factor", &summary.real_time_factor)?;
     section(&mut rows, "stalls", &summary.stalls)?;
     section(&mut rows, "in_flight", &summary.in_flight)?;
     for part in summary.parts.iter().filter(|part| has_rows(part)) {
@@ -94,6 +95,7 @@ fn unit(section: &str, key: &str) -> Unit {
         ("tokens_per_s", Unit::TOKENS_PER_SECOND),
         ("attempts_per_s", Unit::ATTEMPTS_PER_SECOND),
         ("inputs_per_s", Unit::INPUTS_PER_SECOND),
+        ("mean_audio_s", Unit::SECONDS),
         ("_per_s", Unit::REQUESTS_PER_SECOND),
         ("_rate", Unit::SHARE),
         ("_attainment", Unit::SHARE),
@@ -112,6 +114,7 @@ fn unit(section: &str, key: &str) -> Unit {
         ("tokens", "chunks") => Unit::CHUNKS,
         ("attempts", _) => Unit::ATTEMPTS,
         ("request_speed", "p5" | "p50" | "p95") => Unit::TOKENS_PER_SECOND,
+        ("real_time_factor", "p50" | "p95") => Unit::FACTOR,
         _ if key.contains("_lengths.") && key.rsplit('.').next() != Some("count") => Unit::TOKENS,
         _ => Unit::REQUESTS,
     }

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use crate::engine::{CommonRequest, PriorityField, Protocol};
+use crate::generator::PromptNeed;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{RunSettings, ServerAddress};
-use crate::workload::{InputBatch, InputKind, Overrides, PromptSource, RequestClass, WorkloadSpec};
+use crate::units::seconds;
+use crate::workload::{Audio, InputBatch, InputKind, Overrides, PromptSource, RequestClass, WorkloadSpec};
 
 /// Ids of prompts for the embedded mock, which has no tokenizer.
 const MOCK_VOCABULARY: u32 = 32_000;
@@ -73,8 +75,10 @@ impl RunSettings {
                 class.name, inputs.kind
             )));
         }
-        if endpoint.ids_only {
-            return self.with_ids(spec, printer);
+        match endpoint.only {
+            Some(PromptNeed::Audio) => return self.with_audio(spec, printer),
+            Some(_) => return self.with_ids(spec, printer),
+            None => {}
         }
         let Some(usual) = endpoint.inputs else { return Ok(spec) };
         self.check_tokenless(&spec, is_own, endpoint)?;
@@ -101,7 +105,7 @@ impl RunSettings {
                 "class `{}`: its requests continue answers as texts, which the endpoint {endpoint} does not have\n\
                  hint: choose another workload, or give --endpoint {}",
                 class.name,
-                endpoint.another(|other| !other.ids_only)
+                endpoint.another(|other| other.only.is_none())
             )));
         }
         let is_text = |class: &RequestClass| !matches!(class.prompt, PromptSource::RandomTokens { .. });
@@ -124,6 +128,35 @@ impl RunSettings {
         for class in spec.classes.iter_mut().filter(|class| is_text(class)) {
             class.prompt = PromptSource::RandomTokens { vocabulary: Some(MOCK_VOCABULARY) };
         }
+        spec.with(&Overrides::default()).map_err(Stop::usage)
+    }
+
+    /// Returns the workload for an endpoint of audio, which takes the place of plain texts.
+    fn with_audio(&self, mut spec: WorkloadSpec, printer: Printer) -> Result<WorkloadSpec, Stop> {
+        let endpoint = self.server.common.endpoint;
+        let is_traced = spec.arrival.trace().is_some();
+        let is_plain = |class: &RequestClass| {
+            let has_more = class.images.is_some() || class.shared_prefix.is_some() || class.answer.is_some();
+            !is_traced && !has_more && !class.continues() && !class.prompt.is_verbatim()
+        };
+        if spec.classes.iter().all(|class| class.audio.is_some()) {
+            return Ok(spec);
+        }
+        if let Some(class) = spec.classes.iter().find(|class| class.audio.is_none() && !is_plain(class)) {
+            return Err(Stop::usage(format!(
+                "class `{}`: the endpoint {endpoint} takes audio, and its requests are more than plain texts\n\
+                 hint: choose another workload, or give --endpoint {}",
+                class.name,
+                endpoint.another(|other| other.only.is_none())
+            )));
+        }
+        let usual = Audio::USUAL;
+        printer.words(&format!(
+            "note: the requests of `{}` have {} of audio in place of texts (--audio says how much)",
+            spec.name,
+            seconds(usual.seconds)
+        ));
+        spec.classes.iter_mut().filter(|class| class.audio.is_none()).for_each(|class| class.set_audio(usual));
         spec.with(&Overrides::default()).map_err(Stop::usage)
     }
 

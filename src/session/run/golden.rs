@@ -21,10 +21,10 @@ use crate::workload::{AnswerEnding, AnswerShape, GoldenCheck, RequestClass, Work
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(crate) fn fit(spec: &WorkloadSpec, endpoint: &Protocol) -> Result<(), Stop> {
-    let lacks_texts = |protocol: &Protocol| protocol.inputs.is_some() || protocol.ids_only;
+    let lacks_texts = |protocol: &Protocol| protocol.inputs.is_some() || protocol.only.is_some();
     if let Some(check) = spec.checks.first().filter(|_| lacks_texts(endpoint)) {
         return Err(Stop::usage(format!(
-            "check `{}` says what an answer reads, and answers of the endpoint {endpoint} are no texts\n\
+            "check `{}` says what an answer reads, and the endpoint {endpoint} does not answer texts with texts\n\
              hint: take `checks` out of the workload, or give --endpoint {}",
             check.name,
             endpoint.another(|protocol| !lacks_texts(protocol))
@@ -60,8 +60,8 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
         )));
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);
-    let inputs = spec.inputs();
-    Ok(CommonRequest { inputs, models, answers, endings, ..server.common.clone() })
+    let (inputs, audio) = (spec.inputs(), spec.longest_audio());
+    Ok(CommonRequest { inputs, audio, models, answers, endings, ..server.common.clone() })
 }
 
 /// The forms of answers that classes ask for; none where all are free text.

@@ -9,7 +9,7 @@ use super::context::{Conditions, RunContext};
 use super::{cache, carried, connect, embedded, golden, machine, pages};
 use crate::analysis::{FigureKey, Objective};
 use crate::engine::PriorityField;
-use crate::generator::{Datasets, PromptBuilder};
+use crate::generator::{Datasets, PromptBuilder, PromptNeed};
 use crate::record::{Calibration, DeploymentFacts, Route};
 use crate::runner::Breaker;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
@@ -210,7 +210,8 @@ impl CheckedWorkload {
             None => PromptBuilder::with_word_list(&spec.classes, *salt),
         };
         let prompts = prompts.with_datasets(Arc::clone(datasets));
-        let prompts = if settings.server.common.endpoint.ids_only { prompts.sending_ids() } else { prompts };
+        let is_of_ids = settings.server.common.endpoint.only == Some(PromptNeed::TokenIds);
+        let prompts = if is_of_ids { prompts.sending_ids() } else { prompts };
         let template_tokens = tokens::template_tokens(&server, &prompts, printer);
         Ok(RunContext {
             settings: settings.clone(),

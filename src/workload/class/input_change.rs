@@ -1,15 +1,21 @@
-//! Gives the requests of a workload inputs, and takes from it what goes with texts as answers.
+//! Gives the requests of a workload inputs or audio, and takes from it what goes with texts as answers.
 
 use super::inputs::InputBatch;
 use super::request_class::RequestClass;
 use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::lengths::Distribution;
+use crate::workload::prompt::audio::Audio;
 use crate::workload::spec::WorkloadSpec;
 
 impl WorkloadSpec {
     /// The inputs of its requests; `None` where answers are texts.
     pub fn inputs(&self) -> Option<InputBatch> {
         self.classes.first()?.inputs
+    }
+
+    /// The longest audio of its requests; `None` where none has some.
+    pub(crate) fn longest_audio(&self) -> Option<Audio> {
+        self.classes.iter().filter_map(|class| class.audio).max_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
     /// Whether answers are texts, which have tokens.
@@ -42,6 +48,13 @@ impl WorkloadSpec {
     }
 }
 
+impl RequestClass {
+    /// Gives its requests audio in place of texts.
+    pub(crate) fn set_audio(&mut self, audio: Audio) {
+        (self.audio, self.input_tokens) = (Some(audio), Distribution::NONE);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +83,29 @@ mod tests {
                 "inputs = { kind = \"texts\", size = 1 }\nconversation = { turns = 2, think_time_s = 1 }\n",
                 "do not continue",
             ),
+        ] {
+            let error = WorkloadSpec::from_toml(&class(more), "a test").unwrap_err().to_string();
+            assert!(error.contains(says), "{more}: {error}");
+        }
+    }
+
+    #[test]
+    fn audio_is_read_and_written_and_leaves_no_text() {
+        let class = |more: &str| {
+            format!(
+                "name = \"voices\"\nhorizon_s = 5\narrival = {{ kind = \"poisson\", rate_per_s = 1 }}\n\
+                 [[classes]]\nname = \"all\"\noutput_tokens = 8\n{more}"
+            )
+        };
+        let spec = WorkloadSpec::from_toml(&class("audio = { seconds = 2.5 }\n"), "a test").unwrap();
+        assert_eq!((spec.longest_audio(), spec.mean_tokens()), (Some(Audio { seconds: 2.5 }), [0.0, 8.0]));
+        let written = serde_json::to_string(&spec).unwrap();
+        assert!(!written.contains("input_tokens"), "{written}");
+        assert_eq!(WorkloadSpec::from_json(&written, "what was written").unwrap(), spec);
+        for (more, says) in [
+            ("audio = { seconds = 300 }\n", "audio.seconds"),
+            ("audio = { seconds = 1 }\ninput_tokens = 5\n", "`audio`, which takes the place of texts"),
+            ("audio = { seconds = 1 }\nimages = { size = \"8x8\" }\n", "`classes[0].audio` takes the place of a text"),
         ] {
             let error = WorkloadSpec::from_toml(&class(more), "a test").unwrap_err().to_string();
             assert!(error.contains(says), "{more}: {error}");

@@ -43,7 +43,7 @@ type Misfit = (&'static str, fn(&RequestClass) -> bool, &'static str);
 const CONTINUED: &str = "conversation";
 
 /// Fields that do not go together in a class.
-const MISFITS: [Misfit; 12] = [
+const MISFITS: [Misfit; 13] = [
     (
         "inputs",
         |class| class.inputs.is_some() && class.continues(),
@@ -93,6 +93,15 @@ const MISFITS: [Misfit; 12] = [
         "images",
         |class| class.images.is_some() && class.continues(),
         "is given with a conversation or a session, whose turns are texts; leave one of them out",
+    ),
+    (
+        "audio",
+        |class| {
+            let has_texts = class.continues() || class.prompt.is_verbatim() || class.shared_prefix.is_some();
+            class.audio.is_some() && (has_texts || class.images.is_some() || class.inputs.is_some())
+        },
+        "takes the place of a text; leave it out with images, inputs, shared prefixes, datasets, token ids and \
+         requests that continue",
     ),
     (
         "answer",

@@ -9,6 +9,7 @@ use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::answer::golden_set::GoldenSet;
 use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
+use crate::workload::prompt::audio::Audio;
 use crate::workload::prompt::cache::CacheState;
 use crate::workload::prompt::source::{Images, SharedPrefixes};
 use crate::workload::reading::{one_of, one_part, seconds};
@@ -47,6 +48,11 @@ pub struct RequestChange {
     #[arg(long, value_name = "[Nx]WIDTHxHEIGHT", value_parser = Images::typed)]
     pub images: Option<Images>,
 
+    /// Audio of every request, made from the workload's seed, of this length. It is voice-like sound as WAV (16 kHz, 16
+    /// bit, mono), in place of texts [default: the workload's; 10s for --endpoint transcriptions]
+    #[arg(long, value_name = "TIME", value_parser = Audio::typed, conflicts_with = "images")]
+    pub audio: Option<Audio>,
+
     /// Clients who leave before their answer is complete, and when. 10%@2s leave 2 s after the request began,
     /// 10%@50tokens after so many tokens (chunks, where the server does not count them). No latency and no SLO counts
     /// them (`guide workloads`) [default: the workload's, else none]
@@ -70,11 +76,26 @@ impl RequestChange {
         self.shared_prefix.is_some() || self.cache_hit.is_some()
     }
 
-    /// The reason why `workload` cannot take this change: flag and cure.
-    pub(in crate::workload) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
+    /// The reason why `workload` cannot take this change: flag and cure. Prompts may have other lengths too.
+    pub(in crate::workload) fn mistake(&self, workload: &WorkloadSpec, has_lengths: bool) -> Option<String> {
+        let is_traced = workload.arrival.trace().is_some();
+        let has_audio = self.audio.is_some() || workload.longest_audio().is_some();
         let flag = if self.cache_hit.is_some() { "--cache-hit" } else { "--shared-prefix" };
-        let refused = || format!("`{flag}` cannot be given for a trace, which says what prompts share; leave it out");
-        (self.shares() && workload.arrival.trace().is_some()).then(refused)
+        let sentence = match self.audio {
+            _ if self.shares() && is_traced => {
+                return Some(format!(
+                    "`{flag}` cannot be given for a trace, which says what prompts share; leave it out"
+                ));
+            }
+            Some(_) if is_traced => {
+                "`--audio` cannot be given for a trace, which says how long prompts are; leave it out"
+            }
+            _ if has_lengths && has_audio => {
+                "`--input-tokens` cannot be given with audio, which takes the place of texts; leave it out"
+            }
+            _ => return None,
+        };
+        Some(sentence.to_owned())
     }
 
     /// Makes the change. The error is why the workload cannot take it: flag, value and cure.
@@ -93,6 +114,9 @@ impl RequestChange {
             class.cancel = self.cancel.or(class.cancel);
             if self.images.is_some() {
                 class.images.clone_from(&self.images);
+            }
+            if let Some(audio) = self.audio {
+                class.set_audio(audio);
             }
             if self.shared_prefix.is_some() {
                 class.shared_prefix.clone_from(&self.shared_prefix);
@@ -201,6 +225,23 @@ mod tests {
         let request = RequestChange { images: Images::typed("8x8").ok(), ..RequestChange::default() };
         let refusal = changed(Some("agents"), "", request).unwrap_err();
         assert!(refusal.contains("images") && refusal.contains("leave one of them out"), "{refusal}");
+    }
+
+    #[test]
+    fn audio_is_typed_by_its_length_and_takes_the_place_of_texts() {
+        for (typed, seconds) in [("10s", 10.0), ("2500ms", 2.5), ("4m", 240.0)] {
+            assert_eq!(Audio::typed(typed), Ok(Audio { seconds }), "{typed}");
+        }
+        for typed in ["5m", "50ms", "loud"] {
+            assert!(Audio::typed(typed).is_err(), "{typed}");
+        }
+        let request = RequestChange { audio: Audio::typed("10s").ok(), ..RequestChange::default() };
+        let class = changed(None, "", request.clone()).unwrap().classes.remove(0);
+        assert_eq!((class.audio, class.input_tokens.mean()), (Some(Audio::USUAL), 0.0));
+        let refusal = changed(None, "7", request.clone()).unwrap_err();
+        assert!(refusal.contains("`--input-tokens` cannot be given with audio"), "{refusal}");
+        let refusal = changed(Some("agents"), "", request).unwrap_err();
+        assert!(refusal.contains("audio") && refusal.contains("takes the place of a text"), "{refusal}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::inputs::InputBatch;
 use super::session::ClassSession;
 use super::slo::{Priority, Slo};
-use super::traced::{fit_trace, of_requests, usual_prompts, without};
+use super::traced::{fit_trace, no_length, of_requests, row_lengths, usual_prompts, without};
 use crate::workload::answer::ending::AnswerEnding;
 use crate::workload::answer::scoring::Scoring;
 use crate::workload::answer::shape::AnswerShape;
@@ -13,7 +13,7 @@ use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::clients::leaving::Leaving;
 use crate::workload::lengths::Distribution;
 use crate::workload::metadata::read_tags;
-use crate::workload::prompt::dataset::Dataset;
+use crate::workload::prompt::audio::Audio;
 use crate::workload::prompt::session_file::{SessionFindings, SessionRules};
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
 use crate::workload::reading::weights::{positive_total, read_weight};
@@ -29,8 +29,8 @@ spec_table! {
         /// classes have their own arrival processes.
         weight: f64 = weight_and_arrival(trace, own),
         /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class
-        /// with a dataset, whose prompts have their own lengths, and in a workload with a trace.
-        #[serde(skip_serializing_if = "Distribution::is_from_file")]
+        /// with a dataset, whose prompts have their own lengths, in a workload with a trace, and with `audio`.
+        #[serde(skip_serializing_if = "Distribution::is_unwritten")]
         input_tokens: Distribution = lengths(of_requests(trace).map(Trace::mean_input_tokens)),
         /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a
         /// trace has none, nor has a class with `inputs`.
@@ -50,6 +50,8 @@ spec_table! {
         prompt: PromptSource = optional(usual_prompts(trace), PromptSource::read),
         /// Images sent with the prompts; none when absent.
         images: Option<Images> = option(Images::read),
+        /// Audio of its requests, in place of texts; none when absent. An endpoint such as `transcriptions` sets it.
+        audio: Option<Audio> = option(without(trace, "how long prompts are", Audio::read)),
         /// End of its answers. It is `forced` to the requested length, or `natural`, with that length as the limit. It
         /// is natural by default where answers are scored.
         #[serde(skip_serializing_if = "crate::workload::reading::is_usual")]
@@ -69,18 +71,19 @@ spec_table! {
         if let (Some(prompt), Some(trace)) = (&prompt, trace) {
             fit_trace(fields, prompt, trace);
         }
-        let has_inputs = matches!(inputs, Some(Some(_)));
-        if has_inputs {
-            if let (Given::Right(_), None) = (&output_tokens, of_requests(trace)) {
-                let sentence = "is given with `inputs`, whose answers have no tokens; leave it out";
-                fields.complain_of("output_tokens", sentence);
-            }
-            output_tokens = Given::Right(Distribution::NONE);
+        if let Some(Some(_)) = inputs {
+            let sentence = "is given with `inputs`, whose answers have no tokens; leave it out";
+            let is_own = of_requests(trace).is_none();
+            output_tokens = no_length(fields, ("output_tokens", sentence), &output_tokens, is_own);
         }
         let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| of_requests(trace).is_none());
         if let (Some(_), Given::Right(_)) = (&dataset, &input_tokens) {
             let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
             fields.complain_of("input_tokens", sentence);
+        }
+        if let Some(Some(_)) = audio {
+            let sentence = "is given with `audio`, which takes the place of texts; leave it out";
+            input_tokens = no_length(fields, ("input_tokens", sentence), &input_tokens, dataset.is_none());
         }
         if let (Some(_), None) = (&prompt, &dataset) {
             for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
@@ -105,6 +108,7 @@ spec_table! {
             session: session.clone().flatten(),
             prompt: prompt.clone().unwrap_or_default(),
             images: images.clone().flatten(),
+            audio: audio.flatten(),
             answer: answer.clone().flatten(),
             metadata: metadata.clone().unwrap_or_default(),
             ..Self::alike("", 1.0, lengths, Distribution::default())
@@ -187,13 +191,6 @@ impl RequestClass {
     }
 }
 
-/// The lengths of prompts and answers of a dataset's rows.
-fn row_lengths(dataset: &Dataset) -> (Distribution, Distribution) {
-    let found = dataset.found.as_ref();
-    let prompts = Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) };
-    (prompts, Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) })
-}
-
 impl RequestClass {
     /// A class of everyday questions of these lengths, each of which stands alone.
     pub(crate) fn alike(name: &str, weight: f64, input_tokens: Distribution, output_tokens: Distribution) -> Self {
@@ -208,6 +205,7 @@ impl RequestClass {
             session: None,
             prompt: PromptSource::default(),
             images: None,
+            audio: None,
             length: AnswerEnding::default(),
             answer: None,
             cancel: None,

@@ -1,8 +1,9 @@
-//! Fields of a class in a workload that replays a trace.
+//! Fields of a class in a workload that replays a trace, and lengths that something else gives.
 
+use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::source::PromptSource;
-use crate::workload::reading::{Fields, SpecValue};
+use crate::workload::reading::{Fields, Given, SpecValue};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
@@ -58,4 +59,24 @@ pub(super) fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trac
         }
         _ => {}
     }
+}
+
+/// The lengths of prompts and answers of a dataset's rows.
+pub(super) fn row_lengths(dataset: &Dataset) -> (Distribution, Distribution) {
+    let found = dataset.found.as_ref();
+    let prompts = Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) };
+    (prompts, Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) })
+}
+
+/// The length of texts that are not there. One that the class gives as `is_own` is a mistake, said by the sentence.
+pub(super) fn no_length(
+    fields: &mut Fields<'_>,
+    (name, sentence): (&'static str, &str),
+    given: &Given<Distribution>,
+    is_own: bool,
+) -> Given<Distribution> {
+    if let (Given::Right(_), true) = (given, is_own) {
+        fields.complain_of(name, sentence);
+    }
+    Given::Right(Distribution::NONE)
 }

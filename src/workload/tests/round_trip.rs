@@ -165,6 +165,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 shared_prefix: shared_prefix.filter(|_| !prompt.is_verbatim()),
                 images: images
                     .filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()),
+                audio: None,
                 conversation,
                 session: None,
                 prompt,

@@ -11,7 +11,7 @@ const ENDPOINTS: [(&str, &str); 3] = [("responses", "resp"), ("messages", "msg")
 
 /// Runs `quick` at an endpoint of a mock with these options. Returns its requests, each with what the mock wrote down
 /// of it.
-fn run_at((endpoint, prefix): (&str, &str), options: &[&str], more: &[&str]) -> (Desk, Vec<(Value, Value)>) {
+pub(super) fn run_at((endpoint, prefix): (&str, &str), options: &[&str], more: &[&str]) -> (Desk, Vec<(Value, Value)>) {
     let desk = Desk::new();
     desk.file("quick.toml", &QUICK.replace("horizon_s = 2", "horizon_s = 1"));
     let truth = desk.path().join("truth.ndjson");
@@ -38,7 +38,8 @@ fn run_at((endpoint, prefix): (&str, &str), options: &[&str], more: &[&str]) -> 
 const BATCHED: [((&str, &str), u64); 3] =
     [(("embeddings", "embd"), 1), (("rerank", "rerank"), 16), (("score", "score"), 1)];
 
-fn sent(served: &Value) -> u64 {
+/// Tokens that the mock sent.
+pub(super) fn sent(served: &Value) -> u64 {
     served["writes"].as_array().unwrap().iter().map(|write| write["tokens"].as_u64().unwrap()).sum()
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod addresses;
+mod audio;
 mod cases;
 mod connecting;
 mod connections;

@@ -1,9 +1,9 @@
-//! Bodies as what all requests share, with the places of what each has of its own.
+//! Bodies, as JSON or as forms: what all requests share, with the places of what each has of its own.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::engine::protocols::protocol::Protocol;
-use crate::engine::protocols::templates::body::placeholder;
+use crate::engine::protocols::protocol::{BOUNDARY, Protocol};
+use crate::engine::protocols::templates::body::{PROMPTS, placeholder};
 use crate::generator::Prompt;
 
 /// A part of a body.
@@ -12,26 +12,77 @@ enum BodyPart {
     Shared(Vec<u8>),
     /// The requested length.
     Length,
-    /// The prompt, as this protocol writes it.
-    Prompt(&'static Protocol),
+    /// The prompt, as the protocol writes it.
+    Prompt,
 }
 
-/// The parts of a body in their order.
-#[derive(Default)]
-pub(super) struct BodyParts(Vec<BodyPart>);
+/// The parts of a body in their order, of JSON or of a form.
+pub(super) struct BodyParts {
+    parts: Vec<BodyPart>,
+    protocol: &'static Protocol,
+}
 
 impl BodyParts {
+    /// The body of a request to this endpoint, without a part so far.
+    pub(super) fn new(protocol: &'static Protocol) -> Self {
+        Self { parts: Vec::new(), protocol }
+    }
+
     /// Adds bytes that all requests share.
     pub(super) fn share(&mut self, bytes: &[u8]) {
-        match self.0.last_mut() {
+        match self.parts.last_mut() {
             Some(BodyPart::Shared(last)) => last.extend_from_slice(bytes),
-            _ => self.0.push(BodyPart::Shared(bytes.to_vec())),
+            _ => self.parts.push(BodyPart::Shared(bytes.to_vec())),
+        }
+    }
+
+    /// Begins the body with fields that all requests share; others may follow.
+    pub(super) fn begin(&mut self, fields: Map<String, Value>) {
+        if !self.protocol.is_form {
+            return self.share_open(&fields.into());
+        }
+        for (name, value) in fields {
+            match value {
+                // A field with several values comes several times.
+                Value::Array(values) => values.iter().for_each(|value| self.form_field(&name, value)),
+                value => self.form_field(&name, &value),
+            }
+        }
+    }
+
+    /// Adds an object without its closing brace.
+    pub(super) fn share_open(&mut self, object: &Value) {
+        let json = object.to_string();
+        self.share(json.strip_suffix('}').unwrap_or(&json).as_bytes());
+    }
+
+    fn form_field(&mut self, name: &str, value: &Value) {
+        self.name(name);
+        self.share(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_bytes());
+    }
+
+    /// Ends the body.
+    pub(super) fn end(&mut self) {
+        match self.protocol.is_form {
+            true => self.share(format!("\r\n--{BOUNDARY}--\r\n").as_bytes()),
+            false => self.share(b"}"),
         }
     }
 
     /// Adds the name of a field, whose value comes next.
     pub(super) fn name(&mut self, name: &str) {
-        let is_first = matches!(self.0.last(), Some(BodyPart::Shared(last)) if last.last() == Some(&b'{'));
+        if self.protocol.is_form {
+            let begin = if self.parts.is_empty() { "" } else { "\r\n" };
+            let kind = match name == self.protocol.prompt_field {
+                true => "; filename=\"audio.wav\"\r\nContent-Type: audio/wav",
+                false => "",
+            };
+            // As browsers write names (HTML, 4.10.21.8).
+            let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+            let head = format!("{begin}--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{kind}\r\n\r\n");
+            return self.share(head.as_bytes());
+        }
+        let is_first = matches!(self.parts.last(), Some(BodyPart::Shared(last)) if last.last() == Some(&b'{'));
         self.share(if is_first { b"" } else { b"," });
         self.share(Value::from(name).to_string().as_bytes());
         self.share(b":");
@@ -39,22 +90,22 @@ impl BodyParts {
 
     /// Adds the requested length.
     pub(super) fn length(&mut self) {
-        self.0.push(BodyPart::Length);
+        self.parts.push(BodyPart::Length);
     }
 
     /// Adds the prompt.
-    pub(super) fn prompt(&mut self, protocol: &'static Protocol) {
-        self.0.push(BodyPart::Prompt(protocol));
+    pub(super) fn prompt(&mut self) {
+        self.parts.push(BodyPart::Prompt);
     }
 
     /// Adds a value of a template. Its placeholders stand for what each request has of its own.
-    pub(super) fn value(&mut self, value: &Value, protocol: &'static Protocol) {
+    pub(super) fn value(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
                 self.share(b"{");
                 for (name, value) in fields {
                     self.name(name);
-                    self.value(value, protocol);
+                    self.value(value);
                 }
                 self.share(b"}");
             }
@@ -62,12 +113,12 @@ impl BodyParts {
                 self.share(b"[");
                 for (place, item) in items.iter().enumerate() {
                     self.share(if place == 0 { b"" } else { b"," });
-                    self.value(item, protocol);
+                    self.value(item);
                 }
                 self.share(b"]");
             }
             Value::String(text) => match placeholder(text) {
-                Some("prompt" | "messages") => self.prompt(protocol),
+                Some(name) if PROMPTS.contains(&name) => self.prompt(),
                 Some("output_tokens") => self.length(),
                 _ => self.share(value.to_string().as_bytes()),
             },
@@ -77,22 +128,22 @@ impl BodyParts {
 
     /// Whether each request has its own prompt.
     pub(super) fn have_prompt(&self) -> bool {
-        self.0.iter().any(|part| matches!(part, BodyPart::Prompt(_)))
+        self.parts.iter().any(|part| matches!(part, BodyPart::Prompt))
     }
 
     /// Bytes that all requests share.
     pub(super) fn shared_bytes(&self) -> usize {
         let bytes = |part: &BodyPart| if let BodyPart::Shared(bytes) = part { bytes.len() } else { 0 };
-        self.0.iter().map(bytes).sum()
+        self.parts.iter().map(bytes).sum()
     }
 
     /// Writes the body of one request.
     pub(super) fn write(&self, body: &mut Vec<u8>, prompt: &Prompt, output_tokens: u32) {
-        for part in &self.0 {
+        for part in &self.parts {
             match part {
                 BodyPart::Shared(bytes) => body.extend_from_slice(bytes),
                 BodyPart::Length => body.extend_from_slice(output_tokens.to_string().as_bytes()),
-                BodyPart::Prompt(protocol) => (protocol.write_prompt)(body, prompt),
+                BodyPart::Prompt => (self.protocol.write_prompt)(body, prompt),
             }
         }
     }
@@ -152,5 +203,46 @@ mod tests {
             r#"{"body": {"messages": "{messages}", "n": "{output_tokens}"}, "whole": {"path": "/c", "text": "/t"}}"#;
         let chat = body(of_file("chat.json", chat).unwrap(), |_| ());
         assert_eq!(chat, json!({"messages": [{"role": "user", "content": "say \"\u{e9}\""}], "n": 7}));
+        let ids = r#"{"body": {"ids": "{token_ids}", "n": "{output_tokens}"}, "whole": {"path": "/i", "text": "/t"}}"#;
+        let mut target = Target::new("http://x".parse().unwrap(), EngineKind::Openai);
+        target.endpoint = of_file("ids.json", ids).unwrap();
+        let template = BodyTemplate::new(&target, "m", RequestedForm::Words);
+        assert_eq!(template.render(&Prompt::TokenIds(vec![4, 5]), 7), r#"{"ids":[4,5],"n":7}"#);
+    }
+
+    #[test]
+    fn a_form_has_the_fields_and_the_file() {
+        let mut target = Target::new("http://x".parse().unwrap(), EngineKind::Openai);
+        target.endpoint = Protocol::named("transcriptions").unwrap();
+        target.sampling = Sampling { temperature: None, seed: Some(3), ..Sampling::default() };
+        let extra = json!({"language": "en", "timestamp_granularities[]": ["word", "segment"], "a\"b": 1});
+        target.extra_body.0 = extra.as_object().unwrap().clone();
+        let template = BodyTemplate::new(&target, "m", RequestedForm::Words);
+        let body = template.render(&Prompt::Audio(b"RIFF\xff\0".to_vec()), 7);
+        let field = |name: &str, value: &str| {
+            format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let head: String = [
+            ("model", "m"),
+            ("stream", "true"),
+            ("stream_include_usage", "true"),
+            ("seed", "3"),
+            ("language", "en"),
+            ("timestamp_granularities[]", "word"),
+            ("timestamp_granularities[]", "segment"),
+            ("a%22b", "1"),
+            ("max_completion_tokens", "7"),
+        ]
+        .map(|(name, value)| field(name, value))
+        .concat();
+        let file = format!(
+            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"audio.wav\"\r\n\
+             Content-Type: audio/wav\r\n\r\n"
+        );
+        let end = format!("\r\n--{BOUNDARY}--\r\n");
+        let expected = [head.as_bytes(), file.as_bytes(), b"RIFF\xff\0", end.as_bytes()].concat();
+        assert_eq!(String::from_utf8_lossy(&body), String::from_utf8_lossy(&expected));
+        let media = target.endpoint.content_type();
+        assert_eq!(media, format!("multipart/form-data; boundary={BOUNDARY}"));
     }
 }

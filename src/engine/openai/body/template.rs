@@ -1,4 +1,4 @@
-//! Writes the JSON body of a request.
+//! Writes the body of a request.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -72,6 +72,7 @@ impl BodyTemplate {
                 dialogue.messages.len() + dialogue.tools.as_ref().map_or(0, |tools| tools.len())
             }
             Prompt::TokenIds(ids) => ids.len() * 7,
+            Prompt::Audio(file) => file.len(),
             Prompt::Inputs { query, texts } => {
                 query.iter().chain(texts).map(|text| text.len() + text.len() / 16 + 4).sum()
             }
@@ -95,11 +96,15 @@ fn field_by_field(target: &Target, model: &str, form: RequestedForm<'_>, length:
         fields.insert("stream".into(), streamed.into());
     }
     if streamed && protocol.asks_for_usage {
-        let mut options = json!({ "include_usage": true });
+        let mut options = Map::from_iter([("include_usage".to_owned(), true.into())]);
         if traits.continuous_usage {
-            options["continuous_usage_stats"] = true.into();
+            options.insert("continuous_usage_stats".into(), true.into());
         }
-        fields.insert("stream_options".into(), options);
+        // A form has no objects: vLLM's names of these fields have both names in them.
+        match protocol.is_form {
+            true => fields.extend(options.into_iter().map(|(name, value)| (format!("stream_{name}"), value))),
+            false => _ = fields.insert("stream_options".into(), options.into()),
+        }
     }
     let sampling = &target.sampling;
     let options: [(&str, Option<Value>); 4] = [
@@ -127,11 +132,11 @@ fn field_by_field(target: &Target, model: &str, form: RequestedForm<'_>, length:
     form.ask(&mut fields, protocol, traits.schema_field);
     merge(&mut fields, &target.extra_body.0);
     let nested = protocol.within.map(|name| (name, fields.shift_remove(name).unwrap_or_else(|| json!({}))));
-    let mut parts = BodyParts::default();
-    share_open(&mut parts, &fields.into());
+    let mut parts = BodyParts::new(protocol);
+    parts.begin(fields);
     if let Some((name, parameters)) = &nested {
         parts.name(name);
-        share_open(&mut parts, parameters);
+        parts.share_open(parameters);
     }
     for name in length_fields {
         parts.name(name);
@@ -142,16 +147,10 @@ fn field_by_field(target: &Target, model: &str, form: RequestedForm<'_>, length:
     }
     if !target.fixes(protocol.prompt_field) {
         parts.name(protocol.prompt_field);
-        parts.prompt(protocol);
+        parts.prompt();
     }
-    parts.share(b"}");
+    parts.end();
     parts
-}
-
-/// Adds an object without its closing brace.
-fn share_open(parts: &mut BodyParts, object: &Value) {
-    let json = object.to_string();
-    parts.share(json.strip_suffix('}').unwrap_or(&json).as_bytes());
 }
 
 /// The body that a template describes.
@@ -172,8 +171,8 @@ fn of_template(template: &TemplateBody, target: &Target, model: &str, forcing: L
         name => own(name),
     });
     merge(&mut fields, &target.extra_body.0);
-    let mut parts = BodyParts::default();
-    parts.value(&fields.into(), target.endpoint);
+    let mut parts = BodyParts::new(target.endpoint);
+    parts.value(&fields.into());
     parts
 }
 

@@ -5,6 +5,7 @@ use crate::engine::intake::listing;
 use crate::engine::openai::hints::{of_no_endpoint, of_redirect, of_refused_field, of_refused_key, of_unready};
 use crate::engine::openai::readiness::hint_for;
 use crate::engine::target::{PriorityField, Target};
+use crate::generator::PromptNeed;
 use crate::record::{Failure, FailureKind};
 
 /// Returns the cure for `fault`, of a test request to `model` at `target`. The target has the models that are `listed`.
@@ -40,7 +41,7 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
             let with = target.dialect.start_options().priority.map(|option| format!(": start it with {option}"));
             format!("the server does not accept priorities{}, or leave --send-priority out", with.unwrap_or_default())
         }
-        FailureKind::HttpStatus(400 | 422) => {
+        FailureKind::HttpStatus(400 | 415 | 422) => {
             let named = if let Cause::Field(name) = cause { Some(name.as_str()) } else { None };
             of_refused_field(target, named, &failure.message)
         }
@@ -51,6 +52,9 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
             }
             _ => "the server answers with an unexpected status: check --url (is it https?)".into(),
         },
+        FailureKind::Malformed if is_of_audio(target) && target.fixes("response_format") => {
+            "answers are read as JSON: take `response_format` out of --extra-body, or ask for \"verbose_json\"".into()
+        }
         FailureKind::Malformed if *cause == Cause::NotStreaming => {
             "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
         }
@@ -68,6 +72,11 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
         }
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
+        FailureKind::Empty if is_of_audio(target) => {
+            "the model heard no words in the audio, which is made for the run: try more of it with --audio, another \
+             model, or look at the server's log"
+                .into()
+        }
         FailureKind::Empty => {
             let other = target.endpoint.another(|_| true);
             format!("the model returned no text: try --endpoint {other}, or look at the server's log")
@@ -80,6 +89,11 @@ pub(super) fn diagnose(target: &Target, model: &str, listed: &[String], fault: &
             "the server is slow or stuck: look at its log, and whether other load runs on it".into()
         }
     }
+}
+
+/// Whether requests have audio.
+fn is_of_audio(target: &Target) -> bool {
+    target.endpoint.only == Some(PromptNeed::Audio)
 }
 
 /// Option with which vLLM serves token ids.
@@ -106,8 +120,11 @@ fn of_template(target: &Target, failure: &Failure) -> Option<String> {
     })
 }
 
-/// Further cause of a missing endpoint for results: the model generates texts.
+/// Further cause of a missing endpoint for results or audio: the model is for texts.
 fn of_no_results(target: &Target) -> String {
+    if is_of_audio(target) {
+        return "; a model that reads text alone has no transcriptions: serve one for speech, such as Whisper".into();
+    }
     if target.endpoint.inputs.is_none() {
         return String::new();
     }

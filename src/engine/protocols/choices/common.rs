@@ -9,7 +9,7 @@ use crate::record::Usage;
 use super::message::is_reasoning;
 
 /// Types of chunks that are no errors.
-const CHUNKS: [&[u8]; 2] = [b"chat.completion.chunk", b"text_completion"];
+const CHUNKS: [&[u8]; 3] = [b"chat.completion.chunk", b"text_completion", b"transcription.chunk"];
 
 /// Reads a chunk if it is a common one.
 ///

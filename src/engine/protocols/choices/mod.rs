@@ -2,6 +2,7 @@
 
 mod common;
 mod message;
+mod transcriptions;
 
 use std::borrow::Cow;
 
@@ -12,6 +13,8 @@ use crate::engine::stream::chunk::loose::{LooseValue, MemberList, note};
 use crate::engine::stream::chunk::message::Message;
 use crate::engine::stream::chunk::{Choice, ChunkJson};
 use crate::engine::stream::reasons::{is_error, names_error};
+
+pub use transcriptions::TRANSCRIPTIONS;
 
 /// The grammar of these answers.
 pub(super) static CHOICES: AnswerGrammar = AnswerGrammar {

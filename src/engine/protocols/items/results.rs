@@ -12,9 +12,10 @@ use crate::engine::stream::chunk::loose::{LooseValue, MemberList, note};
 use crate::engine::stream::form::AnswerForm;
 use crate::engine::stream::reasons::{is_error, names_error};
 use crate::engine::target::Target;
-use crate::generator::Prompt;
+use crate::generator::{AudioClip, Prompt, PromptNeed};
+use crate::random::RandomStream;
 use crate::record::{Usage, WorkKind};
-use crate::workload::InputBatch;
+use crate::workload::{Audio, InputBatch};
 
 /// Parameters of generation, which such requests do not carry.
 const GENERATION: &[&str] = &["temperature", "top_p", "top_k", "seed", "n", "best_of"];
@@ -33,7 +34,8 @@ pub(super) const fn protocol(
         prompt_field,
         write_prompt,
         carries: &[],
-        ids_only: false,
+        only: None,
+        is_form: false,
         inputs: Some(inputs),
         limits: &[],
         within: None,
@@ -206,7 +208,7 @@ fn query(body: &mut Vec<u8>, prompt: &Prompt) {
 /// times, as they read a query.
 pub(in crate::engine) fn times_of_text(prompt: &Prompt) -> Option<u64> {
     match prompt {
-        Prompt::Inputs { query: Some(_), .. } | Prompt::TokenIds(_) => None,
+        Prompt::Inputs { query: Some(_), .. } | Prompt::TokenIds(_) | Prompt::Audio(_) => None,
         Prompt::Inputs { texts, .. } => Some(texts.len() as u64),
         _ => Some(1),
     }
@@ -226,11 +228,15 @@ impl Target {
         Some(ExpectedItems { inputs, most: most.and_then(|most| most.try_into().ok()), encoded })
     }
 
-    /// The prompt of a test request. It has as many inputs as those of the run.
+    /// The prompt of a test request. It has as many inputs, or as much audio, as those of the run.
     pub(crate) fn test_prompt(&self, text: &str) -> Prompt {
         match self.inputs.or(self.endpoint.inputs) {
+            _ if self.endpoint.only == Some(PromptNeed::Audio) => {
+                let mut stream = RandomStream::named(0, "test audio");
+                AudioClip::made(self.audio.unwrap_or(Audio::USUAL), stream.branch(0)).prompt(&mut stream)
+            }
             // Every vocabulary has these.
-            _ if self.endpoint.ids_only => Prompt::TokenIds((100..108).collect()),
+            _ if self.endpoint.only.is_some() => Prompt::TokenIds((100..108).collect()),
             Some(inputs) if !inputs.is_one_text() => Prompt::Inputs {
                 query: inputs.has_query().then(|| text.to_owned()),
                 texts: vec![text.to_owned(); inputs.size as usize],

@@ -20,6 +20,9 @@ impl<'a> ChunkJson<'a> {
         if let Some(words) = at(&pointers.error) {
             self.note_error(words);
         }
+        // Where it is a list, the ids of tokens stand for the text as they came.
+        let listed = pointers.text.find(members).filter(|value| value.0.get().starts_with('['));
+        let token_ids = listed.and_then(|value| Some(value.read::<Vec<u32>>()?.len() as u32));
         self.read_counts(pointers, members);
         if text.is_none() && thought.is_none() && finish.is_none() && !self.marks.is_last {
             return;
@@ -33,12 +36,16 @@ impl<'a> ChunkJson<'a> {
             Some(thought) => Choice::of_part(Message { content, thoughts: vec![thought], ..Message::default() }),
             None => Choice { text: content, ..Choice::default() },
         };
-        self.choices = Some(vec![Choice { finish, ..choice }]);
+        self.choices = Some(vec![Choice { finish, token_ids, ..choice }]);
     }
 
     /// The text that a value is; none where it is `null`.
     fn read_text(&mut self, pointer: &'static JsonPointer, value: LooseValue<'a>) -> Cow<'a, str> {
-        let text = if value.0.get() == "null" { Some(Cow::default()) } else { value.text() };
+        let text = match value.0.get() {
+            "null" => Some(Cow::default()),
+            json if value.read::<Vec<u32>>().is_some() => Some(Cow::Borrowed(json.trim_matches(['[', ']', ' ']))),
+            _ => value.text(),
+        };
         text.unwrap_or_else(|| {
             note(&mut self.unread, pointer.as_str());
             Cow::default()

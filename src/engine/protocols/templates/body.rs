@@ -11,9 +11,10 @@ use crate::workload::nearest;
 use crate::workload::reading::{SpecValue, exact_json};
 
 /// Values of a body that stand for something of the request. Each is all of a text, such as `"{prompt}"`.
-const PLACEHOLDERS: [&str; 13] = [
+const PLACEHOLDERS: [&str; 14] = [
     "prompt",
     "messages",
+    "token_ids",
     "output_tokens",
     "min_tokens",
     "ignore_eos",
@@ -26,6 +27,9 @@ const PLACEHOLDERS: [&str; 13] = [
     "top_k",
     "seed",
 ];
+
+/// Placeholders that stand for the prompt: a text, messages of a chat, and token ids.
+pub(crate) const PROMPTS: [&str; 3] = ["prompt", "messages", "token_ids"];
 
 /// A body of which some values stand for those of each request.
 ///
@@ -73,16 +77,19 @@ impl TemplateBody {
         let mut texts = Vec::new();
         collect(&self.fields, "", &mut texts);
         let mut mistakes: Vec<String> = texts.iter().filter_map(|(place, text)| mistake(place, text)).collect();
-        if !self.has("prompt") && !self.has("messages") {
-            mistakes
-                .push("has no prompt; give the field of the prompt the value \"{prompt}\", or \"{messages}\"".into());
+        let prompts = PROMPTS.into_iter().filter(|name| self.has(name)).count();
+        if prompts == 0 {
+            let cure = "give the field of the prompt the value \"{prompt}\", \"{messages}\" or \"{token_ids}\"";
+            mistakes.push(format!("has no prompt; {cure}"));
         }
         if !self.has("output_tokens") {
             let cure = "give the field that limits an answer's tokens the value \"{output_tokens}\"";
             mistakes.push(format!("has no limit of an answer's length; {cure}"));
         }
-        if self.has("prompt") && self.has("messages") {
-            mistakes.push("has both \"{prompt}\" and \"{messages}\"; a request has one prompt".into());
+        if prompts > 1 {
+            mistakes.push(
+                "has several of \"{prompt}\", \"{messages}\" and \"{token_ids}\"; a request has one prompt".into(),
+            );
         }
         mistakes
     }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::super::chat::CHAT;
 use super::super::prompt::content;
 use super::super::protocol::Protocol;
-use super::body::{TemplateBody, TemplateFile};
+use super::body::{PROMPTS, TemplateBody, TemplateFile};
 use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::stream::AnswerGrammar;
 use crate::engine::stream::chunk::pointers::AnswerPointers;
@@ -114,8 +114,12 @@ fn protocol(
     let place_of = |name| body.place_of(name).map_or("", |place| leaked(place).as_str());
     let limit = place_of("output_tokens");
     let (within, limit) = limit.rsplit_once('/').map_or((None, limit), |(within, limit)| (Some(within), limit));
-    let (carries, prompt) =
-        if body.has("messages") { (CHAT.carries, "messages") } else { (&[] as &[PromptNeed], "prompt") };
+    let carries: &[PromptNeed] = match (body.has("messages"), body.has("token_ids")) {
+        (true, _) => CHAT.carries,
+        (_, true) => &[PromptNeed::TokenIds],
+        _ => &[],
+    };
+    let prompt = PROMPTS.into_iter().find(|name| body.has(name)).unwrap_or_default();
     let lacked = PARAMETERS.iter().filter(|(_, places)| !places.iter().any(|place| body.has(place)));
     let lacks: Vec<&str> = lacked.map(|(name, _)| *name).chain(NEVER).collect();
     Protocol {
@@ -123,9 +127,10 @@ fn protocol(
         path: &answers.path,
         backend: name,
         prompt_field: place_of(prompt),
-        write_prompt: if carries.is_empty() { content } else { CHAT.write_prompt },
+        write_prompt: if body.has("messages") { CHAT.write_prompt } else { content },
         carries,
-        ids_only: false,
+        only: body.has("token_ids").then_some(PromptNeed::TokenIds),
+        is_form: false,
         inputs: None,
         limits: leaked(vec![limit]),
         within,

@@ -2,8 +2,10 @@
 
 use super::super::protocol::Protocol;
 use super::super::recorded::read_body;
+use crate::engine::answer::AnswerEvent;
 use crate::engine::target::{AnswerForm, Target};
 use crate::engine::transport::BodyEnd;
+use crate::generator::PromptNeed;
 use crate::record::{EngineKind, FailureKind, FinishReason};
 
 /// An answer as TGI writes it.
@@ -89,6 +91,24 @@ fn answers_are_read_at_their_places() {
     let (end, _) = read_body((whole, form), answer.as_bytes(), 5, BodyEnd::Clean);
     assert_eq!((end.result, end.usage.unwrap().completion_tokens), (Ok(()), 3));
     assert_eq!(end.captured.unwrap().read().content, "all");
+}
+
+#[test]
+fn ids_of_tokens_are_counted_and_stand_for_the_text() {
+    let ids = "[body]\nq = \"{token_ids}\"\nn = \"{output_tokens}\"\n[stream]\npath = \"/p\"\ntext = \"/o/ids\"\n\
+        end = \"[DONE]\"\n";
+    let protocol = of_file("ids.toml", ids).unwrap();
+    assert_eq!((protocol.only, protocol.prompt_field), (Some(PromptNeed::TokenIds), "q"));
+    let event = |ids: &str| format!("data: {{\"o\":{{\"ids\":{ids}}}}}\n\n");
+    let answer = event("[7, 8]") + &event("[]") + &event("[9]") + "data: [DONE]\n\n";
+    let (end, events) = read_body((protocol, AnswerForm::Streamed), answer.as_bytes(), 7, BodyEnd::Clean);
+    assert_eq!(end.result, Ok(()));
+    assert_eq!(end.captured.unwrap().read().content, "7, 89", "as they came");
+    let tokens = events.iter().map(|event| match event {
+        AnswerEvent::Chunk { tokens, .. } => *tokens,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(tokens.collect::<Vec<_>>(), [Some(2), Some(1)]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         session: None,
         prompt,
         images: None,
+        audio: None,
         length: crate::workload::AnswerEnding::default(),
         answer: None,
         cancel: None,

@@ -19,6 +19,7 @@ fn rates(summary: &Summary) -> Section {
         ("requests sent", rates.achieved_requests_per_s),
         ("requests completed", rates.completed_requests_per_s),
         ("inputs answered", rates.inputs_per_s),
+        ("seconds of audio", rates.audio_seconds_per_s),
         ("input tokens", rates.input_tokens_per_s),
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),

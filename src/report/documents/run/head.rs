@@ -164,6 +164,14 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         let figure = KeyFigure::new("inputs", known(Some(inputs)), "/s");
         figures.push(figure.below(input.into_iter().chain(size)));
     }
+    if let Some(audio) = rates.audio_seconds_per_s {
+        figures.push(KeyFigure::new("audio", known(Some(audio)), "s/s"));
+    }
+    if let Some(factor) = summary.real_time_factor {
+        let p95 = factor.p95.map(|p95| format!("p95 {}", three_digits(p95)));
+        let audio = format!("of {} of audio, mean", seconds(factor.mean_audio_s));
+        figures.push(KeyFigure::new("RTF", known(factor.p50), "p50").below(p95.into_iter().chain([audio])));
+    }
     if summary.slo.declared {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
         figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s"));
