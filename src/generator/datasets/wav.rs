@@ -41,7 +41,7 @@ impl AudioClip {
         let mut wav = head(self.samples.len() as u32 * SAMPLE);
         let mark = stream.bits();
         for (place, sample) in after.iter().chain(before).enumerate() {
-            let bit = if place < MARKED { (mark >> place & 1) as i16 } else { 0 };
+            let bit = if place < MARKED { ((mark >> place) & 1) as i16 } else { 0 };
             wav.extend_from_slice(&(sample ^ bit).to_le_bytes());
         }
         Prompt::Audio(wav)
@@ -116,8 +116,9 @@ mod tests {
         let wav = wav(1, 0);
         assert_eq!(wav.len(), 44 + 16_000);
         assert_eq!((&wav[..4], &wav[8..16], &wav[36..40]), (&b"RIFF"[..], &b"WAVEfmt "[..], &b"data"[..]));
-        let number =
-            |at: usize, bytes: usize| wav[at..at + bytes].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let number = |at: usize, bytes: usize| {
+            wav[at..at + bytes].iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+        };
         assert_eq!((number(4, 4), number(40, 4)), (wav.len() as u64 - 8, 16_000), "sizes");
         assert_eq!([number(16, 4), number(20, 2), number(22, 2), number(24, 4)], [16, 1, 1, 16_000], "PCM, mono");
         assert_eq!([number(28, 4), number(32, 2), number(34, 2)], [32_000, 2, 16]);

@@ -63,9 +63,10 @@ impl BodyParts {
 
     /// Ends the body.
     pub(super) fn end(&mut self) {
-        match self.protocol.is_form {
-            true => self.share(format!("\r\n--{BOUNDARY}--\r\n").as_bytes()),
-            false => self.share(b"}"),
+        if self.protocol.is_form {
+            self.share(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+        } else {
+            self.share(b"}");
         }
     }
 
@@ -73,10 +74,8 @@ impl BodyParts {
     pub(super) fn name(&mut self, name: &str) {
         if self.protocol.is_form {
             let begin = if self.parts.is_empty() { "" } else { "\r\n" };
-            let kind = match name == self.protocol.prompt_field {
-                true => "; filename=\"audio.wav\"\r\nContent-Type: audio/wav",
-                false => "",
-            };
+            let is_file = name == self.protocol.prompt_field;
+            let kind = if is_file { "; filename=\"audio.wav\"\r\nContent-Type: audio/wav" } else { "" };
             // As browsers write names (HTML, 4.10.21.8).
             let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
             let head = format!("{begin}--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{kind}\r\n\r\n");

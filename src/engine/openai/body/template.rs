@@ -101,9 +101,10 @@ fn field_by_field(target: &Target, model: &str, form: RequestedForm<'_>, length:
             options.insert("continuous_usage_stats".into(), true.into());
         }
         // A form has no objects: vLLM's names of these fields have both names in them.
-        match protocol.is_form {
-            true => fields.extend(options.into_iter().map(|(name, value)| (format!("stream_{name}"), value))),
-            false => _ = fields.insert("stream_options".into(), options.into()),
+        if protocol.is_form {
+            fields.extend(options.into_iter().map(|(name, value)| (format!("stream_{name}"), value)));
+        } else {
+            fields.insert("stream_options".into(), options.into());
         }
     }
     let sampling = &target.sampling;
