@@ -85,7 +85,7 @@ const EXAMPLES: [Example; 8] = [
     ),
     (
         "other-tools",
-        "  Why they differ",
+        "Why they differ: definitions",
         &[&[
             "compare",
             "DATA/foreign/guidellm.json:2",
