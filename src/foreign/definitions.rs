@@ -185,7 +185,9 @@ impl ForeignRun {
             own.set(Aspect::Tpot, Definition::AfterFirstChunk);
         }
         if self.is_export {
-            OF_EXPORTS.into_iter().for_each(|(aspect, definition)| own.set(aspect, definition));
+            for (aspect, definition) in OF_EXPORTS {
+                own.set(aspect, definition);
+            }
         }
         // Only a chat has a role chunk.
         if self.conditions.endpoint.as_deref().is_some_and(|endpoint| endpoint != "chat") {

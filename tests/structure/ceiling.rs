@@ -11,7 +11,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("clock", 499),
     ("engine", 13_422),
     ("experiment", 14_132),
-    ("foreign", 2_028),
+    ("foreign", 2_030),
     ("generator", 11_658),
     ("guide", 105),
     ("live", 1_805),

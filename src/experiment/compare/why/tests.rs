@@ -28,7 +28,7 @@ fn sample(name: &str, number: usize) -> AnySide {
 }
 
 /// A result of vLLM's with these figures beside what it must have.
-fn vllm(figures: Value) -> AnySide {
+fn vllm(figures: &Value) -> AnySide {
     let desk = tempfile::tempdir().unwrap();
     let file = desk.path().join("vllm.json");
     let mut result = json!({"completed": 3, "failed": 0, "model_id": "m", "backend": "openai-chat", "duration": 0.5,
@@ -101,7 +101,7 @@ fn a_run_is_counted_as_vllm_counts_one_definition_after_the_other() {
     };
     let theirs = json!({"median_ttft_ms": 25.0, "p99_ttft_ms": 90.0, "median_tpot_ms": 9.0, "p99_itl_ms": 10.0,
         "p99_e2el_ms": 170.0});
-    let why = Explanation::new(&ours(load()), &vllm(theirs)).unwrap();
+    let why = Explanation::new(&ours(load()), &vllm(&theirs)).unwrap();
     assert_eq!((why.from.as_str(), why.to.as_str(), why.is_counted_again), ("run", "other", true));
     let once = |value| range(value, value);
     assert_steps(
@@ -160,7 +160,7 @@ fn a_run_counted_by_its_own_definitions_says_what_it_reports() {
 #[test]
 fn gaps_of_chunks_are_not_gaps_of_tokens() {
     let one = record(0).sent_at(0, 0, 0).chunks(&[(100, 1), (110, 2), (140, 1)]).usage(100, 4).build();
-    let why = Explanation::new(&ours(vec![one]), &vllm(json!({"p99_itl_ms": 29.8}))).unwrap();
+    let why = Explanation::new(&ours(vec![one]), &vllm(&json!({"p99_itl_ms": 29.8}))).unwrap();
     // 5, 5 and 30 ms of tokens, 10 and 30 of chunks.
     let itl = why.figures.iter().find(|figure| figure.figure.to_string() == "p99 itl").unwrap();
     assert!((itl.first.low - 29.5).abs() < 1e-9 && (itl.counted.low - 29.8).abs() < 1e-9, "{itl:?}");
@@ -193,7 +193,11 @@ fn what_a_file_does_not_allow_is_said() {
     };
     assert_eq!(missing(&why), [WholeRun, FirstEvent]);
     // Its median is the seventh of twelve; ours lies between the sixth and the seventh.
-    assert_steps(&why, "p50 ttft", &[(Interpolated, [(51.244_497_299_194_336 + 54.934_501_647_949_22) / 2.0; 2])]);
+    assert_steps(
+        &why,
+        "p50 ttft",
+        &[(Interpolated, [f64::midpoint(51.244_497_299_194_336, 54.934_501_647_949_22); 2])],
+    );
     // The other way round the role chunk cannot be taken back, and the rest can.
     let back = Explanation::new(&vllm_file, &guidellm).unwrap();
     assert_eq!(missing(&back), [Overlapping, FirstText, StreamEnd]);
@@ -206,10 +210,10 @@ fn what_a_file_does_not_allow_is_said() {
     let turned = Explanation::new(&vllm_file, &ours(load())).unwrap();
     assert_eq!((turned.from.as_str(), turned.to.as_str()), ("run", "other"));
     assert!(Explanation::new(&vllm_file, &sample("vllm-python.json", 0)).is_none(), "they count alike");
-    let export = vllm(json!({"skyline_version": "0.1.0", "median_ttft_ms": 40.0}));
+    let export = vllm(&json!({"skyline_version": "0.1.0", "median_ttft_ms": 40.0}));
     let of_export = Explanation::new(&ours(load()), &export).unwrap();
     let aspects: Vec<_> = of_export.steps.iter().map(|step| step.aspect).collect();
     assert_eq!(aspects, [Aspect::CutOff, Aspect::Slot, Aspect::Origin, Aspect::Itl], "written by Skyline itself");
-    let alone = Explanation::new(&vllm(json!({})), &sample("guidellm.json", 0)).unwrap();
+    let alone = Explanation::new(&vllm(&json!({})), &sample("guidellm.json", 0)).unwrap();
     assert_eq!((alone.from.as_str(), alone.is_counted_again), ("other", true));
 }
