@@ -18,7 +18,7 @@ pub use super::stream::form::AnswerForm;
 use crate::engine::transport::{OURS, RequestMarks};
 use crate::record::{EngineKind, RequestParameters};
 use crate::units::hexadecimal;
-use crate::workload::{AnswerEnding, AnswerShape, Audio, InputBatch};
+use crate::workload::{AnswerEnding, AnswerShape, InputBatch};
 
 /// A server, and all that its requests have in common, fixed during a run.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ pub struct CommonRequest {
     pub(crate) batch: Option<u32>,
     /// Inputs of a request, where one answer covers several. Their number is that of `batch` where it was typed.
     pub inputs: Option<InputBatch>,
-    /// The longest audio of a request of the run; `None` where none has some.
-    pub(crate) audio: Option<Audio>,
+    /// Tenths of a second of the longest audio of a request. It is 0 where none has some.
+    pub(crate) audio_tenths: u16,
     /// Whether answers are streamed.
     pub form: AnswerForm,
     /// The model to request; found from `/v1/models` when absent.

@@ -60,8 +60,9 @@ pub(crate) fn common(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Com
         )));
     }
     let (models, answers, endings) = (models(spec, server)?, answers(spec, server)?, endings(spec, server)?);
-    let (inputs, audio) = (spec.inputs(), spec.longest_audio());
-    Ok(CommonRequest { inputs, audio, models, answers, endings, ..server.common.clone() })
+    let inputs = spec.inputs();
+    let audio_tenths = spec.longest_audio().map_or(0, |audio| (audio.seconds * 10.0).ceil() as u16);
+    Ok(CommonRequest { inputs, audio_tenths, models, answers, endings, ..server.common.clone() })
 }
 
 /// The forms of answers that classes ask for; none where all are free text.

@@ -65,7 +65,7 @@ fn member<'a>(document: &mut ChunkJson<'a>, members: &MemberList<'a>, name: &str
                 note(&mut document.unread, if is_whole { "text" } else { "delta" });
                 return true;
             };
-            document.choices = Some(vec![Choice { text, is_whole, ..Choice::default() }]);
+            document.choices = Some(vec![Choice { is_whole, text, ..Choice::default() }]);
         }
         // Some are billed by seconds, and count no tokens.
         ("usage", _) if value.members().is_some_and(|usage| word(&usage, "type").as_deref() == Some("duration")) => {}

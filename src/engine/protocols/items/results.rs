@@ -233,7 +233,9 @@ impl Target {
         match self.inputs.or(self.endpoint.inputs) {
             _ if self.endpoint.only == Some(PromptNeed::Audio) => {
                 let mut stream = RandomStream::named(0, "test audio");
-                AudioClip::made(self.audio.unwrap_or(Audio::USUAL), stream.branch(0)).prompt(&mut stream)
+                let longest = Audio { seconds: f64::from(self.audio_tenths) / 10.0 };
+                let audio = if self.audio_tenths == 0 { Audio::USUAL } else { longest };
+                AudioClip::made(audio, stream.branch(0)).prompt(&mut stream)
             }
             // Every vocabulary has these.
             _ if self.endpoint.only.is_some() => Prompt::TokenIds((100..108).collect()),
