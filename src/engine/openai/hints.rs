@@ -181,7 +181,8 @@ pub(super) fn of_unready(target: &Target, status: u16, words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::target::Secret;
+    use crate::engine::protocols::TRANSCRIPTIONS;
+    use crate::engine::target::{CommonRequest, Secret};
     use crate::record::EngineKind;
 
     #[test]
@@ -240,5 +241,7 @@ mod tests {
         ] {
             assert!(of_unready(&target, status, words).contains(cure), "{status}");
         }
+        let audio = Target { common: CommonRequest { endpoint: &TRANSCRIPTIONS, ..target.common.clone() }, ..target };
+        assert!(of_unready(&audio, 413, "too large").contains("or send less audio (--audio)"));
     }
 }

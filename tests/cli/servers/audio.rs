@@ -38,8 +38,11 @@ fn audio_that_cannot_be_sent_or_is_refused_is_named_with_its_cure() {
     let mock = mock(&[]);
     let server = ["--url", &mock.url, "--endpoint", "transcriptions"];
     for (options, code, says) in [
-        (&[&server[..], &["--audio", "200s"]].concat()[..], 3, "or send less audio (--audio)"),
-        (&[&server[..], &["--extra-body", r#"{"response_format": "srt"}"#]].concat(), 3, "{\"response_format\": null}"),
+        (
+            &[&server[..], &["--extra-body", r#"{"response_format": "srt"}"#]].concat()[..],
+            3,
+            "{\"response_format\": null}",
+        ),
         (&[&server[..], &["--extra-body", r#"{"file": "x"}"#]].concat(), 3, "Invalid or unsupported audio file"),
         (&["--endpoint", "chat", "--audio", "2s"], 2, "cannot carry\nhint: give --endpoint transcriptions"),
         (&["--endpoint", "transcriptions", "--input-tokens", "5"], 2, "have audio in place of texts"),
