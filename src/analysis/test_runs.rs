@@ -225,6 +225,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
         prompts: PromptFacts { method: PromptMethod::WordList, salt: 1, template_tokens: None },
         cache: None,
         warming_requests: None,
+        cold_start: None,
         engines: vec![EngineFacts {
             engine: "vllm".to_owned(),
             url: "http://127.0.0.1:8000".to_owned(),

@@ -241,8 +241,12 @@ mod tests {
         let priced = ["--gpus=2", "--gpu-hour=2.5", "--currency=EUR", "--objective=cost_per_answer < 1"];
         let facts = plan(&priced).unwrap().checked.settings.deployment;
         assert_eq!((facts.cost_per_hour(), facts.currency.as_deref()), (Some(5.0), Some("EUR")));
+        let by_energy = ["--gpus=2", "--price-per-kwh=0.3", "--watts=700", "--currency=EUR"];
+        let facts = plan(&by_energy).unwrap().checked.settings.deployment;
+        assert_eq!((facts.kwh_price, facts.claimed_power_w()), (Some(0.3), Some(1_400.0)));
+        assert_eq!(facts.currency.as_deref(), Some("EUR"));
         let refusal = plan(&["--objective=cost_per_answer < 1"]).err().unwrap();
-        assert!(refusal.message().contains("(--gpu-hour)"), "{}", refusal.message());
+        assert!(refusal.message().contains("(--gpu-hour, --price-per-kwh)"), "{}", refusal.message());
     }
 
     #[test]

@@ -17,10 +17,10 @@ pub use request::{
 };
 pub(crate) use run::RequestIds;
 pub use run::{
-    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, Delays,
-    DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, Http2Facts, PartKind, PlanCheck, PlanFacts,
-    ProfiledStretch, PromptFacts, PromptMethod, Repeat, RequestParameters, Route, Routing, RunEnding, RunFooter,
-    RunHeader, ServerCounters, Shard, StampSource, StreamReads,
+    BreakerTrip, CachePreparation, Calibration, ClientFacts, ClientLimits, ClockOffset, ClockReference, ColdStart,
+    Delays, DeploymentFacts, EngineFacts, EngineKind, Fact, HostFacts, HostStall, Http2Facts, PartKind, PlanCheck,
+    PlanFacts, ProfiledStretch, PromptFacts, PromptMethod, Repeat, RequestParameters, Route, Routing, RunEnding,
+    RunFooter, RunHeader, ServerCounters, Shard, StampSource, StreamReads,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, PageKind, Reading, ServerState, ServerTime, Telemetry, TelemetrySource,

@@ -30,6 +30,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
         warming_requests: None,
+        cold_start: None,
         engines: vec![EngineFacts {
             engine: "simulator".to_owned(),
             url: "virtual time".to_owned(),

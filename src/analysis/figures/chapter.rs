@@ -40,8 +40,9 @@ fn chapter() -> String {
         (
             FigureKind::Cost,
             "Costs",
-            "Less is better. Money is in the currency of `--gpu-hour` and needs `--gpus`;\nenergy needs a page of \
-             metrics of the devices. `skyline guide objectives` says\nwhich answers are acceptable.",
+            "Less is better. Money is in the currency of `--gpu-hour` and `--price-per-kwh`;\nthe former needs \
+             `--gpus`. Energy needs a page of metrics of the devices, or\n`--watts`. `skyline guide objectives` \
+             says which answers are acceptable.",
         ),
         (FigureKind::Share, "Shares", "An objective takes a percentage. Files hold a number from 0 to 1."),
     ] {

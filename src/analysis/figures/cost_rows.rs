@@ -10,9 +10,9 @@ pub(super) const COSTS: [FigureInfo; 6] = [
         [
             "cost_per_million_output_tokens",
             "cost of 1M output tokens",
-            "price of the GPUs for a million answer tokens; absent where the price or the number of GPUs is not \
-             declared",
-            "price of a GPU hour × GPUs × window / answer tokens × 10⁶",
+            "price of the GPUs and their energy, as given, for a million answer tokens; absent where no \
+             price is given, or the number of GPUs or the power that it needs is not known",
+            "(price of a GPU hour × GPUs + price of a kWh × kW) × window / answer tokens × 10⁶",
         ],
     ),
     cost(
@@ -20,9 +20,8 @@ pub(super) const COSTS: [FigureInfo; 6] = [
         [
             "cost_per_answer",
             "cost of an answer",
-            "price of the GPUs for an answer that was complete in the window; absent where the price or the number of \
-             GPUs is not declared",
-            "price of a GPU hour × GPUs × window / answers completed in the window",
+            "price of the GPUs and their energy, as given, for an answer complete in the window; absent likewise",
+            "(price of a GPU hour × GPUs + price of a kWh × kW) × window / answers completed in the window",
         ],
     ),
     cost(
@@ -30,9 +29,10 @@ pub(super) const COSTS: [FigureInfo; 6] = [
         [
             "cost_per_acceptable_answer",
             "cost of an acceptable answer",
-            "price of the GPUs for such an answer within its SLO, of the requested form, not wrong, and with golden \
-             prompts that passed; absent where the price or the number of GPUs is not declared",
-            "price of a GPU hour × GPUs × window / acceptable answers to the requests of the window",
+            "price of the GPUs and their energy, as given, for such an answer within its SLO, of the requested form, \
+             not wrong, and with golden prompts that passed; absent likewise",
+            "(price of a GPU hour × GPUs + price of a kWh × kW) × window / acceptable answers to the requests of the \
+             window",
         ],
     ),
     cost(
@@ -40,7 +40,7 @@ pub(super) const COSTS: [FigureInfo; 6] = [
         [
             "energy_per_million_output_tokens",
             "energy of 1M output tokens",
-            "energy of all devices for a million answer tokens; absent where not all devices report it",
+            "energy of all devices for a million answer tokens; absent where its power is not known",
             "power × window / answer tokens × 10⁶",
         ],
     ),
@@ -49,8 +49,8 @@ pub(super) const COSTS: [FigureInfo; 6] = [
         [
             "energy_per_answer",
             "energy of an answer",
-            "energy of all devices for an answer that was complete in the window; absent where not all devices report \
-             it",
+            "energy of all devices for an answer that was complete in the window; absent where its power is \
+             not known",
             "power × window / answers completed in the window",
         ],
     ),
@@ -60,7 +60,7 @@ pub(super) const COSTS: [FigureInfo; 6] = [
             "energy_per_acceptable_answer",
             "energy of an acceptable answer",
             "energy of all devices for such an answer within its SLO, of the requested form, not wrong, and with \
-             golden prompts that passed; absent where not all devices report it",
+             golden prompts that passed; absent where its power is not known",
             "power × window / acceptable answers to the requests of the window",
         ],
     ),

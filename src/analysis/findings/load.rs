@@ -1,7 +1,7 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
 use super::row::{FindingRow, GONE, GREW, when};
-use super::uneven;
+use super::{kinds, uneven};
 use crate::analysis::figures::{Figure, Metric, Quantile};
 use crate::analysis::judgements::{FindingKind as Kind, Rule};
 use crate::analysis::load::aftermath::SpikeAftermath;
@@ -147,6 +147,8 @@ pub(super) const RULES: &[FindingRow] = &[
         )
         .cure("run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not"),
     when(Kind::UnevenArrivals, "workloads", &[Smoke], uneven::uneven_arrivals),
+    when(Kind::SeveralKinds, "report", &[Smoke], kinds::several)
+        .says("the p99 {} of all, {} ms, is that of {} ({} ms); {}; limit: {} times apart"),
     when(Kind::IdleAgents, "agents", &[OnScreen(Rule::WholeWindow), Smoke], |run| {
         let idle = run.sessions.as_ref()?.idle_agents?;
         let who = if run.run.load == LoadForm::Lanes { "agents" } else { "users" };

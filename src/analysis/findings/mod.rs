@@ -3,6 +3,7 @@
 pub(super) mod advice;
 mod answers;
 mod devices;
+mod kinds;
 mod load;
 mod row;
 mod server;

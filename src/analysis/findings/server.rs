@@ -115,6 +115,9 @@ pub(super) const RULES: &[FindingRow] = &[
     // Then either the energy or the money is not of what served.
     when(Kind::OtherDevices, "server", &[], |run| {
         let devices = run.server.as_ref()?.energy?.devices;
+        if run.run.deployment.gpu_watts.is_some() {
+            return None;
+        }
         let gpus = run.run.deployment.gpus.map(u64::from).filter(|gpus| *gpus != devices)?;
         Some(facts![devices, gpus.to_string()])
     })

@@ -54,6 +54,8 @@ pub enum FindingKind {
     Drift,
     /// The window holds a part of the arrival pattern that is unlike the whole.
     UnevenArrivals,
+    /// The p99 of all is that of one kind of requests, and others have another.
+    SeveralKinds,
     /// No load followed the last request, and the end of the run shows it.
     EndWithoutLoad,
     /// Agents had no request in the window.

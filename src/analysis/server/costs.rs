@@ -1,4 +1,4 @@
-//! What the answers of a run cost: money by the price of a GPU hour, energy by what the devices report.
+//! What the answers of a run cost: money by the prices of GPU hours and energy, energy by the power of the devices.
 
 use serde::Serialize;
 
@@ -6,7 +6,10 @@ use crate::analysis::figures::{Figure, Metric, Unit};
 use crate::analysis::load::acceptable::Acceptable;
 use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::Observed;
-use crate::analysis::server::devices::EnergyUse;
+use crate::analysis::server::devices::{EnergySource, EnergyUse};
+
+/// Watts in a kilowatt.
+const WATTS_OF_KW: f64 = 1_000.0;
 
 /// Costs of the answers of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,11 +25,18 @@ pub struct Costs {
     /// Currency of the money; left out where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// Money: price of a GPU hour × GPUs × time ÷ count. Absent where the price or the number of GPUs is not
-    /// given, or where the client is one of several generators and saw only a share of the answers.
+    /// Money: price of GPUs and of their energy × time ÷ count. The former is that of a GPU hour × GPUs, the latter
+    /// that of a kWh × power. Absent where no price is given, or what it is multiplied by is not known, or where the
+    /// client is one of several generators and saw only a share of the answers.
     pub money: Option<UnitCosts>,
     /// Energy of all devices, joules: power × time ÷ count. Absent where it is not known, or of a share of the answers.
     pub joules: Option<UnitCosts>,
+    /// Power of the energy, watts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_w: Option<f64>,
+    /// Where the power comes from. What the devices report takes the place of a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_source: Option<EnergySource>,
 }
 
 /// Money or energy used up for each of something that the run made.
@@ -58,14 +68,18 @@ impl Costs {
         let length_s = observed.answers_end.since(observed.start).as_secs_f64();
         let is_whole = header.shard.is_none() && length_s > 0.0;
         let of = |per_s: f64| UnitCosts::new(per_s, length_s, rates, acceptable.answers_per_s);
-        let per_hour = facts.cost_per_hour().filter(|_| is_whole);
+        let measured = energy.filter(|energy| energy.is_of(facts.gpus)).map(|energy| (energy.power_w, energy.source));
+        let claimed = || facts.claimed_power_w().map(|power_w| (power_w, EnergySource::Claimed));
+        let (power_w, power_source) = measured.or_else(claimed).filter(|_| is_whole).unzip();
+        // One part of the money is not all of it.
+        let parts = [
+            facts.gpu_hour.map(|_| facts.cost_per_hour()),
+            facts.kwh_price.map(|price| Some(price * power_w? / WATTS_OF_KW)),
+        ];
+        let per_hour: Option<f64> = parts.into_iter().flatten().sum();
         let (money, joules) = (
-            per_hour.map(|per_hour| of(per_hour / 3_600.0)),
-            energy.filter(|energy| is_whole && energy.is_of(facts.gpus)).map(|energy| UnitCosts {
-                per_million_output_tokens: energy.per_output_token_j.map(|one| one * 1e6),
-                per_answer: energy.per_request_j,
-                ..of(energy.power_w)
-            }),
+            per_hour.filter(|_| is_whole && facts.is_priced()).map(|per_hour| of(per_hour / 3_600.0)),
+            power_w.map(of),
         );
         (money.is_some() || joules.is_some()).then(|| Self {
             acceptable_answers_per_s: acceptable.answers_per_s,
@@ -73,6 +87,8 @@ impl Costs {
             currency: facts.currency.clone().filter(|_| money.is_some()),
             money,
             joules,
+            power_w,
+            power_source,
         })
     }
 

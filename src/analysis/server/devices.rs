@@ -198,6 +198,8 @@ pub enum EnergySource {
     Counters,
     /// Power that was read now and then, with straight lines in between (the trapezoid rule).
     Power,
+    /// The operator's word.
+    Claimed,
 }
 
 impl EnergyUse {

@@ -5,8 +5,8 @@ use crate::analysis::summary::run::Summary;
 use crate::record::DeploymentFacts;
 
 const NO_GPUS: &str = "the number of GPUs is not given (--gpus)";
-const NO_PRICE: &str = "the price of a GPU hour is not given (--gpu-hour)";
-const NO_POWER: &str = "no page of metrics reports the power of all devices (--metrics-url reads an exporter's)";
+const NO_PRICE: &str = "the price of a GPU hour or of a kWh is not given (--gpu-hour, --price-per-kwh)";
+const NO_POWER: &str = "the devices' power is not known (--metrics-url, --watts)";
 const OTHER_DEVICES: &str = "the energy is of another number of devices than --gpus";
 const SHARE: &str = "one of several generators sees a share of the answers (skyline merge joins them)";
 
@@ -14,9 +14,11 @@ impl Metric {
     /// Says what the deployment lacks for the figure, with the option that gives it.
     pub(crate) fn lacks(self, facts: &DeploymentFacts) -> Option<&'static str> {
         let is_money = self.info().unit == Unit::MONEY;
-        match (facts.gpu_hour, facts.gpus) {
-            (None, _) if is_money => Some(NO_PRICE),
-            (_, None) if is_money || self == Self::OutputTokensPerGpu => Some(NO_GPUS),
+        let is_claimed = facts.gpu_watts.is_some() && self.kind() == FigureKind::Cost;
+        let is_each = self == Self::OutputTokensPerGpu || is_claimed || is_money && facts.gpu_hour.is_some();
+        match facts.gpus {
+            _ if is_money && !facts.is_priced() => Some(NO_PRICE),
+            None if is_each => Some(NO_GPUS),
             _ => None,
         }
     }
@@ -26,12 +28,18 @@ impl Summary {
     /// Returns the reason why the run has no such figure, with what gives it. `None` where nothing special is the
     /// cause.
     pub(crate) fn why_absent(&self, metric: Metric) -> Option<&'static str> {
-        let energy = self.server.as_ref().and_then(|server| server.energy);
-        let of_costs = match metric.info().unit {
-            _ if metric.kind() == FigureKind::Cost && self.run.shard.is_some() => Some(SHARE),
-            Unit::JOULES if energy.is_none() => Some(NO_POWER),
-            Unit::JOULES if !energy.is_some_and(|energy| energy.is_of(self.run.deployment.gpus)) => Some(OTHER_DEVICES),
-            _ => metric.lacks(&self.run.deployment),
+        let facts = &self.run.deployment;
+        let has_power = self.costs.as_ref().is_some_and(|costs| costs.power_w.is_some());
+        let by_power = match metric.info().unit {
+            Unit::JOULES => !has_power,
+            Unit::MONEY => facts.kwh_price.is_some() && !has_power,
+            _ => false,
+        };
+        let measured = self.server.as_ref().and_then(|server| server.energy);
+        let of_power = || measured.map_or(NO_POWER, |_| OTHER_DEVICES);
+        let of_costs = match metric.kind() {
+            FigureKind::Cost if self.run.shard.is_some() => Some(SHARE),
+            _ => metric.lacks(facts).or_else(|| by_power.then(of_power)),
         };
         of_costs.or_else(|| self.delivery.why_absent(metric))
     }

@@ -38,7 +38,7 @@ use crate::analysis::server::speculation::SpeculationFigures;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::slo::objective::Objective;
-use crate::record::{BreakerTrip, LogDamage, PartKind, ProfiledStretch};
+use crate::record::{BreakerTrip, ColdStart, LogDamage, PartKind, ProfiledStretch};
 use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
@@ -149,6 +149,9 @@ pub struct Summary {
     pub(crate) served: Option<Served>,
     /// Load of the measuring machine. Absent where it was not watched.
     pub client: Option<ClientLoad>,
+    /// Start of the server, where it was started for this run; left out where not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cold_start: Option<ColdStart>,
     /// Figures that the server and its devices reported. Absent if no metrics page was requested.
     pub server: Option<ServerSide>,
     /// Effects that the machine's host stalls could have had on the latencies. Absent where they were not watched.
@@ -256,6 +259,7 @@ impl Summary {
             scenario: ScenarioFigures::from_log(log, priming),
             objectives: Vec::new(),
             breaker: log.footer.as_ref().and_then(|footer| footer.breaker.clone()),
+            cold_start: log.header.cold_start,
             profile: log.footer.as_ref().and_then(|footer| footer.profile.clone()),
         }
     }

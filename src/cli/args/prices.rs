@@ -1,21 +1,45 @@
-//! Prices of GPUs, as typed.
+//! Prices of GPUs and of their energy, as typed.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::values::above_zero;
+use crate::record::DeploymentFacts;
 use crate::session::Stop;
 
 /// What a GPU costs.
 #[derive(Clone, Debug, Default, Args)]
+#[command(group = ArgGroup::new("priced").multiple(true))]
 pub(in crate::cli) struct PriceArgs {
     /// Price of a GPU hour: 2.5 for all, 2.5,0.9 in their order, or by name or hardware, such as b=0.90 or
     /// h100=2.50,l40s=0.90 [default: no price, or the file's]
-    #[arg(long, value_name = "PRICE", value_delimiter = ',', value_parser = price, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PRICE", value_delimiter = ',', value_parser = price, allow_negative_numbers = true,
+        group = "priced")]
     gpu_hour: Vec<(Option<String>, f64)>,
 
     /// Currency of the prices, such as EUR, to show with them [default: none, or the file's]
-    #[arg(long, value_name = "NAME", requires = "gpu_hour")]
+    #[arg(long, value_name = "NAME", requires = "priced")]
     pub(in crate::cli) currency: Option<String>,
+}
+
+/// Price of energy, and the power where nothing measures it.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct EnergyArgs {
+    /// Price of a kilowatt hour, to count beside --gpu-hour or alone. The power is what the
+    /// devices report, else --watts [default: no price]
+    #[arg(long, value_name = "PRICE", value_parser = above_zero, allow_negative_numbers = true, group = "priced")]
+    price_per_kwh: Option<f64>,
+
+    /// Power of each GPU, for the energy of answers where no device reports its own. The report says that it is
+    /// claimed [default: what the devices report]
+    #[arg(long, value_name = "WATTS", value_parser = above_zero, allow_negative_numbers = true)]
+    watts: Option<f64>,
+}
+
+impl EnergyArgs {
+    /// Returns the facts with this price and this power.
+    pub(super) fn on(self, facts: DeploymentFacts) -> DeploymentFacts {
+        DeploymentFacts { kwh_price: self.price_per_kwh, gpu_watts: self.watts, ..facts }
+    }
 }
 
 impl PriceArgs {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::connections::ConnectionArgs;
 use super::deployment::DeploymentArgs;
-use super::prices::PriceArgs;
+use super::prices::{EnergyArgs, PriceArgs};
 use super::routing::RoutingArgs;
 use super::server::ServerArgs;
 use super::values::some_time;
@@ -37,6 +37,8 @@ pub(in crate::cli) struct TargetArgs {
     deployment: DeploymentArgs,
     #[command(flatten, next_help_heading = "Deployment")]
     pub(in crate::cli) prices: PriceArgs,
+    #[command(flatten, next_help_heading = "Deployment")]
+    energy: EnergyArgs,
     #[command(flatten)]
     pub(in crate::cli) requests: RequestSettings,
     #[command(flatten)]
@@ -61,11 +63,12 @@ impl TargetArgs {
 
     /// Returns the deployment with its price, which is that of one server.
     fn priced_deployment(&self) -> Result<DeploymentFacts, Stop> {
-        let facts = self.deployment();
+        let facts = self.energy.on(self.deployment());
         let found = [("server".to_owned(), facts.hardware.clone())];
         let gpu_hour = self.prices.of(&found, "server")?.into_iter().flatten().next();
-        let currency = gpu_hour.and(self.prices.currency.clone());
-        Ok(DeploymentFacts { gpu_hour, currency, ..facts })
+        let facts = DeploymentFacts { gpu_hour, ..facts };
+        let currency = self.prices.currency.clone().filter(|_| facts.is_priced());
+        Ok(DeploymentFacts { currency, ..facts })
     }
 
     /// The most requests in flight, where that was typed.

@@ -167,6 +167,8 @@ mod tests {
         let typed = ["rows_a_to_f", "--hardware", "h100", "--gpu-hour", "h100=2.5", "--currency", "EUR"];
         let priced = plan(&typed).unwrap().experiments;
         assert_eq!((priced.variants[0].server.gpu_hour, priced.currency.as_deref()), (Some(2.5), Some("EUR")));
+        let by_energy = plan(&["rows_a_to_f", "--price-per-kwh=0.3"]).err().unwrap();
+        assert!(by_energy.message().contains("put the energy into that price (--gpu-hour)"), "{}", by_energy.message());
         let refusal = plan(&["rows_a_to_f", "--hardware=h100", "--gpu-hour=h100=2,h100=3"]).err().unwrap();
         assert!(refusal.message().contains("two prices of "), "{}", refusal.message());
     }

@@ -49,6 +49,12 @@ fn settings(
     let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
     let server = target.server.with(server, &format!("variant {}", variant.name))?;
     let mut settings = target.with(server, facts(variant, currency, labels)).settings(LoadOption::InFile, screen)?;
+    if settings.deployment.kwh_price.is_some() {
+        return Err(Stop::usage(
+            "--price-per-kwh: variants are compared by the price of their GPU hours\n\
+             hint: put the energy into that price (--gpu-hour), such as 0.21 more for 700 W at 0.30 a kWh",
+        ));
+    }
     if filed.serve.is_some() || filed.start.is_some() {
         // A command starts the server, which loads its model.
         settings.server.wait.get_or_insert(DEFAULT_WAIT);

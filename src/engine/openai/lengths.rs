@@ -43,11 +43,10 @@ impl OpenAiEngine {
         retry: Duration,
         refused: impl Fn(Duration),
     ) -> Result<(Self, SmokeReport), SmokeError> {
-        let own = self.target.length_fields();
-        let natural = self.target.ends_naturally();
+        let (own, natural) = (self.target.length_fields(), self.target.ends_naturally());
         let mut tests = LengthTests::new(own, natural, self.target.endpoint.forces);
         let (mut next, mut first_error) = (Some((own, tests.prompt(own))), None);
-        let mut waited = false;
+        let (mut waited, mut first_token) = (false, None);
         while let Some((fields, prompt)) = next.filter(|_| tests.tried.len() < MOST_TRIED) {
             // A refusal did not warm the model.
             let limit = if tests.best.is_some() { retry } else { limit };
@@ -62,15 +61,16 @@ impl OpenAiEngine {
                 return result.map(|report| (self, report));
             }
             next = tests.after((fields, prompt), &result);
+            first_token = first_token.or(result.as_ref().ok().and_then(|report| report.first_token));
             first_error = first_error.or(result.err());
         }
         match (tests.best.take(), first_error) {
             (Some((fields, report)), _) => {
-                let (forcing_tried, changed) = (tests.forcing_in_words(), changed(own, fields));
                 let engine = if fields == own { self } else { self.with_length_fields(fields) };
                 let ended = natural && report.length == LengthTest::EndsEarly;
                 let length = if ended { LengthTest::NotTested } else { report.length };
-                Ok((engine, SmokeReport { length, forcing_tried, changed, both_tried: tests.both_tried, ..report }))
+                let tried = SmokeReport { changed: changed(own, fields), both_tried: tests.both_tried, ..report };
+                Ok((engine, SmokeReport { length, first_token, forcing_tried: tests.forcing_in_words(), ..tried }))
             }
             (None, Some(error)) => Err(error),
             (None, None) => unreachable!("the first test request is answered or not"),

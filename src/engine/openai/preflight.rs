@@ -40,6 +40,8 @@ pub struct SmokeReport {
     pub usage: Option<Usage>,
     /// Its counts, where they are impossible.
     pub impossible_usage: Option<Usage>,
+    /// Moment at which its first chunk came; of several requests, that of the first.
+    pub first_token: Option<std::time::Instant>,
     /// Oddities of its answer.
     pub oddities: Vec<Oddity>,
     /// The server's best count of an answer's tokens. One that was cut off could not count them: its texts count.
@@ -139,7 +141,7 @@ impl OpenAiEngine {
         let delays = Arc::default();
         let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
         let mut events = Vec::new();
-        let (mut until, mut begun) = (Instant::now() + limit, false);
+        let (mut until, mut begun, mut first_token) = (Instant::now() + limit, false, None);
         let outcome = loop {
             match timeout_at(until, answer.next()).await {
                 Err(late) => break Err(late),
@@ -148,6 +150,7 @@ impl OpenAiEngine {
                     // A cold server begins late, but then so few tokens are soon there.
                     if matches!(event, AnswerEvent::Chunk { .. }) && !begun {
                         (until, begun) = (Instant::now() + limit / REST, true);
+                        first_token = Some(std::time::Instant::now());
                     }
                     events.push(event);
                 }
@@ -166,7 +169,7 @@ impl OpenAiEngine {
                 }
                 let takes_prompts = self.templates.takes_prompts();
                 let prompt = times_of_text(&asked).filter(|_| takes_prompts).map(|times| (prompt, times));
-                let report = SmokeReport::new(prompt, &events, end.as_ref());
+                let report = SmokeReport { first_token, ..SmokeReport::new(prompt, &events, end.as_ref()) };
                 if self.target.endpoint.inputs.is_some() {
                     // No length is tested, and nothing is to be counted.
                     let (length, token_source) = (LengthTest::NotTested, TokenSource::Usage);
@@ -257,6 +260,7 @@ impl SmokeReport {
         Self {
             chunks,
             usage,
+            first_token: None,
             impossible_usage: end.and_then(|end| end.impossible_usage),
             oddities: end.map_or_else(Vec::new, |end| end.oddities.0.clone()),
             token_source,

@@ -130,6 +130,8 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Precision, "precision", json(&deployment.precision));
     tell(Condition::Server, "async_scheduling", json(&deployment.async_scheduling));
     tell(Condition::Labels, "gpu_hour", json(&deployment.gpu_hour));
+    tell(Condition::Labels, "kwh_price", json(&deployment.kwh_price));
+    tell(Condition::Labels, "gpu_watts", json(&deployment.gpu_watts));
     tell(Condition::Labels, "currency", json(&deployment.currency));
     tell(Condition::Labels, "label", json(&deployment.labels));
     tell(Condition::Labels, "fact", json(&deployment.facts));

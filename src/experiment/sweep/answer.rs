@@ -227,3 +227,14 @@ impl Sustained {
         }
     }
 }
+
+/// Answers with the names of their tiers. Without tiers there is one, as far as there are objectives.
+pub(super) fn named<'a>(
+    tiers: &'a [TierAnswer],
+    answer: Option<&'a HighestLoad>,
+) -> Vec<(Option<&'a str>, &'a HighestLoad)> {
+    match tiers {
+        [] => answer.into_iter().map(|answer| (None, answer)).collect(),
+        tiers => tiers.iter().map(|tier| (Some(&*tier.name), &tier.answer)).collect(),
+    }
+}

@@ -240,7 +240,8 @@ fn figures_of(run: &Summary) -> FigureSet {
     let is_known = |key: &FigureKey| match key.metric.info().unit {
         _ if key.metric == Metric::Amplification => run.attempts.is_some(),
         _ if key.metric == Metric::Accuracy => run.accuracy.is_some(),
-        Unit::MONEY => run.run.deployment.gpu_hour.is_some(),
+        Unit::MONEY => run.run.deployment.is_priced(),
+        Unit::JOULES if run.run.deployment.gpu_watts.is_some() => true,
         Unit::JOULES => run.server.as_ref().is_some_and(|server| !server.devices.is_empty()),
         _ => true,
     };

@@ -7,12 +7,13 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::accuracy::{AccuracyOverLoad, of_runs};
-use super::answer::{HighestLoad, StopReason, Sustained, TierAnswer};
+use super::answer::{HighestLoad, StopReason, Sustained, TierAnswer, named};
 use super::highest::{FoundLoads, closest};
 use super::plan::{SweepPlan, either_way};
 use super::point::{LoadClass, SweepPoint};
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use super::shape::{Frontier, Knee, frontiers, knee};
+use super::step_time::{StepTimeLine, step_time};
 use super::trial::{JudgedObjective, Trial};
 use crate::analysis::{FigureSet, SampleWarning};
 use crate::experiment::stored;
@@ -50,6 +51,9 @@ pub struct Sweep {
     /// The load at which it answers otherwise than at the lowest. Left out where the difference may be chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<AccuracyOverLoad>,
+    /// The server's step time by its batch; left out where the loads show none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_time: Option<StepTimeLine>,
     /// The highest load that meets the objectives, those of all tiers; absent without objectives.
     pub answer: Option<HighestLoad>,
     /// The highest load of each tier, in their order; empty without tiers.
@@ -125,6 +129,7 @@ impl Sweep {
             knee: knee(&points),
             frontiers: frontiers(&points),
             accuracy: AccuracyOverLoad::new(&points),
+            step_time: step_time(&points),
             points,
             answer,
             tiers,
@@ -136,14 +141,6 @@ impl Sweep {
             reasons,
             notes,
         }
-    }
-}
-
-/// Answers with the names of their tiers. Without tiers there is one, as far as there are objectives.
-fn named<'a>(tiers: &'a [TierAnswer], answer: Option<&'a HighestLoad>) -> Vec<(Option<&'a str>, &'a HighestLoad)> {
-    match tiers {
-        [] => answer.into_iter().map(|answer| (None, answer)).collect(),
-        tiers => tiers.iter().map(|tier| (Some(&*tier.name), &tier.answer)).collect(),
     }
 }
 

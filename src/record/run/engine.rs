@@ -32,7 +32,11 @@ pub struct DeploymentFacts {
     pub async_scheduling: Option<bool>,
     /// Price of one accelerator for an hour.
     pub gpu_hour: Option<f64>,
-    /// Its currency, such as `EUR`.
+    /// Price of a kilowatt hour.
+    pub kwh_price: Option<f64>,
+    /// Power that each accelerator draws by the operator's word, watts. A measured power takes its place.
+    pub gpu_watts: Option<f64>,
+    /// Currency of the prices, such as `EUR`.
     pub currency: Option<String>,
     /// Further labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -53,7 +57,21 @@ impl DeploymentFacts {
 
     /// Returns the cost of an hour of all accelerators. It is there where their price and their number are given.
     pub fn cost_per_hour(&self) -> Option<f64> {
-        Some(self.gpu_hour? * f64::from(self.gpus.filter(|&gpus| gpus > 0)?))
+        self.of_all(self.gpu_hour)
+    }
+
+    /// Returns the power of all accelerators by the operator's word, watts.
+    pub fn claimed_power_w(&self) -> Option<f64> {
+        self.of_all(self.gpu_watts)
+    }
+
+    /// Whether answers have a price.
+    pub fn is_priced(&self) -> bool {
+        self.gpu_hour.or(self.kwh_price).is_some()
+    }
+
+    fn of_all(&self, each: Option<f64>) -> Option<f64> {
+        Some(each? * f64::from(self.gpus.filter(|&gpus| gpus > 0)?))
     }
 }
 

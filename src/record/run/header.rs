@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
 use super::clock::ClockOffset;
+use super::cold_start::ColdStart;
 use super::engine::{self, DeploymentFacts, EngineFacts};
 use super::limits::ClientLimits;
 use super::profiled::ProfiledStretch;
@@ -40,6 +41,8 @@ pub struct RunHeader {
     /// Requests that warmed the server before the run, and are in no log. They were sent before the first of its runs
     /// where it has several; absent: none.
     pub warming_requests: Option<u64>,
+    /// Start of the server, of the first run after it; absent: not timed.
+    pub cold_start: Option<ColdStart>,
     /// The servers, in the order of [`RequestRecord::target`](crate::record::RequestRecord::target).
     #[serde(alias = "engine", deserialize_with = "engine::one_or_more")]
     pub engines: Vec<EngineFacts>,

@@ -2,6 +2,7 @@
 
 pub(super) mod client;
 pub(super) mod clock;
+mod cold_start;
 pub(super) mod engine;
 pub(super) mod engine_kind;
 pub(super) mod fact;
@@ -15,6 +16,7 @@ pub(super) mod routing;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource, StreamReads};
 pub use clock::{ClockOffset, ClockReference};
+pub use cold_start::ColdStart;
 pub use engine::{DeploymentFacts, EngineFacts, Http2Facts, RequestParameters};
 pub use engine_kind::EngineKind;
 pub use fact::Fact;

@@ -11,6 +11,7 @@ pub(crate) mod matrix;
 pub(crate) mod repeats;
 pub(crate) mod reported;
 pub(crate) mod serving;
+mod start_watch;
 pub(crate) mod sweep;
 pub(crate) mod sweep_plan;
 pub(crate) mod tune;

@@ -1,9 +1,9 @@
 //! The server of a variant, from the command that starts it to the one that stops it.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::dir::ExperimentDir;
+use super::start_watch::{StartWatch, answering};
 use crate::experiment::matrix::{FailedBy, RunFailure, Unstopped, Variant};
 use crate::experiment::{FailureReach, RunOutcome, Trial};
 use crate::live::Screen;
@@ -14,8 +14,6 @@ use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::settings::RunSettings;
 use crate::units::listed;
 
-/// Time limit of a connection that finds out whether an address is taken.
-const TRIAL: Duration = Duration::from_secs(1);
 /// How long a server may take to be gone once its `stop` command has ended.
 const GOING: Duration = Duration::from_secs(15);
 /// Between two looks at whether it is.
@@ -31,6 +29,8 @@ pub(crate) struct Serving<'a> {
     places: Vec<(String, u16)>,
     interrupts: &'a Interrupts,
     screen: Screen,
+    /// Watch of its start, until it is connected to.
+    watch: Option<StartWatch>,
     /// Whether the server has been found ready.
     served: bool,
 }
@@ -59,13 +59,14 @@ impl<'a> Serving<'a> {
         }
         let output = Output::to(dir.folder().join("commands.log"));
         let (screen, process) = (run.screen, None);
-        Ok(Self { variant, variables, output, process, places, interrupts, screen, served: false })
+        Ok(Self { variant, variables, output, process, places, interrupts, screen, watch: None, served: false })
     }
 
     /// Starts its server, where the file says how, without waiting until it is ready. Stop it in any case: a
     /// command that fails may leave half a server behind.
     pub(crate) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
+        self.watch = (!self.places.is_empty()).then(|| StartWatch::begin(self.places.clone()));
         if let Some(command) = &settings.start {
             printer.words(&format!("starting variant {name}: {}", settings.with_flags(command)));
             self.run("start", command, Some(self.interrupts)).map_err(Stop::of_server)?;
@@ -84,9 +85,13 @@ impl<'a> Serving<'a> {
         &self.variant.name
     }
 
-    /// Notes that it has been found ready.
-    pub(crate) fn serves(&mut self) {
+    /// Notes that it has been found ready, and times its start.
+    fn serves(&mut self, context: &RunContext, printer: Printer) {
         self.served = true;
+        if let Some(watch) = self.watch.take() {
+            let start = context.time_start(watch.began, watch.listens());
+            printer.words(&format!("variant {} is started: {start}", self.variant.name));
+        }
     }
 
     /// Whether it has been, and has not ended since.
@@ -193,7 +198,7 @@ impl<'a, K: Copy + PartialEq> Servers<'a, K> {
         let give_up = || self.serving.as_ref().and_then(Serving::in_vain);
         let context = checked.connect_unless(&give_up, self.interrupts, self.printer)?;
         if let Some(serving) = &mut self.serving {
-            serving.serves();
+            serving.serves(&context, self.printer);
         }
         pages.map_or(Ok(()), |all| context.check_pages(all))?;
         self.context = Some((key, context));
@@ -247,12 +252,6 @@ pub(crate) fn check_finished(number: u64, run: &StoredRun) -> Result<(), Stop> {
         ))
         .of_server()),
     }
-}
-
-/// The address at which something answers there, if something does.
-fn answering(host: &str, port: u16) -> Option<SocketAddr> {
-    let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
-    addresses.find(|address| TcpStream::connect_timeout(address, TRIAL).is_ok())
 }
 
 /// Refuses to start a server where one answers already: figures would be of that one.

@@ -16,7 +16,7 @@ use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::units::spoken;
 
 /// How long the one test request may take: a cold server may compile kernels first.
-const SMOKE_LIMIT: Duration = Duration::from_secs(2 * 60);
+pub(super) const SMOKE_LIMIT: Duration = Duration::from_secs(2 * 60);
 
 /// Nothing is printed of a server that is ready within this time.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -38,6 +38,8 @@ pub(crate) struct ServerConnection {
     pub(crate) router: Router<OpenAiEngine>,
     /// Findings of the one test request to each.
     pub(crate) smokes: Targets<SmokeReport>,
+    /// Moment at which the last of them was ready.
+    pub(super) ready: Instant,
     /// The embedded mock, where that is the server; it ends with the connection.
     mock: Option<MockServer>,
 }
@@ -94,10 +96,11 @@ impl ServerConnection {
                 }
             })
         })?;
-        let engines = opened.map(|(engine, _)| engine.clone());
+        let engines = opened.map(|(engine, ..)| engine.clone());
+        let ready = opened.iter().map(|(.., ready)| *ready).max().unwrap_or_else(Instant::now);
         one_kind(engines.iter().map(OpenAiEngine::facts))?;
         let router = Router::new(&server.routing, engines);
-        Ok(Self { runtime, router, smokes: opened.map(|(_, smoke)| smoke.clone()), mock })
+        Ok(Self { runtime, router, smokes: opened.map(|(_, smoke, _)| smoke.clone()), ready, mock })
     }
 }
 
@@ -134,13 +137,13 @@ fn one_kind<'a>(mut servers: impl Iterator<Item = &'a EngineFacts> + Clone) -> R
     Ok(())
 }
 
-/// Waits for the server of `target`, connects and sends one test request.
+/// Waits for the server of `target`, connects and sends one test request. Says when the server was ready.
 async fn tested(
     target: Target,
     wait: Option<Duration>,
     screen: Screen,
     printer: Printer,
-) -> Result<(OpenAiEngine, SmokeReport), Stop> {
+) -> Result<(OpenAiEngine, SmokeReport, Instant), Stop> {
     let (url, began) = (target.url.to_string(), Instant::now());
     let mut notice = WaitNotice { url, printer, screen, line: None, began, announced: None };
     let connecting = OpenAiEngine::connect(target, wait, |progress| match progress {
@@ -158,6 +161,7 @@ async fn tested(
         ConnectProgress::ModelChosen { .. } => {}
     });
     let engine = connecting.await.map_err(of_server)?;
+    let ready = Instant::now();
     notice.over();
     let refused = |wait| {
         let after = spoken(wait);
@@ -167,7 +171,7 @@ async fn tested(
     let (engine, smoke) = Box::pin(test_answer(printer, testing)).await.map_err(of_server)?;
     context_fit::report_length(&smoke, printer);
     test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
-    Ok((engine, smoke))
+    Ok((engine, smoke, ready))
 }
 
 /// The wait for one server, in words. On a terminal it is a redrawn line, elsewhere one at the beginning and one at the

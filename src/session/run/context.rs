@@ -19,8 +19,8 @@ use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, Schedule, TokenCounter};
 use crate::live::{LiveView, StepLine, WatchedRun};
 use crate::record::{
-    CachePreparation, Calibration, ClockOffset, EngineFacts, PlanFacts, PromptFacts, Repeat, RunEnding, RunFooter,
-    RunHeader, RunLog, RunLogWriter,
+    CachePreparation, Calibration, ClockOffset, ColdStart, EngineFacts, PlanFacts, PromptFacts, Repeat, RunEnding,
+    RunFooter, RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{FinishedCheck, Progress, Readers, RecordWriter, RequestFeed, Run, RunOptions};
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -48,6 +48,8 @@ pub(crate) struct RunContext {
     pub(super) template_tokens: Option<u64>,
     /// Requests that were sent before the runs, of which no log has a record.
     pub(super) warmed: Cell<u64>,
+    /// The start of the server, for the first run after it.
+    pub(super) cold_start: Cell<Option<ColdStart>>,
     pub(crate) printer: Printer,
 }
 
@@ -272,6 +274,7 @@ impl RunContext {
             prompts: prepared.prompts.clone(),
             cache: prepared.cache,
             warming_requests: Some(self.warmed.get()).filter(|requests| *requests > 0),
+            cold_start: self.cold_start.take(),
             engines: prepared.engine.targets().iter().zip(prepared.counted.iter()).map(reported).collect(),
             routing: settings.server.several().cloned(),
             deployment: settings.deployment.clone(),

@@ -221,6 +221,7 @@ impl CheckedWorkload {
             conditions: Conditions { calibration, prompts, salt: *salt },
             template_tokens,
             warmed: Cell::default(),
+            cold_start: Cell::default(),
             printer,
         })
     }

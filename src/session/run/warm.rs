@@ -1,15 +1,16 @@
 //! What is done with a server between runs: warmed before the first, let come to rest before the next.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::connect::SMOKE_LIMIT;
 use super::context::RunContext;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::warm_server;
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
 use crate::live::StepLine;
-use crate::record::Failure;
+use crate::record::{ColdStart, Failure};
 use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
 use crate::units::{counted, spoken};
@@ -39,6 +40,34 @@ fn warming(run: &PlannedRun, requests: u64) -> Schedule {
 }
 
 impl RunContext {
+    /// Asks a server that was just started for test answers until it is warm. They are asked for one at a time. The
+    /// server was started at `began` and listened at `listens`. The next run is stored with the times of the start.
+    pub(crate) fn time_start(&self, began: Instant, listens: Option<Instant>) -> ColdStart {
+        let since = |moment: Instant| moment.saturating_duration_since(began).as_secs_f64();
+        let smoke = self.server.smokes.first();
+        let mut start = ColdStart {
+            listening_s: listens.map(since),
+            ready_s: since(self.server.ready),
+            first_token_s: smoke.first_token.map(since),
+            ..ColdStart::default()
+        };
+        if let Some((prompt, _)) = smoke.prompt {
+            let _line = StepLine::start(self.settings.screen, "asking for test answers until the server is warm");
+            let engine = self.server.router.targets().first();
+            let (mut begun, mut took_s) = (Vec::new(), Vec::new());
+            while start.warm_s.is_none() && begun.len() < ColdStart::MOST {
+                let from = Instant::now();
+                let Some(Ok(_)) = self.unless_stopped(engine.smoke_test(prompt, SMOKE_LIMIT)) else { break };
+                begun.push(from);
+                took_s.push(from.elapsed().as_secs_f64());
+                start.warm_s = ColdStart::warm_from(&took_s).map(|place| since(begun[place]));
+            }
+            start.test_answers = Some(begun.len() as u64);
+        }
+        self.cold_start.set(Some(start));
+        start
+    }
+
     /// Sends as many requests as those of `run`, and counts none. They are sent a few at a time. A failure is a
     /// warning: the runs will show it. An interrupt ends it.
     pub(crate) fn warm_server(&self, run: &PlannedRun, requests: u64) {

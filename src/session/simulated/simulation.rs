@@ -55,6 +55,7 @@ impl Simulation {
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
             warming_requests: None,
+            cold_start: None,
             engines: vec![model.engine()],
             routing: None,
             limits: self.limits.clone(),

@@ -5,7 +5,7 @@ use crate::experiment::Latency;
 use crate::experiment::matrix::in_currency;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::report::document::cell;
-use crate::units::{counted, listed};
+use crate::units::{counted, listed, three_digits};
 use crate::workload::Slo;
 
 /// Meaning of the mark of an indicative percentile over several runs.
@@ -81,10 +81,17 @@ pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
     let scheduling = (*async_scheduling == Some(false)).then(|| "scheduled synchronously".to_owned());
     let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
     let stated = stated.iter().map(|(fact, value)| format!("{} {value}", fact.name()));
-    let price = facts.gpu_hour.map(|price| in_currency(price, facts.currency.as_deref()));
-    let price = price.map(|price| format!("{price} for a GPU hour"));
-    let own = hardware.into_iter().chain(model).chain(scheduling).chain(stated).chain(price);
+    let own = hardware.into_iter().chain(model).chain(scheduling).chain(stated).chain(prices(facts));
     listed(own.chain(labels), ", ")
+}
+
+/// The prices, and the power that is claimed: `2.50 EUR for a GPU hour`.
+pub(crate) fn prices(facts: &DeploymentFacts) -> impl Iterator<Item = String> {
+    let price = |price: Option<f64>, of: &str| {
+        price.map(|price| format!("{} for a {of}", in_currency(price, facts.currency.as_deref())))
+    };
+    let watts = facts.gpu_watts.map(|watts| format!("{} W a GPU claimed", three_digits(watts)));
+    [price(facts.gpu_hour, "GPU hour"), price(facts.kwh_price, "kWh"), watts].into_iter().flatten()
 }
 
 /// A latency, or the bound that is known of it.

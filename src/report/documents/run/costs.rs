@@ -1,23 +1,32 @@
 //! What the answers of a run cost: on a screen one line where a price is given, and a table with the energy.
 
-use crate::analysis::{Metric, Summary, UnitCosts};
+use crate::analysis::{Costs, EnergySource, Metric, Summary, UnitCosts};
 use crate::experiment::matrix::in_currency;
 use crate::report::document::{Level, Section, Table};
+use crate::report::documents::parts::cells::prices;
 use crate::units::{counted, joined, three_digits};
 
 /// Says the cost of a million tokens, an answer and an acceptable answer. It is one line, and nothing without a price.
 pub(super) fn in_brief(summary: &Summary) -> Section {
     let facts = &summary.run.deployment;
-    let cost = facts.gpu_hour.map(|_| {
-        let money = summary.costs.as_ref().and_then(|costs| costs.money);
+    let cost = facts.is_priced().then(|| {
+        let costs = summary.costs.as_ref();
+        let money = costs.and_then(|costs| costs.money);
+        let power = costs.and_then(power).filter(|_| facts.kwh_price.is_some());
         let why = || summary.why_absent(Metric::CostPerAnswer).unwrap_or("there is no window");
-        let cost = money.map(|money| of_answers(money, facts.currency.as_deref()));
+        let cost = money.map(|money| of_answers(money, facts.currency.as_deref(), power));
         cost.unwrap_or_else(|| format!("not known: {}", why()))
     });
     Section::continued(Level::Summary).facts("cost", cost)
 }
 
-fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
+/// Says the power that the energy is of, and whether it was measured.
+fn power(costs: &Costs) -> Option<String> {
+    let source = if costs.power_source? == EnergySource::Claimed { "claimed" } else { "measured" };
+    Some(format!("{source} {} W", three_digits(costs.power_w?)))
+}
+
+fn of_answers(money: UnitCosts, currency: Option<&str>, power: Option<String>) -> String {
     let acceptable = match (money.per_acceptable_answer, money.per_acceptable_answer_at_least) {
         (Some(one), _) => Some(format!("{} an acceptable answer", in_currency(one, currency))),
         (None, Some(all)) => Some(format!("no acceptable answer for {}", in_currency(all, currency))),
@@ -25,7 +34,7 @@ fn of_answers(money: UnitCosts, currency: Option<&str>) -> String {
     };
     let any = money.per_answer.map(|one| format!("{} an answer", three_digits(one)));
     let tokens = money.per_million_output_tokens.map(|many| format!("{} for 1M output tokens", three_digits(many)));
-    joined([acceptable, any, tokens].into_iter().flatten(), "; ")
+    joined([acceptable, any, power, tokens].into_iter().flatten(), "; ")
 }
 
 /// Function that reads one of the costs.
@@ -47,16 +56,17 @@ pub(super) fn section(summary: &Summary) -> Option<Section> {
         .column("", |(name, _)| name)
         .column_if(costs.money.is_some(), money.as_str(), |(_, of)| costs.money.and_then(of))
         .column_if(costs.joules.is_some(), "joules", |(_, of)| costs.joules.and_then(of));
-    let price = summary.run.deployment.gpu_hour.map(|price| {
-        let price = format!("{} for a GPU hour", in_currency(price, costs.currency.as_deref()));
-        let gpus = summary.run.deployment.gpus.map(|gpus| counted(u64::from(gpus), "GPU"));
-        joined(gpus.into_iter().chain([price]), ", ")
+    let facts = &summary.run.deployment;
+    let price = facts.is_priced().then(|| {
+        let gpus = facts.gpus.map(|gpus| counted(u64::from(gpus), "GPU"));
+        joined(gpus.into_iter().chain(prices(facts)), ", ")
     });
     let barred = costs.barred.as_ref().map_or(String::new(), |why| format!(": {why}"));
     let acceptable = costs.acceptable_answers_per_s;
     let section = Section::detail("Cost of what was answered")
         .table(table)
         .facts("price", price)
+        .facts("power", power(costs))
         .facts("acceptable answers", acceptable.map(|rate| format!("{}/s{barred}", three_digits(rate))))
         .more(["objectives"]);
     Some(section)

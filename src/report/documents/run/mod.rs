@@ -35,6 +35,7 @@ pub fn document(summary: &Summary, diagnosis: Option<&Diagnosis>, log: Option<&R
         .dated(head::dated(summary))
         .with(head::sections(summary))
         .with([slo::in_brief(summary), aftermath::in_brief(summary), costs::in_brief(summary)])
+        .with([server::start_in_brief(summary)])
         .with(latency::sections(summary))
         .with(head::failures(summary))
         .with(head::findings(summary))

@@ -6,11 +6,16 @@ use crate::analysis::{
     TimeBeside, TimeSummary, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
-use crate::report::document::{NOTHING, Note, Section, Table, cell};
+use crate::report::document::{Level, NOTHING, Note, Section, Table, cell};
 use crate::units::{count, counted, listed, percent, three_digits};
 
 /// Share of the window by which a stretch may differ from it. Totals over such a stretch count as those of the window.
 const NEAR: f64 = 0.05;
+
+/// Says how long the server took to start, where it was started for the run.
+pub(super) fn start_in_brief(summary: &Summary) -> Section {
+    Section::continued(Level::Summary).facts("cold start", summary.cold_start.map(|start| start.to_string()))
+}
 
 pub(super) fn section(summary: &Summary) -> Option<Section> {
     let server = summary.server.as_ref()?;
@@ -183,6 +188,7 @@ fn energy(server: &ServerSide) -> Option<String> {
     let source = match energy.source {
         EnergySource::Counters => "by the energy counters",
         EnergySource::Power => "by samples of the power",
+        EnergySource::Claimed => "as claimed",
     };
     joined([
         per(energy.per_output_token_j, "token"),

@@ -95,6 +95,7 @@ fn answer(sweep: &Sweep) -> Section {
         .facts("limits", answer.and_then(|answer| limits::by_objective(sweep, answer)))
         .facts("agents", answer.and_then(limits::shares))
         .facts("throughput", answer.and_then(|answer| limits::throughput(sweep, answer)))
+        .facts("step time", sweep.step_time.as_ref().map(|line| line.sentence.clone()))
         .notes(sustained)
         .notes(sweep.accuracy.as_ref().map(|found| {
             let sentence = found.sentence.clone();

@@ -62,8 +62,16 @@ objectives = ["max ttft < 300s"]
         ),
     );
     let typed = ["matrix", "t.toml", "--allow-invalid", "--no-calibration", "--pause", "0s"];
-    desk.skyline(&typed).assert().code(3).stderr(contains("row A: in run 2 the server was gone"));
+    let said = contains("row A: in run 2 the server was gone").and(contains("variant server is started: "));
+    desk.skyline(&typed).assert().code(3).stderr(said);
     let folder = desk.run();
+    assert!(folder.join("server-server.log").exists());
+    let log = std::fs::read_to_string(folder.join("row-A/run-1/run.jsonl")).unwrap();
+    let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let since =
+        |name: &str| header["header"]["cold_start"][name].as_f64().unwrap_or_else(|| panic!("{name}: {header:#}"));
+    let order = ["listening_s", "ready_s", "first_token_s"].map(since);
+    assert!(order[0] > 0.0 && order.is_sorted(), "{order:?}");
     let row = |matrix: &Value| matrix["cells"][0].clone();
     let lost = read(&folder.join("matrix.json"));
     assert_eq!((&row(&lost)["failed_by"], row(&lost)["runs"].as_array().unwrap().len()), (&"server".into(), 1));

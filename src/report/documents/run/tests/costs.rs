@@ -1,7 +1,7 @@
 //! What the answers of a run cost, in every form.
 
 use super::{run_page, run_text};
-use crate::analysis::summarise;
+use crate::analysis::{EnergySource, summarise};
 use crate::record::{DeploymentFacts, RunLog};
 use crate::report::data::summary_csv;
 use crate::report::interchange::openmetrics;
@@ -58,6 +58,39 @@ fn money_and_energy_are_in_every_form() {
     let completed = stored["rates"]["completed_requests_per_s"].as_f64().unwrap();
     assert!((joules * completed - 400.0).abs() < 1e-6, "{joules}");
     assert!(serde_json::to_value(summarise(&minute(), &[])).unwrap().get("costs").is_none());
+}
+
+/// Two GPUs of 450 W at 10 for a kWh cost 9 an hour.
+#[test]
+fn energy_has_a_price_by_a_claimed_power_unless_a_power_was_measured() {
+    let by_energy = |mut log: RunLog, gpu_watts| {
+        log.header.deployment =
+            DeploymentFacts { gpus: Some(2), kwh_price: Some(10.0), gpu_watts, ..DeploymentFacts::default() };
+        log
+    };
+    let costs = |log: &RunLog| summarise(log, &[]).costs.unwrap();
+    let claimed = costs(&by_energy(minute(), Some(450.0)));
+    let (money, joules) = (claimed.money.unwrap(), claimed.joules.unwrap());
+    let ratio = joules.per_answer.unwrap() / money.per_answer.unwrap();
+    assert!((ratio / 360_000.0 - 1.0).abs() < 1e-9, "{ratio}");
+    assert_eq!((claimed.power_w, claimed.power_source), (Some(900.0), Some(EnergySource::Claimed)));
+    let screen = text(&by_energy(minute(), Some(450.0)), Extent::Summary);
+    assert!(screen.contains(" an answer; claimed 900 W\n"), "{screen}");
+    let full = text(&by_energy(minute(), Some(450.0)), Extent::Full);
+    assert!(full.contains("2 GPUs, 10.0 for a kWh, 450 W a GPU claimed"), "{full}");
+    assert!(full.contains("claimed 900 W"), "{full}");
+    // Both prices are one cost.
+    let mut both = by_energy(minute(), Some(450.0));
+    both.header.deployment.gpu_hour = Some(4.5);
+    let twice = costs(&both).money.unwrap().per_answer.unwrap() / money.per_answer.unwrap();
+    assert!((twice - 2.0).abs() < 1e-9, "{twice}");
+    let measured = costs(&by_energy(observed(), Some(450.0)));
+    assert_eq!((measured.power_w, measured.power_source), (Some(400.0), Some(EnergySource::Counters)));
+    // A part of the money is not the money.
+    both.header.deployment.gpu_watts = None;
+    let unknown = text(&both, Extent::Summary);
+    let words = unknown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("cost not known: the devices' power is not known (--metrics-url, --watts)"), "{unknown}");
 }
 
 /// 0.005 a second for a minute are 0.3.
