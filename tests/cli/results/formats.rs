@@ -16,16 +16,17 @@ fn simulated(desk: &Desk) -> String {
 fn several_formats_at_once_are_files_in_the_run_folder() {
     let desk = Desk::new();
     let run = simulated(&desk);
-    let report = desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet"]).assert().code(0);
+    let report = desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet,svg"]).assert().code(0);
     let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
-    let files = ["summary.csv", "requests.csv", "requests.jsonl", "requests.parquet", "tokens.parquet"];
-    for file in files {
+    let tables = ["summary.csv", "requests.csv", "requests.jsonl", "requests.parquet", "tokens.parquet"];
+    let files = tables.iter().chain(&["charts.svg", "charts-dark.svg"]);
+    for file in files.clone() {
         let path = format!("{run}/{file}");
         assert!(words.contains(&path), "{words}");
         assert!(std::fs::metadata(&path).unwrap().len() > 0, "{path}");
     }
-    assert_eq!(words.lines().count(), files.len());
+    assert_eq!(words.lines().count(), files.count());
     // The median of a column is that of the summary.
     let text = std::fs::read_to_string(format!("{run}/requests.jsonl")).unwrap();
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
