@@ -239,6 +239,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             server_version: Some("0.11.0".to_owned()),
             max_model_len: None,
             cache_block_tokens: Some(16),
+            replica_header: None,
             request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
             trace_id_prefix: Some("0badcafe000040008000".to_owned()),
             serving_flags: serde_json::Map::new(),

@@ -132,9 +132,10 @@ pub trait Answer: Send {
 /// Something that happened to a request, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerEvent {
-    /// The request has a connection to one of its server's addresses. It comes where there may be several.
+    /// The request has a connection to one of its server's addresses, or a replica answered. It comes where there may
+    /// be several.
     Connected {
-        /// The place of the address among those that connections went to, from 1.
+        /// The place of the address among those that connections went to, or of the replica, from 1.
         address: NonZeroU16,
     },
     /// The request was written to a socket.

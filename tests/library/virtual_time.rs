@@ -44,6 +44,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             server_version: None,
             max_model_len: None,
             cache_block_tokens: None,
+            replica_header: None,
             request_id_prefix: String::new(),
             trace_id_prefix: None,
             serving_flags: serde_json::Map::new(),

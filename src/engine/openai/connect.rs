@@ -85,11 +85,15 @@ impl OpenAiEngine {
             serving_flags: answered.map(|page| settings(&page, &secrets)).unwrap_or_default(),
             http2,
             length_fields: target.endpoint.template.map(|_| target.length_words(target.length_fields())),
+            replica_header: target.marks.replica_header.as_ref().map(ToString::to_string),
             ..EngineFacts::default()
         };
         let ids = target.marks.new_ids();
         let facts = facts.with_ids(&target.marks.stored(&ids));
-        let answers = Arc::new(AnswerContext::new(target.endpoint.answers, target.form, secrets));
+        let answers = Arc::new(
+            AnswerContext::new(target.endpoint.answers, target.form, secrets)
+                .with_replicas(target.marks.replica_header.clone()),
+        );
         let headers = request_headers(common, &target);
         let head = RequestHead::new(&request_target(&target)?, &headers, ids)
             .with_session_header(target.marks.session_header.clone());

@@ -80,10 +80,16 @@ impl OpenAiEngine {
         self.delays.so_far()
     }
 
-    /// The addresses that connections to the server went to, in the order of
-    /// [`RequestRecord::address`](crate::record::RequestRecord::address).
+    /// The addresses that connections to the server went to, or the replicas that a header names. They are in the
+    /// order of [`RequestRecord::address`](crate::record::RequestRecord::address).
     pub fn addresses(&self) -> Vec<String> {
-        self.transport.dialer().addresses.used()
+        self.answers.replicas().unwrap_or_else(|| self.transport.dialer().addresses.used())
+    }
+
+    /// Returns the header that should have named the replica of an answer, where none had it so far.
+    pub(crate) fn missing_header(&self) -> Option<&http::HeaderName> {
+        let header = self.target.marks.replica_header.as_ref()?;
+        self.addresses().is_empty().then_some(header)
     }
 
     /// Addresses of the server that do not answer while others of their family do.

@@ -13,6 +13,7 @@ pub(crate) mod reader;
 pub(crate) mod reasons;
 pub(crate) mod received;
 mod repetition;
+mod replicas;
 pub(crate) mod sse;
 
 pub use chunk::AnswerGrammar;

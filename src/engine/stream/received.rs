@@ -4,11 +4,12 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 
 use super::chunk::AnswerGrammar;
 use super::habits::Habits;
 use super::reader::ResponseReader;
+use super::replicas::Replicas;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::answer_limits::{AnswerBudget, AnswerLimits, AnswerMemory, HeldMemory};
@@ -31,13 +32,25 @@ pub(crate) struct AnswerContext {
     memory: Arc<AnswerMemory>,
     /// Habits that the server's answers have shown.
     habits: Arc<Habits>,
+    /// Replicas behind the address, where a header tells them apart.
+    replicas: Option<Arc<Replicas>>,
 }
 
 impl AnswerContext {
     /// Answers of this form.
     pub(crate) fn new(answers: &'static AnswerGrammar, form: AnswerForm, secrets: Secrets) -> Self {
         let memory = Arc::new(AnswerMemory::new(AnswerLimits::default().memory));
-        Self { answers, form, secrets, memory, habits: Arc::default() }
+        Self { answers, form, secrets, memory, habits: Arc::default(), replicas: None }
+    }
+
+    /// The context of answers whose replicas this header names.
+    pub(crate) fn with_replicas(self, header: Option<HeaderName>) -> Self {
+        Self { replicas: header.map(|header| Arc::new(Replicas::named_by(header))), ..self }
+    }
+
+    /// Names of the replicas that answered so far, where a header tells them apart.
+    pub(crate) fn replicas(&self) -> Option<Vec<String>> {
+        self.replicas.as_ref().map(|replicas| replicas.names())
     }
 
     /// The context with so much memory.
@@ -109,7 +122,10 @@ impl Receiver for ReceivedAnswer {
     }
 
     fn connected(&mut self, place: NonZeroU16) {
-        self.events.push_back(AnswerEvent::Connected { address: place });
+        // A header tells more than the address.
+        if self.context.replicas.is_none() {
+            self.events.push_back(AnswerEvent::Connected { address: place });
+        }
     }
 
     fn sent(&mut self, at: Timestamp, origin: Origin) {
@@ -118,7 +134,10 @@ impl Receiver for ReceivedAnswer {
 
     fn head(&mut self, status: StatusCode, headers: &HeaderMap, at: Timestamp) {
         self.events.push_back(AnswerEvent::Headers { at });
-        let AnswerContext { answers, form, secrets, memory, habits } = &*self.context;
+        let AnswerContext { answers, form, secrets, memory, habits, replicas } = &*self.context;
+        if let Some(place) = replicas.as_ref().and_then(|replicas| replicas.place(headers)) {
+            self.events.push_back(AnswerEvent::Connected { address: place });
+        }
         let reader = ResponseReader::new(status, headers, *form, secrets.clone())
             .within(self.budget, self.body_bytes, HeldMemory::none(Arc::clone(memory)))
             .beside(Arc::clone(habits), answers)

@@ -188,6 +188,8 @@ pub struct EngineFacts {
     /// The prefix of every request's trace id (W3C Trace Context), where requests carry a `traceparent`. The same
     /// follows.
     pub trace_id_prefix: Option<String>,
+    /// Header of answers that names the replica which answered, where one was given.
+    pub replica_header: Option<String>,
     /// The server's settings as it reports them, under its own names, without secrets.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub serving_flags: Map<String, Value>,

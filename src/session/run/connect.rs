@@ -170,6 +170,12 @@ async fn tested(
     let testing = engine.tested(SMOKE_LIMIT, refused);
     let (engine, smoke) = Box::pin(test_answer(printer, testing)).await.map_err(of_server)?;
     context_fit::report_length(&smoke, printer);
+    if let Some(header) = engine.missing_header() {
+        return Err(Stop::usage(format!(
+            "the test answer has no header `{header}`, which --replica-header names\nhint: `curl -i` shows the headers of an \
+             answer; leave --replica-header out to tell replicas apart by address"
+        )));
+    }
     test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;
     Ok((engine, smoke, ready))
 }

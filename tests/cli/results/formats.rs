@@ -16,7 +16,8 @@ fn simulated(desk: &Desk) -> String {
 fn several_formats_at_once_are_files_in_the_run_folder() {
     let desk = Desk::new();
     let run = simulated(&desk);
-    let report = desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet,svg"]).assert().code(0);
+    let report =
+        desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet,svg"]).assert().code(0);
     let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
     let tables = ["summary.csv", "requests.csv", "requests.jsonl", "requests.parquet", "tokens.parquet"];

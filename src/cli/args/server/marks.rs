@@ -13,6 +13,11 @@ pub(super) struct MarkArgs {
     #[arg(long, value_name = "NAME", help_heading = "Server")]
     session_header: Option<String>,
 
+    /// Header of answers that names the replica behind one address, such as X-Served-By. Every report then has a table
+    /// of the replicas, and a finding names a slow one [default: none; by address]
+    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    replica_header: Option<String>,
+
     /// Beginning of every X-Request-Id, to find the run's requests in the server's log. 8 random digits and the
     /// request's index follow [default: the first part of a UUID]
     #[arg(long, value_name = "TEXT", help_heading = "Server")]
@@ -28,9 +33,10 @@ pub(super) struct MarkArgs {
 impl MarkArgs {
     /// Returns what the options mean, beside these headers of every request.
     pub(super) fn marks(&self, headers: &[Header]) -> Result<RequestMarks, Stop> {
-        let Self { session_header, request_id_prefix, traceparent } = self;
+        let Self { session_header, replica_header, request_id_prefix, traceparent } = self;
         let names: Vec<_> = headers.iter().map(Header::name).collect();
         RequestMarks::new(session_header.as_deref(), request_id_prefix.as_deref(), *traceparent, &names)
+            .and_then(|marks| marks.with_replica_header(replica_header.as_deref()))
             .map_err(Stop::usage)
     }
 }

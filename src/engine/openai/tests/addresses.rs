@@ -139,3 +139,30 @@ async fn replicas_that_come_and_go_are_found_by_looking_again() {
         assert!(idle.is_none_or(|gone| after[gone] == before[gone]), "{addresses:?}: {before:?} {after:?}");
     }
 }
+
+#[tokio::test]
+async fn replicas_behind_one_address_are_told_apart_by_a_header() {
+    let by = |name: &str| {
+        let mut acts = good(&["a"]);
+        acts[0] = send(&STREAM.replace("\r\n\r\n", &format!("\r\nx-served-by: {name}\r\n\r\n")));
+        acts
+    };
+    let server = serve(vec![by("pod-b"), by("pod-a"), good(&["a"]), by("pod-b")]).await;
+    let mut target = target(&server);
+    target.marks.replica_header = Some("x-served-by".parse().unwrap());
+    let engine = engine(target).await;
+    assert_eq!(engine.missing_header().map(http::HeaderName::as_str), Some("x-served-by"), "nobody answered yet");
+    let mut places = Vec::new();
+    for _ in 0..4 {
+        let (events, end) = ask(&engine).await;
+        assert_eq!(end.result, Ok(()));
+        places.push(events.iter().find_map(|event| match event {
+            AnswerEvent::Connected { address } => Some(address.get()),
+            _ => None,
+        }));
+    }
+    assert_eq!(places, [Some(1), Some(2), None, Some(1)]);
+    assert_eq!(engine.addresses(), ["pod-b", "pod-a"]);
+    assert!(engine.missing_header().is_none());
+    assert_eq!(engine.facts().replica_header.as_deref(), Some("x-served-by"));
+}

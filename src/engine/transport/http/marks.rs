@@ -29,6 +29,8 @@ pub struct RequestMarks {
     pub traced: bool,
     /// Whether a header of the user's is the `X-Request-Id` of every request.
     pub has_own_id: bool,
+    /// Header of answers that names the replica which answered.
+    pub replica_header: Option<HeaderName>,
 }
 
 impl RequestMarks {
@@ -59,7 +61,20 @@ impl RequestMarks {
             }
         }
         let has_own_id = headers.contains(&&REQUEST_ID);
-        Ok(Self { session_header, id_prefix: id_prefix.map(str::to_owned), traced, has_own_id })
+        Ok(Self { session_header, id_prefix: id_prefix.map(str::to_owned), traced, has_own_id, replica_header: None })
+    }
+
+    /// The marks, with a header of answers that names who answered.
+    ///
+    /// # Errors
+    ///
+    /// A text that is no header's name.
+    pub(crate) fn with_replica_header(self, name: Option<&str>) -> Result<Self, String> {
+        let named = |name: &str| {
+            HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| format!("--replica-header: `{name}` cannot be the name of a header"))
+        };
+        Ok(Self { replica_header: name.map(named).transpose()?, ..self })
     }
 
     /// The ids of the requests of a new run.

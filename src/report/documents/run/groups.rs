@@ -8,6 +8,7 @@ use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, counted, listed, percent, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
+    let by_header = summary.run.engine.replica_header.is_some();
     let kinds = [
         ("By priority", PartKind::Priority, None),
         ("By class", PartKind::Class, None),
@@ -15,7 +16,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
         ("By model", PartKind::Model, None),
         ("By prompt length, tokens", PartKind::PromptLength, None),
         ("By server", PartKind::Server, None),
-        ("By address", PartKind::Address, None),
+        (if by_header { "By replica" } else { "By address" }, PartKind::Address, None),
     ];
     let several = kinds.into_iter().filter_map(|(title, kind, fair)| {
         let parts = summary.parts_of(kind);
