@@ -132,10 +132,9 @@ pub trait Answer: Send {
 /// Something that happened to a request, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerEvent {
-    /// The request has a connection to one of its server's addresses, or a replica answered. It comes where there may
-    /// be several.
+    /// The request has a connection to one of several addresses, or a replica answered it.
     Connected {
-        /// The place of the address among those that connections went to, or of the replica, from 1.
+        /// The place of the address or the replica among those that were met, from 1.
         address: NonZeroU16,
     },
     /// The request was written to a socket.

@@ -24,7 +24,7 @@ use crate::engine::captured_text::CaptureText;
 use crate::engine::http_url::Scheme;
 use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::received::AnswerContext;
+use crate::engine::stream::context::AnswerContext;
 use crate::engine::target::{AnswerForm, Target};
 use crate::engine::transport::{Pool, RequestHead, Transport, client_config, offering, speaks};
 use crate::record::{EngineFacts, EngineKind};

@@ -23,7 +23,8 @@ use crate::engine::metrics::url::MetricsUrl;
 use crate::engine::proxy::Proxy;
 use crate::engine::router::Router;
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::received::{AnswerContext, ReceivedAnswer};
+use crate::engine::stream::context::AnswerContext;
+use crate::engine::stream::received::ReceivedAnswer;
 use crate::engine::target::Target;
 use crate::engine::transport::{ConnectionLimits, ReadDelays, Transport, client_config};
 use crate::generator::RequestSpec;
@@ -80,13 +81,13 @@ impl OpenAiEngine {
         self.delays.so_far()
     }
 
-    /// The addresses that connections to the server went to, or the replicas that a header names. They are in the
-    /// order of [`RequestRecord::address`](crate::record::RequestRecord::address).
+    /// The addresses that connections went to, or the replicas that a header names. They are in the order of
+    /// [`RequestRecord::address`](crate::record::RequestRecord::address).
     pub fn addresses(&self) -> Vec<String> {
         self.answers.replicas().unwrap_or_else(|| self.transport.dialer().addresses.used())
     }
 
-    /// Returns the header that should have named the replica of an answer, where none had it so far.
+    /// Returns the header that was to name replicas, where no answer had it so far.
     pub(crate) fn missing_header(&self) -> Option<&http::HeaderName> {
         let header = self.target.marks.replica_header.as_ref()?;
         self.addresses().is_empty().then_some(header)

@@ -6,9 +6,10 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
+use super::context::AnswerContext;
 use super::fault::{blamed_field, words_of};
 use super::reader::ResponseReader;
-use super::received::{AnswerContext, ReceivedAnswer};
+use super::received::ReceivedAnswer;
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest};

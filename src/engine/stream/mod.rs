@@ -1,6 +1,7 @@
 //! From bytes to events: framing, chunks and the grammar of an answer, without clock or socket.
 
 pub(crate) mod chunk;
+pub(crate) mod context;
 pub(crate) mod fast_chunk;
 pub(crate) mod fault;
 pub(crate) mod form;

@@ -4,60 +4,16 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, StatusCode};
 
-use super::chunk::AnswerGrammar;
-use super::habits::Habits;
+use super::context::AnswerContext;
 use super::reader::ResponseReader;
-use super::replicas::Replicas;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest};
-use crate::engine::answer_limits::{AnswerBudget, AnswerLimits, AnswerMemory, HeldMemory};
+use crate::engine::answer_limits::{AnswerBudget, HeldMemory};
 use crate::engine::captured_text::CaptureText;
-use crate::engine::secrets::Secrets;
-use crate::engine::target::AnswerForm;
 use crate::engine::transport::{ArrivalStamp, BodyEnd, ExchangeEnd, Origin, Receiver, retry_after};
 use crate::record::{Failure, FailureKind, FinishReason, LostConnection};
-
-/// Settings that all answers of a run share.
-#[derive(Clone)]
-pub(crate) struct AnswerContext {
-    /// The grammar of the protocol's answers.
-    answers: &'static AnswerGrammar,
-    /// Whether they are streamed.
-    form: AnswerForm,
-    /// Secrets that no message may repeat.
-    secrets: Secrets,
-    /// The memory that all answers in flight may hold together.
-    memory: Arc<AnswerMemory>,
-    /// Habits that the server's answers have shown.
-    habits: Arc<Habits>,
-    /// Replicas behind the address, where a header tells them apart.
-    replicas: Option<Arc<Replicas>>,
-}
-
-impl AnswerContext {
-    /// Answers of this form.
-    pub(crate) fn new(answers: &'static AnswerGrammar, form: AnswerForm, secrets: Secrets) -> Self {
-        let memory = Arc::new(AnswerMemory::new(AnswerLimits::default().memory));
-        Self { answers, form, secrets, memory, habits: Arc::default(), replicas: None }
-    }
-
-    /// The context of answers whose replicas this header names.
-    pub(crate) fn with_replicas(self, header: Option<HeaderName>) -> Self {
-        Self { replicas: header.map(|header| Arc::new(Replicas::named_by(header))), ..self }
-    }
-
-    /// Names of the replicas that answered so far, where a header tells them apart.
-    pub(crate) fn replicas(&self) -> Option<Vec<String>> {
-        self.replicas.as_ref().map(|replicas| replicas.names())
-    }
-
-    /// The context with so much memory.
-    pub(crate) fn with_memory(&self, limit: u64) -> Self {
-        Self { memory: Arc::new(AnswerMemory::new(limit)), ..self.clone() }
-    }
-}
 
 /// One answer as it comes.
 pub(crate) struct ReceivedAnswer {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderName};
 
-/// Most replicas that are told apart. A header that differs in every answer names none.
+/// Most names that are kept. A header that differs in every answer names none.
 const MOST: usize = 256;
 /// Most characters of a name.
 const CHARACTERS: usize = 64;

@@ -172,8 +172,8 @@ async fn tested(
     context_fit::report_length(&smoke, printer);
     if let Some(header) = engine.missing_header() {
         return Err(Stop::usage(format!(
-            "the test answer has no header `{header}`, which --replica-header names\nhint: `curl -i` shows the headers of an \
-             answer; leave --replica-header out to tell replicas apart by address"
+            "the test answer has no header `{header}`, which --replica-header names\nhint: `curl -i` shows \
+             the headers of an answer; leave --replica-header out to distinguish replicas by address"
         )));
     }
     test_answer(printer, engine.probe_forms(SMOKE_LIMIT)).await.map_err(of_server)?;

@@ -141,7 +141,7 @@ async fn replicas_that_come_and_go_are_found_by_looking_again() {
 }
 
 #[tokio::test]
-async fn replicas_behind_one_address_are_told_apart_by_a_header() {
+async fn replicas_behind_one_address_have_the_names_of_a_header() {
     let by = |name: &str| {
         let mut acts = good(&["a"]);
         acts[0] = send(&STREAM.replace("\r\n\r\n", &format!("\r\nx-served-by: {name}\r\n\r\n")));
