@@ -75,7 +75,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Accuracy brought the public `Accuracy`, `AccuracyOverLoad`, `ScoreChange`, `Score`, `ScoredAnswer`, `Amendment`,
 /// `Scoring`, `ScoringRule`, `ExpectedAnswer` and `AnswerKey`, and the restricted `ScoredRows`, `AnswerFault` and
 /// `UnscoredAnswer`.
-/// Pictures brought the restricted `DrawnPlot` and `Ground`.
+/// Pictures brought the restricted `DrawnPlot` and `Ground`, replicas that a header names `Replicas`.
 /// Why two tools differ brought seven public ones (`Aspect`, `Definition`, `Explanation`, `DefinitionStep`,
 /// `ExplainedFigure`, `RecountedFigure`, `FigureRange`) and the restricted `Definitions` and `Recount`.
 /// The start of a server that is started brought the public `ColdStart` and the restricted `StartWatch`, step time by
