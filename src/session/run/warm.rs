@@ -54,15 +54,15 @@ impl RunContext {
         if let Some((prompt, _)) = smoke.prompt {
             let _line = StepLine::start(self.settings.screen, "asking for test answers until the server is warm");
             let engine = self.server.router.targets().first();
-            let (mut begun, mut took_s) = (Vec::new(), Vec::new());
-            while start.warm_s.is_none() && begun.len() < ColdStart::MOST {
+            let (mut moments, mut took_s) = (Vec::new(), Vec::new());
+            while start.warm_s.is_none() && moments.len() < ColdStart::MOST {
                 let from = Instant::now();
                 let Some(Ok(_)) = self.unless_stopped(engine.smoke_test(prompt, SMOKE_LIMIT)) else { break };
-                begun.push(from);
+                moments.push(from);
                 took_s.push(from.elapsed().as_secs_f64());
-                start.warm_s = ColdStart::warm_from(&took_s).map(|place| since(begun[place]));
+                start.warm_s = ColdStart::warm_from(&took_s).map(|place| since(moments[place]));
             }
-            start.test_answers = Some(begun.len() as u64);
+            start.test_answers = Some(moments.len() as u64);
         }
         self.cold_start.set(Some(start));
         start
