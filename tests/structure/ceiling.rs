@@ -7,10 +7,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("analysis", 15_791),
     ("arrivals", 356),
     ("calibration", 637),
-    ("cli", 6_542),
+    ("cli", 6_545),
     ("clock", 499),
-    ("engine", 13_431),
-    ("experiment", 14_202),
+    ("engine", 13_496),
+    ("experiment", 14_200),
     ("foreign", 2_030),
     ("generator", 11_658),
     ("guide", 105),
@@ -18,10 +18,10 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("main", 4),
     ("mock", 4_060),
     ("random", 190),
-    ("record", 4_225),
-    ("report", 12_419),
+    ("record", 4_226),
+    ("report", 12_420),
     ("runner", 3_444),
-    ("session", 8_252),
+    ("session", 8_258),
     ("simulator", 2_425),
     ("telemetry", 943),
     ("units", 153),
@@ -75,14 +75,14 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
 /// Accuracy brought the public `Accuracy`, `AccuracyOverLoad`, `ScoreChange`, `Score`, `ScoredAnswer`, `Amendment`,
 /// `Scoring`, `ScoringRule`, `ExpectedAnswer` and `AnswerKey`, and the restricted `ScoredRows`, `AnswerFault` and
 /// `UnscoredAnswer`.
-/// Pictures brought the restricted `DrawnPlot` and `Ground`, replicas that a header names `Replicas`.
+/// Pictures brought the restricted `DrawnPlot` and `Ground`, replicas that a header names `Replicas`. replicas that a header names `Replicas`.
 /// Why two tools differ brought seven public ones (`Aspect`, `Definition`, `Explanation`, `DefinitionStep`,
 /// `ExplainedFigure`, `RecountedFigure`, `FigureRange`) and the restricted `Definitions` and `Recount`.
 /// The start of a server that is started brought the public `ColdStart` and the restricted `StartWatch`, step time by
 /// batch the public `StepTimeLine`, prices of energy the restricted `EnergyArgs`.
 /// Audio that is made brought the public `Audio` and `RealTimeFactor`, and the restricted `AudioClip`.
 pub(crate) const PUBLIC_TYPES: usize = 741;
-pub(crate) const RESTRICTED_TYPES: usize = 698;
+pub(crate) const RESTRICTED_TYPES: usize = 699;
 /// Names that several public types share.
 pub(crate) const SHARED_NAMES: usize = 0;
 /// Files that need each other in a circle.

@@ -36,8 +36,8 @@ pub struct DatasetChange {
     pub columns: Option<[Option<String>; 3]>,
 
     /// Score answers against the column that --dataset-columns names as answer. Rules are exact, number, choice,
-    /// contains, pattern[:REGEX], json and command:PROGRAM (`guide prompts`). Answers then end by themselves [default:
-    /// the workload's, else none is scored]
+    /// contains, pattern or pattern:REGEX, json and command:PROGRAM (`guide prompts`). Answers then end by themselves
+    /// [default: the workload's, else none is scored]
     #[arg(id = "score", long = "score", value_name = "RULE", value_parser = Scoring::typed)]
     pub score: Option<Scoring>,
 
