@@ -73,7 +73,7 @@ pub struct CommonRequest {
     /// Where HTTP/2 is spoken.
     pub http2: Http2,
     /// Headers in which requests differ.
-    pub marks: RequestMarks,
+    pub marks: Box<RequestMarks>,
 }
 
 impl CommonRequest {
@@ -332,7 +332,7 @@ mod tests {
         assert!(parameters(&Map::new(), PriorityField::Sent).priority);
         let session_header = Some(HeaderName::from_static("x-session-id"));
         let marks = RequestMarks { session_header, traced: true, ..RequestMarks::default() };
-        let sticky = CommonRequest { marks, ..CommonRequest::default() };
+        let sticky = CommonRequest { marks: marks.into(), ..CommonRequest::default() };
         assert_eq!(sticky.parameters().to_string(), "temperature 0, sessions named in x-session-id, traced");
     }
 }

@@ -204,7 +204,7 @@ impl ServerArgs {
             dialect: self.dialect(),
             model: self.model.clone(),
             headers,
-            marks,
+            marks: marks.into(),
             api_key,
             tls,
             http2: self.http2.http2(),
