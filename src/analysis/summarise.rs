@@ -15,8 +15,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::from_log(log);
     let mut summary = Summary::new(&observed, objectives);
     summary.verdict = judge(&observed, &summary, objectives);
+    summary.objectives = Objective::evaluate_all(objectives, &observed, &summary);
     summary.findings = Finding::all(&summary);
     summary.checklist = Checklist::from_evidence(&Evidence::of_run(log, &summary));
-    summary.objectives = Objective::evaluate_all(objectives, &observed, &summary);
     summary
 }

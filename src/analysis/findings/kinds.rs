@@ -1,6 +1,6 @@
-//! Advice on a p99 of all that covers several kinds of requests.
+//! Advice on a tail of all that covers several kinds of requests.
 
-use crate::analysis::figures::{Figure, Metric, Quantile, SampleWarning};
+use crate::analysis::figures::{Metric, Quantile, SampleWarning};
 use crate::analysis::latency::row::Percentile;
 use crate::analysis::parts::part::Part;
 use crate::analysis::rules::{RuleFact, facts};
@@ -8,62 +8,70 @@ use crate::analysis::summary::run::Summary;
 use crate::record::PartKind;
 use crate::units::{listed, three_digits};
 
-/// Smallest ratio of two p99 that are not one.
+/// Smallest ratio of two tails that are not one.
 const APART: f64 = 2.0;
 /// Most kinds that a sentence names beside the one whose p99 it is.
 const NAMED: usize = 3;
-/// Kinds of parts that a user distinguishes.
-const DISTINGUISHED: [PartKind; 3] = [PartKind::Class, PartKind::Tag, PartKind::Phase];
+/// Kinds of parts that a user distinguishes, and can judge by figures of their own.
+const DISTINGUISHED: [PartKind; 2] = [PartKind::Class, PartKind::Tag];
+/// Percentiles that one sentence is about. A lower one takes the place of one with too few samples.
+const TAILS: [Quantile; 2] = [Quantile::P99, Quantile::P90];
 
 /// A part with its latency.
 struct Tail<'a> {
     name: &'a str,
     p50: f64,
     p90: f64,
-    p99: f64,
+    /// Value of the percentile that the sentence is about.
+    tail: f64,
+}
+
+/// The value of a percentile with samples enough.
+fn known(percentile: Option<&Percentile>) -> Option<f64> {
+    percentile.filter(|known| known.mark != Some(SampleWarning::TooFewSamples))?.figure.exact()
 }
 
 impl<'a> Tail<'a> {
-    /// Returns the tail of a part, if it has requests enough for a p90.
-    fn new(part: &'a Part, metric: Metric) -> Option<Self> {
-        let of = |quantile| part.latency.percentile(metric, quantile);
-        let p90 = of(Quantile::P90).filter(|p90| p90.mark != Some(SampleWarning::TooFewSamples))?;
-        let exact = |percentile: &Percentile| percentile.figure.exact();
-        let [p50, p99] = [Quantile::P50, Quantile::P99].map(|quantile| of(quantile).and_then(exact));
-        Some(Self { name: &part.name, p50: p50?, p90: exact(p90)?, p99: p99? })
+    /// Returns the tail of a part, if it has requests enough for it.
+    fn new(part: &'a Part, metric: Metric, tail: Quantile) -> Option<Self> {
+        let of = |quantile| known(part.latency.percentile(metric, quantile));
+        Some(Self { name: &part.name, p50: of(Quantile::P50)?, p90: of(Quantile::P90)?, tail: of(tail)? })
     }
 
-    /// Returns whether another part has a p99 of its own. Nine in ten of one are then faster than half of the other, so
-    /// that no outliers make the difference.
+    /// Returns whether another part has a tail of its own. Nine in ten of one are then faster than half of the other,
+    /// so that no outliers make the difference.
     fn is_apart(&self, other: &Self) -> bool {
-        let (fast, slow) = if self.p99 < other.p99 { (self, other) } else { (other, self) };
-        slow.p99 >= APART * fast.p99 && fast.p90 <= slow.p50
+        let (fast, slow) = if self.tail < other.tail { (self, other) } else { (other, self) };
+        slow.tail >= APART * fast.tail && fast.p90 <= slow.p50
     }
 }
 
-/// Finds the kind of requests that sets the p99 of all, and others.
+/// Finds the kind of requests that sets the tail of all, and others. Kinds that objectives judge one by one are no
+/// finding.
 pub(super) fn several(run: &Summary) -> Option<Vec<RuleFact>> {
-    Metric::MAIN.into_iter().find_map(|metric| DISTINGUISHED.into_iter().find_map(|kind| apart(run, metric, kind)))
+    let is_judged = |kind: &PartKind| {
+        let mut parts = run.objectives.iter().filter_map(|judged| judged.objective.key.part.as_ref());
+        parts.any(|part| part.kind.is_none_or(|of| of == *kind))
+    };
+    let kinds = || DISTINGUISHED.into_iter().filter(|kind| !is_judged(kind));
+    let of = |metric| kinds().find_map(|kind| TAILS.into_iter().find_map(|tail| apart(run, metric, kind, tail)));
+    Metric::MAIN.into_iter().find_map(of)
 }
 
-fn apart(run: &Summary, metric: Metric, kind: PartKind) -> Option<Vec<RuleFact>> {
-    let all = run.latency.percentile(metric, Quantile::P99).map(|p99| p99.figure).and_then(Figure::exact)?;
-    let tails: Vec<_> = run.parts_of(kind).into_iter().filter_map(|part| Tail::new(part, metric)).collect();
-    let from_all = |tail: &Tail<'_>| (tail.p99 / all).ln().abs();
+fn apart(run: &Summary, metric: Metric, kind: PartKind, tail: Quantile) -> Option<Vec<RuleFact>> {
+    let all = known(run.latency.percentile(metric, tail))?;
+    let tails: Vec<_> = run.parts_of(kind).into_iter().filter_map(|part| Tail::new(part, metric, tail)).collect();
+    let from_all = |part: &Tail<'_>| (part.tail / all).ln().abs();
     let own = tails.iter().min_by(|a, b| from_all(a).total_cmp(&from_all(b)))?;
-    let mut others: Vec<_> = tails.iter().filter(|tail| tail.is_apart(own)).collect();
+    let mut others: Vec<_> = tails.iter().filter(|part| part.is_apart(own)).collect();
     others.sort_by(|a, b| from_all(b).total_cmp(&from_all(a)));
     let first = others.first()?.name;
-    let said = others.iter().take(NAMED).map(|tail| format!("{} has {} ms", tail.name, three_digits(tail.p99)));
+    let said = others.iter().take(NAMED).map(|part| format!("{} has {} ms", part.name, three_digits(part.tail)));
     let said = listed(said, ", ")?;
-    let objective = match kind {
-        PartKind::Phase => "read each phase by itself (--full, the page)".to_owned(),
-        _ => format!(
-            "give each a figure of its own, such as --objective \"p99 {metric} of {} {first} < …\"",
-            kind.name()
-        ),
-    };
-    Some(facts![metric.title(), all, own.name, own.p99, said, APART.to_string(), objective])
+    let kind = kind.name();
+    let objective =
+        format!("give each a figure of its own, such as --objective \"{tail} {metric} of {kind} {first} < …\"");
+    Some(facts![tail.to_string(), metric.title(), all, own.name, own.tail, said, APART.to_string(), objective])
 }
 
 #[cfg(test)]
@@ -93,8 +101,8 @@ mod tests {
     fn a_p99_of_all_that_is_of_one_class_is_a_finding() {
         assert_eq!(
             found(|is_long, i| if is_long { 1_000 + i } else { 100 + i % 10 }).unwrap(),
-            "the p99 TTFT of all, 1,288 ms, is that of long (1,294 ms); short has 109 ms; limit: 2 times apart; give \
-             each a figure of its own, such as --objective \"p99 ttft of class short < …\""
+            "the p90 TTFT of all, 1,207 ms, is that of long (1,267 ms); short has 108 ms; limit: 2 times apart; give \
+             each a figure of its own, such as --objective \"p90 ttft of class short < …\""
         );
     }
 

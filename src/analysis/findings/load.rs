@@ -148,7 +148,7 @@ pub(super) const RULES: &[FindingRow] = &[
         .cure("run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not"),
     when(Kind::UnevenArrivals, "workloads", &[Smoke], uneven::uneven_arrivals),
     when(Kind::SeveralKinds, "report", &[Smoke], kinds::several)
-        .says("the p99 {} of all, {} ms, is that of {} ({} ms); {}; limit: {} times apart"),
+        .says("the {} {} of all, {} ms, is that of {} ({} ms); {}; limit: {} times apart"),
     when(Kind::IdleAgents, "agents", &[OnScreen(Rule::WholeWindow), Smoke], |run| {
         let idle = run.sessions.as_ref()?.idle_agents?;
         let who = if run.run.load == LoadForm::Lanes { "agents" } else { "users" };

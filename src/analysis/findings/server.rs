@@ -115,13 +115,15 @@ pub(super) const RULES: &[FindingRow] = &[
     // Then either the energy or the money is not of what served.
     when(Kind::OtherDevices, "server", &[], |run| {
         let devices = run.server.as_ref()?.energy?.devices;
-        if run.run.deployment.gpu_watts.is_some() {
-            return None;
-        }
-        let gpus = run.run.deployment.gpus.map(u64::from).filter(|gpus| *gpus != devices)?;
-        Some(facts![devices, gpus.to_string()])
+        let deployment = &run.run.deployment;
+        let gpus = deployment.gpus.map(u64::from).filter(|gpus| *gpus != devices)?;
+        let so = match deployment.gpu_watts {
+            Some(_) => "what an answer or a token takes is by --watts",
+            None => "what an answer or a token takes is not known",
+        };
+        Some(facts![devices, gpus.to_string(), so])
     })
-    .says("the energy is of {device}, and --gpus is {}: what an answer or a token takes is not known")
+    .says("the energy is of {device}, and --gpus is {}: {}")
     .cure("give --metrics-url for all devices that serve, and for no others, or correct --gpus"),
     when(Kind::VerboseLogging, "server", &[], devices::verbose_logging)
         .says("the server logs each request or more ({}): writing that takes time of its own")

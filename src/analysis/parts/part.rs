@@ -1,6 +1,6 @@
 //! The parts of a run: its requests by something that they have in common, with their figures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
@@ -256,7 +256,10 @@ fn divisions<'a>(observed: &'a Observed<'_>, tags: &'a [TagValues]) -> Vec<Divis
         all.push(Division { always, ..division });
     }
     let addresses = observed.log.footer.iter().flat_map(|footer| footer.addresses.iter().flatten());
-    let addresses: Vec<&str> = addresses.map(String::as_str).collect();
+    let mut addresses: Vec<&str> = addresses.map(String::as_str).collect();
+    // Several servers may have one replica.
+    let mut met = HashSet::new();
+    addresses.retain(|address| met.insert(*address));
     if addresses.len() > 1 {
         let of = addresses.clone();
         let place = move |record: &RequestRecord| {

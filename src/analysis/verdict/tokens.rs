@@ -218,9 +218,15 @@ fn prompt_tokens(of: &CheckedRun<'_>) -> Account {
     let (asked, got) =
         reported.fold((0.0, 0.0), |(asked, got), (one, counted)| (asked + f64::from(one), got + counted as f64));
     let ratio = if asked > 0.0 { got / asked } else { 1.0 };
+    let longest = records.iter().filter_map(|record| record.counted_prompt()).max();
     let mut account = Account { least: got, most: got };
     for record in records.iter().filter(|record| record.counted_prompt().is_none()) {
-        account.add(0.0, f64::from(record.input_tokens_asked) * ratio * PROMPT_SLACK);
+        // The server alone knows how many tokens audio has.
+        let most = match record.input_tokens_asked {
+            0 => longest.map_or(f64::INFINITY, |longest| longest as f64),
+            asked => f64::from(asked) * ratio,
+        };
+        account.add(0.0, most * PROMPT_SLACK);
     }
     for record in records.iter() {
         let others = record.other_attempts().filter(|attempt| attempt.may_have_cost()).count();

@@ -64,6 +64,9 @@ impl TargetArgs {
     /// Returns the deployment with its price, which is that of one server.
     fn priced_deployment(&self) -> Result<DeploymentFacts, Stop> {
         let facts = self.energy.on(self.deployment());
+        if facts.gpu_watts.is_some() && facts.gpus.is_none() {
+            return Err(Stop::usage("--watts is the power of each GPU, and their number is not given; add --gpus N"));
+        }
         let found = [("server".to_owned(), facts.hardware.clone())];
         let gpu_hour = self.prices.of(&found, "server")?.into_iter().flatten().next();
         let facts = DeploymentFacts { gpu_hour, ..facts };

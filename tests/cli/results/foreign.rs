@@ -107,7 +107,7 @@ fn results_of_two_tools_are_held_against_each_other() {
             .and(contains("! vllm.json: the role chunk of a chat counts as the first"))
             .and(contains("no verdict"))
             .and(contains("not in vllm.json: e2e, TPOT to [DONE]: its file has one end of each answer"))
-            .and(contains("rates are not compared")),
+            .and(contains("rates are not judged")),
     );
     let gated = |gate: &str, code| {
         desk.skyline(&["compare", &vllm, &sglang, "--max-regression", gate, "--allow-invalid"]).assert().code(code);
@@ -179,7 +179,7 @@ fn a_silent_side_hides_no_difference_of_the_others() {
     assert_eq!(json["unchecked"][0]["missing_in"], serde_json::json!(["sglang.jsonl"]));
     let text = desk.skyline(&[&all[..], &["--vary", "model"]].concat()).assert().code(0);
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
-    assert_eq!(text.matches("rates are not compared").count(), 1, "{text}");
+    assert_eq!(text.matches("rates are not judged").count(), 1, "{text}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use http::HeaderName;
 use http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HOST, SET_COOKIE,
+    TRANSFER_ENCODING, UPGRADE,
 };
 
 use crate::record::RequestIds;
@@ -71,8 +72,12 @@ impl RequestMarks {
     /// A text that is no header's name.
     pub(crate) fn with_replica_header(self, name: Option<&str>) -> Result<Self, String> {
         let named = |name: &str| {
-            HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| format!("--replica-header: `{name}` cannot be the name of a header"))
+            let parsed = HeaderName::from_bytes(name.as_bytes());
+            let header = parsed.map_err(|_| format!("--replica-header: `{name}` cannot be the name of a header"))?;
+            if [SET_COOKIE, AUTHORIZATION, DATE, REQUEST_ID].contains(&header) {
+                return Err(format!("--replica-header: `{header}` does not say who answered; name one that does"));
+            }
+            Ok(header)
         };
         Ok(Self { replica_header: name.map(named).transpose()?, ..self })
     }
@@ -132,6 +137,9 @@ mod tests {
             let error = of(prefix).unwrap_err();
             assert!(error.starts_with("--request-id-prefix: an id begins with 1 to 64 ASCII"), "{error}");
         }
+        let replicas = |name| RequestMarks::default().with_replica_header(Some(name));
+        assert_eq!(replicas("X-Served-By").unwrap().replica_header.unwrap(), "x-served-by");
+        assert!(replicas("Set-Cookie").is_err() && replicas("a b").is_err());
         let error = RequestMarks::new(None, None, true, &[&TRACEPARENT]).unwrap_err();
         assert!(RequestMarks::new(None, Some("a"), false, &[&REQUEST_ID]).is_err());
         assert_eq!(error, "--traceparent: --header sets `traceparent` already; leave one of them out");

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use self::recount::Recount;
 use super::any_side::AnySide;
-use crate::analysis::{Figure, FigureKey, selections};
+use crate::analysis::{Figure, FigureKey, LoadForm, selections};
 use crate::foreign::{Aspect, Definition, Definitions, SKYLINE};
 
 /// Why the figures of two tools differ, as far as their files say it.
@@ -94,7 +94,15 @@ impl FigureRange {
 impl AnySide {
     fn definitions(&self) -> Definitions {
         match self {
-            Self::Ours(..) => Definitions::from_tool(SKYLINE),
+            Self::Ours(side, _) => {
+                let mut own = Definitions::from_tool(SKYLINE);
+                // A closed loop has no schedule that a latency could count from.
+                if LoadForm::from_workload(&side.header.workload) == LoadForm::Closed {
+                    own.set(Aspect::Origin, Definition::FromSend);
+                    own.set(Aspect::Slot, Definition::SlotLeftOut);
+                }
+                own
+            }
             Self::Foreign(_, run) => run.definitions(),
         }
     }

@@ -223,7 +223,7 @@ fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
 const FOREIGN_ADVICE: [&str; 3] = [
     "latencies of other tools cover the completed requests of the whole run, its beginning and its end included; those \
      of Skyline the requests of its window, with cut-off ones as lower bounds",
-    "rates are not compared: theirs are totals over the whole run, ours those of a window in which load keeps coming",
+    "rates are not judged: theirs are totals over the whole run, ours those of a window in which load keeps coming",
     "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs",
 ];
 

@@ -38,7 +38,17 @@ pub(super) fn sections(why: &Explanation) -> [Section; 2] {
 
 /// Whether a definition moves a figure.
 fn has_effect(step: &DefinitionStep) -> bool {
-    step.figures.iter().any(|moved| moved.before != moved.after)
+    // Sums in another order differ in their last digits.
+    let differ = |before: f64, after: f64| (before - after).abs() > 1e-9 * before.abs().max(after.abs());
+    step.figures.iter().any(|moved| {
+        let ends = [moved.before, moved.after].map(|range| (range.low, range.high));
+        let [(low, high), (low_after, high_after)] = ends;
+        differ(low, low_after)
+            || match (high, high_after) {
+                (Some(high), Some(high_after)) => differ(high, high_after),
+                (high, high_after) => high != high_after,
+            }
+    })
 }
 
 /// A line of the table.
