@@ -76,6 +76,7 @@ fn apart(run: &Summary, metric: Metric, kind: PartKind, tail: Quantile) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use crate::analysis::Objective;
     use crate::analysis::judgements::FindingKind;
     use crate::analysis::summarise::summarise;
     use crate::analysis::test_runs::{class, record, run};
@@ -83,6 +84,10 @@ mod tests {
 
     /// The finding of 300 requests, every third of which is of the class `long`. `wait` is their time to first token.
     fn found(wait: impl Fn(bool, u64) -> u64) -> Option<String> {
+        judged(&[], wait)
+    }
+
+    fn judged(objectives: &[Objective], wait: impl Fn(bool, u64) -> u64) -> Option<String> {
         let records = (0..300).map(|i| {
             let (at, is_long) = (i * 100, i % 3 == 0);
             let mut record = record(i).sent_at(at, at, at).paced(at + wait(is_long, i), 10, 4).build();
@@ -92,7 +97,7 @@ mod tests {
         let mut log = run(30_000, records.collect());
         log.header.workload.classes =
             ["short", "long"].map(|name| class(name, &[(Priority::High, Slo::default())])).to_vec();
-        let findings = summarise(&log, &[]).findings;
+        let findings = summarise(&log, objectives).findings;
         let found = findings.into_iter().find(|finding| finding.kind == FindingKind::SeveralKinds);
         found.map(|finding| format!("{}; {}", finding.sentence, finding.cure))
     }
@@ -104,6 +109,13 @@ mod tests {
             "the p90 TTFT of all, 1,207 ms, is that of long (1,267 ms); short has 108 ms; limit: 2 times apart; give \
              each a figure of its own, such as --objective \"p90 ttft of class short < …\""
         );
+    }
+
+    #[test]
+    fn classes_that_objectives_judge_one_by_one_are_none() {
+        let wait = |is_long, i| if is_long { 1_000 + i } else { 100 + i % 10 };
+        assert_eq!(judged(&["p90 ttft of class short < 200ms".parse().unwrap()], wait), None);
+        assert!(judged(&["p90 ttft < 200ms".parse().unwrap()], wait).is_some());
     }
 
     #[test]

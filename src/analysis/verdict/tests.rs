@@ -243,6 +243,10 @@ fn the_servers_counters_are_the_clients() {
     };
     assert!(said(&log, 1).contains("the client 22,100 to 22,210: "), "{}", said(&log, 1));
     assert!(said(&steady(), 1).contains("the client 22,000: "), "{}", said(&steady(), 1));
+    // How many tokens audio has, the plan does not know: the longest of the others bounds it.
+    let mut of_audio = log.clone();
+    of_audio.records.iter_mut().for_each(|record| record.input_tokens_asked = 0);
+    assert!(said(&of_audio, 1).contains("the client 22,100 to 22,210: "), "{}", said(&of_audio, 1));
     // A whole answer that is shorter than it was asked to be hides nothing.
     log.records[..220].iter_mut().for_each(|record| record.output_tokens_asked = 20);
     assert!(said(&log, 0).contains("the client 2,206 to 2,220: "), "{}", said(&log, 0));
