@@ -23,7 +23,7 @@ struct Tail<'a> {
     p50: f64,
     p90: f64,
     /// Value of the percentile that the sentence is about.
-    tail: f64,
+    last: f64,
 }
 
 /// The value of a percentile with samples enough.
@@ -35,14 +35,14 @@ impl<'a> Tail<'a> {
     /// Returns the tail of a part, if it has requests enough for it.
     fn new(part: &'a Part, metric: Metric, tail: Quantile) -> Option<Self> {
         let of = |quantile| known(part.latency.percentile(metric, quantile));
-        Some(Self { name: &part.name, p50: of(Quantile::P50)?, p90: of(Quantile::P90)?, tail: of(tail)? })
+        Some(Self { name: &part.name, p50: of(Quantile::P50)?, p90: of(Quantile::P90)?, last: of(tail)? })
     }
 
     /// Returns whether another part has a tail of its own. Nine in ten of one are then faster than half of the other,
     /// so that no outliers make the difference.
     fn is_apart(&self, other: &Self) -> bool {
-        let (fast, slow) = if self.tail < other.tail { (self, other) } else { (other, self) };
-        slow.tail >= APART * fast.tail && fast.p90 <= slow.p50
+        let (fast, slow) = if self.last < other.last { (self, other) } else { (other, self) };
+        slow.last >= APART * fast.last && fast.p90 <= slow.p50
     }
 }
 
@@ -61,17 +61,17 @@ pub(super) fn several(run: &Summary) -> Option<Vec<RuleFact>> {
 fn apart(run: &Summary, metric: Metric, kind: PartKind, tail: Quantile) -> Option<Vec<RuleFact>> {
     let all = known(run.latency.percentile(metric, tail))?;
     let tails: Vec<_> = run.parts_of(kind).into_iter().filter_map(|part| Tail::new(part, metric, tail)).collect();
-    let from_all = |part: &Tail<'_>| (part.tail / all).ln().abs();
+    let from_all = |part: &Tail<'_>| (part.last / all).ln().abs();
     let own = tails.iter().min_by(|a, b| from_all(a).total_cmp(&from_all(b)))?;
     let mut others: Vec<_> = tails.iter().filter(|part| part.is_apart(own)).collect();
     others.sort_by(|a, b| from_all(b).total_cmp(&from_all(a)));
     let first = others.first()?.name;
-    let said = others.iter().take(NAMED).map(|part| format!("{} has {} ms", part.name, three_digits(part.tail)));
+    let said = others.iter().take(NAMED).map(|part| format!("{} has {} ms", part.name, three_digits(part.last)));
     let said = listed(said, ", ")?;
     let kind = kind.name();
     let objective =
         format!("give each a figure of its own, such as --objective \"{tail} {metric} of {kind} {first} < …\"");
-    Some(facts![tail.to_string(), metric.title(), all, own.name, own.tail, said, APART.to_string(), objective])
+    Some(facts![tail.to_string(), metric.title(), all, own.name, own.last, said, APART.to_string(), objective])
 }
 
 #[cfg(test)]
