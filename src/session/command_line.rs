@@ -11,9 +11,11 @@ const HEADERS: [&str; 2] = ["--header", "--header-per-url"];
 /// The option whose value may end with a query.
 const PATH: &str = "--path";
 
+/// The rule by which answers are scored: a command of the user, or a word.
+const SCORE: &str = "--score";
 /// Options whose value may hold a secret.
-const SECRET: [&str; 8] =
-    [HEADERS[0], HEADERS[1], PATH, "--extra-body", "--switch-cmd", "--reset-cmd", "--before", "--after"];
+const SECRET: [&str; 9] =
+    [HEADERS[0], HEADERS[1], PATH, "--extra-body", "--switch-cmd", "--reset-cmd", "--before", "--after", SCORE];
 
 /// End of a command line that is typed again, where something is masked. It is a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
@@ -105,6 +107,9 @@ fn mask(option: &str, value: &str) -> String {
         Some((name, _)) if is_header && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') => {
             format!("{name}: ***")
         }
+        // Rules but that of a program have nothing to hide.
+        _ if option == SCORE && !value.starts_with("command") => value.to_owned(),
+        Some((rule, _)) if option == SCORE => format!("{rule}:***"),
         _ if option == PATH => shown_path(value),
         _ => "***".to_owned(),
     }

@@ -24,8 +24,10 @@ impl WorkloadSpec {
                     texts.iter_mut().for_each(hash);
                 }
                 PromptSource::Dataset(dataset) => {
-                    if let Some(pattern) = dataset.score.as_mut().and_then(|scoring| scoring.pattern.as_mut()) {
-                        *pattern = pattern.without_text();
+                    if let Some(scoring) = &mut dataset.score {
+                        scoring.pattern.iter_mut().for_each(|pattern| *pattern = pattern.without_text());
+                        // Its arguments may hold a secret.
+                        scoring.command.iter_mut().for_each(hash);
                     }
                 }
                 PromptSource::RandomTokens { .. } => {}

@@ -16,8 +16,9 @@ pub(crate) fn answered(record: &RequestRecord) -> Option<Timestamp> {
 /// Whether the answer to a request counts in an accuracy.
 pub(crate) fn is_to_be_scored(workload: &WorkloadSpec, record: &RequestRecord) -> bool {
     let class = workload.classes.get(usize::from(record.class));
-    // Later turns of a conversation have no row.
-    class.and_then(RequestClass::scoring).is_some() && record.is_opener() && !record.leaves
+    // Later turns of a conversation have no row; those of the users of a closed loop have.
+    let has_row = |class: &RequestClass| !class.continues() || record.is_opener();
+    class.is_some_and(|class| class.scoring().is_some() && has_row(class)) && !record.leaves
 }
 
 /// Returns the first moment after the time in which answers count. It is the window's end, unless the window shows too

@@ -32,6 +32,8 @@ const WIDTH: f64 = 944.0;
 /// Characters that fit in a line of the head and of a card. They are by the widest font of the list, as a letter of
 /// theirs has it on average.
 const HEAD: usize = 118;
+/// The same in a line of the title.
+const TITLE: usize = 76;
 /// Height of a line of text.
 const LINE: f64 = 18.0;
 /// Pixels of a PNG for each of a page: letters stay sharp on any screen.
@@ -172,7 +174,7 @@ fn sheet(document: &Document, ground: Ground, fonts: &str) -> String {
 /// The title, what was measured and the verdict. It begins at `y`, and moves `y` below them.
 fn head(document: &Document, y: &mut f64) -> Markup {
     let about = document.about_and_when().collect::<Vec<_>>().join(" · ");
-    let mut lines = vec![("heading", document.title.clone())];
+    let mut lines: Vec<_> = wrap(&document.title, TITLE).into_iter().map(|line| ("heading", line)).collect();
     lines.extend(wrap(&about, HEAD).into_iter().map(|line| ("below", line)));
     if let Some(verdict) = &document.verdict {
         let class = verdict.tone.choose(["", "good", "bad"]);

@@ -68,7 +68,8 @@ impl AnswerJudge {
         said: Option<&'a AnswerText>,
     ) -> Option<(&'a AnswerKey, u32, &'a AnswerText)> {
         let key = self.keys.get(usize::from(record.class))?.as_deref()?;
-        let said = said.filter(|_| record.outcome == Outcome::Completed)?;
+        // Of those whose clients were to leave, only the short answers are whole.
+        let said = said.filter(|_| record.outcome == Outcome::Completed && !record.leaves)?;
         Some((key, u32::try_from(row?).ok()?, said))
     }
 

@@ -14,7 +14,7 @@ use crate::record::unnamed;
 use crate::units::{cut, spoken};
 
 /// Answers that are scored before progress is shown again.
-pub(super) const AT_ONCE: usize = 64;
+pub(super) const AT_ONCE: usize = 16;
 /// Time that a program has for one answer.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Time between two looks at whether it has ended.
@@ -101,13 +101,18 @@ fn verdict(words: &[String], answer: &UnscoredAnswer, folder: &Path) -> Result<b
     };
     match status.code() {
         Some(0) => Ok(true),
-        Some(1) => Ok(false),
-        _ => {
+        code => {
             let mut text = String::new();
             let _ = said.rewind().and_then(|()| said.read_to_string(&mut text));
+            // An interpreter that a mistake ends has the same code, and says why.
+            if code == Some(1) && text.trim().is_empty() {
+                return Ok(false);
+            }
             let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
             let last = last.map(|last| format!(": {}", cut(last, SAID))).unwrap_or_default();
-            Err(format!("`{line}` ended with {status}, where 0 is right and 1 is wrong{last}"))
+            Err(format!(
+                "`{line}` ended with {status}, where 0 is right, and 1 without a word at standard error wrong{last}"
+            ))
         }
     }
 }
@@ -120,7 +125,13 @@ mod tests {
     fn the_exit_code_of_a_program_decides_and_anything_else_is_no_score() {
         let folder = tempfile::tempdir().unwrap();
         let words = |script: &str| Some(["sh", "-c", script].map(str::to_owned).to_vec());
-        let programs = [words("grep -q '\"answer\":\"42\"'"), words("exit 0"), words("echo broken >&2; exit 3"), None];
+        let programs = [
+            words("grep -q '\"answer\":\"42\"'"),
+            words("exit 0"),
+            words("echo broken >&2; exit 3"),
+            None,
+            words("echo no key >&2; exit 1"),
+        ];
         let answer = |class, text: &str| UnscoredAnswer {
             index: 0,
             class,
@@ -128,13 +139,24 @@ mod tests {
             expected: json!({ "a": 1 }),
             answer: text.to_owned(),
         };
-        let answers =
-            [answer(0, "42"), answer(0, "41"), answer(1, &"long ".repeat(50_000)), answer(2, ""), answer(3, "")];
+        let answers = [
+            answer(0, "42"),
+            answer(0, "41"),
+            answer(1, &"long ".repeat(50_000)),
+            answer(2, ""),
+            answer(3, ""),
+            answer(4, ""),
+        ];
         let found = scored_by(&programs, &answers, folder.path());
         assert_eq!(found[..3], [Ok(true), Ok(false), Ok(true)]);
         let why = found[3].as_ref().unwrap_err();
         assert!(why.contains("exit status: 3, where 0 is right and 1 is wrong: broken"), "{why}");
         assert!(found[4].is_err());
+        let why = found[5].as_ref().unwrap_err();
+        assert!(
+            why.contains("exit status: 1 and words at standard error"),
+            "an interpreter that ended by a mistake: {why}"
+        );
         let missing = missing_program(&["no-such-program".to_owned()]).unwrap();
         assert!(missing.contains("`no-such-program`, which is to score answers, does not exist"), "{missing}");
         assert_eq!(missing_program(&["sh".to_owned()]), None);

@@ -2,23 +2,39 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 /// Mark before the result, in answers as in the rows of GSM8K.
 const MARK: &str = "####";
 
 /// Digits with commas between thousands, and a fraction.
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)").ok());
-/// A sentence that names the chosen letter.
-static CHOSEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+/// A number that follows the mark of GSM8K's rows, and is no heading such as `#### 1. Step`.
+static MARKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i:answer|choice|option)\s*(?:(?i:is|are|would be|should be))?[\s:*_"'$(\[]*([A-Z0-9])(?:[^A-Za-z0-9']|$)"#,
+        r"(?m)(?:^|[^#])####[ \t]*([-−]?[ \t]*\$?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+))(?:\.?\s*$|[ \t]+[^\s#])",
     )
     .ok()
 });
-/// An answer that begins with the chosen letter.
-static FIRST: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"^[\s*_"'$(\[]*([A-Za-z0-9])(?:[\s*_"'$)\].:,]*$|[*_]*[)\].:,])"#).ok());
+/// LaTeX around a letter or a number.
+static DRESSED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\\(?:text|textbf|mathbf|mathrm)\{([^{}]*)\}").ok());
+/// A sentence that says which letter is the answer.
+static STATED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"(?:(?i:answer|choice|option)\s*(?:(?i:is|are|would be|should be)\b|:))[\s:*_"'$(\[`“\\]*"#,
+        r#"(?:(?i:option|choice)\s+)?(?:([A-Z])(?:[^A-Za-z0-9']|$)"#,
+        r#"|([0-9])[*_"'$)\]`]*(?:[.,;:]|\s*$)|([a-z])[*_"'$)\].`”\\]*\s*$)"#
+    ))
+    .ok()
+});
+/// A letter beside the word for it.
+static CHOSEN: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i:answer|choice|option)[\s*_"'$(\[`“\\]*([A-HJ-Z0-9])(?:[^A-Za-z0-9']|$)"#).ok());
+/// An answer that begins with the chosen letter, or is nothing else.
+static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^[\s*_"'$(\[`“\\]*(?:([A-Za-z0-9])[\s*_"'$)\].:,`”\\]*$|([A-Za-z])[*_`]*(?:[)\].:,]|[ \t]*\n))"#).ok()
+});
 /// A letter in brackets.
 static IN_BRACKETS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\(([A-Z0-9])\)").ok());
 
@@ -38,10 +54,10 @@ pub(super) fn boxed(text: &str) -> Option<&str> {
     content.get(..end?.0)
 }
 
-/// Returns the number of an answer in its shortest decimal form. It is the first after `####`, else that of the last
-/// `\boxed{…}`, else the last. Currency signs and commas between thousands are left out.
+/// Returns the number of an answer in its shortest decimal form. It is the one after the first `####`, else that of the
+/// last `\boxed{…}`, else the last. Currency signs and commas between thousands are left out.
 pub(super) fn last_number(answer: &str) -> Option<String> {
-    let marked = answer.find(MARK).and_then(|at| answer.get(at + MARK.len()..)).and_then(|after| numbers(after).next());
+    let marked = first_group(MARKED.as_ref(), answer).and_then(|number| numbers(number).next());
     let of_box = || numbers(boxed(answer)?).last();
     marked.or_else(of_box).or_else(|| numbers(answer).last())
 }
@@ -85,24 +101,28 @@ fn shortest(digits: &str, is_negative: bool) -> String {
 }
 
 /// Returns the letter, or digit, of the choice that an answer makes. It is that of the last `\boxed{…}`, else of the
-/// last sentence such as *the answer is B*, else the one that the answer begins with, else the last in brackets.
+/// last sentence such as *the answer is B*, else the one that the answer begins with. Else it is the last beside such a
+/// word as *option*, or in brackets: those explain the others as often.
 pub(super) fn choice(answer: &str) -> Option<String> {
-    let of_box = boxed(answer).and_then(|content| {
-        let content = content.strip_prefix("\\text{").and_then(|text| text.strip_suffix('}')).unwrap_or(content);
-        first_group(FIRST.as_ref(), content)
-    });
-    let said = || last_group(CHOSEN.as_ref(), answer);
+    let plain = DRESSED.as_ref().map_or(answer.into(), |dressed| dressed.replace_all(answer, "$1"));
+    let of_box = boxed(&plain).and_then(|content| first_group(FIRST.as_ref(), content));
     let found = of_box
-        .or_else(said)
-        .or_else(|| first_group(FIRST.as_ref(), answer))
-        .or_else(|| last_group(IN_BRACKETS.as_ref(), answer));
+        .or_else(|| last_group(STATED.as_ref(), &plain))
+        .or_else(|| first_group(FIRST.as_ref(), &plain))
+        .or_else(|| last_group(CHOSEN.as_ref(), &plain))
+        .or_else(|| last_group(IN_BRACKETS.as_ref(), &plain));
     found.map(str::to_ascii_uppercase)
 }
 
+/// The first group that took part in the first match.
 fn first_group<'t>(pattern: Option<&'static Regex>, text: &'t str) -> Option<&'t str> {
-    pattern?.captures(text)?.get(1).map(|group| group.as_str())
+    group(&pattern?.captures(text)?)
 }
 
 fn last_group<'t>(pattern: Option<&'static Regex>, text: &'t str) -> Option<&'t str> {
-    pattern?.captures_iter(text).last()?.get(1).map(|group| group.as_str())
+    group(&pattern?.captures_iter(text).last()?)
+}
+
+fn group<'t>(captures: &Captures<'t>) -> Option<&'t str> {
+    captures.iter().skip(1).flatten().next().map(|group| group.as_str())
 }

@@ -10,6 +10,11 @@ use crate::workload::{RequestClass, Scoring, WorkloadSpec};
 
 /// Refuses a workload whose answers a program is to score that does not exist.
 pub(super) fn check(spec: &WorkloadSpec) -> Result<(), Stop> {
+    if !spec.has_answer_tokens() && spec.classes.iter().any(|class| class.scoring().is_some()) {
+        return Err(Stop::usage(
+            "answers of this endpoint are no texts, and nothing of them can be scored; leave --score out",
+        ));
+    }
     let missing = programs(spec).into_iter().flatten().find_map(|words| missing_program(&words));
     missing.map_or(Ok(()), |missing| {
         Err(Stop::usage(format!("{missing}\nhint: give its path, or install it; the rule is `command` of `score`")))
