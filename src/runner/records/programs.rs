@@ -110,9 +110,8 @@ fn verdict(words: &[String], answer: &UnscoredAnswer, folder: &Path) -> Result<b
             }
             let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
             let last = last.map(|last| format!(": {}", cut(last, SAID))).unwrap_or_default();
-            Err(format!(
-                "`{line}` ended with {status}, where 0 is right, and 1 without a word at standard error wrong{last}"
-            ))
+            let but = if code == Some(1) { " and words at standard error" } else { "" };
+            Err(format!("`{line}` ended with {status}{but}, where 0 is right and 1 is wrong{last}"))
         }
     }
 }

@@ -9,7 +9,7 @@ const MARK: &str = "####";
 
 /// Digits with commas between thousands, and a fraction.
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)").ok());
-/// A number that follows the mark of GSM8K's rows, and is no heading such as `#### 1. Step`.
+/// A number that follows the mark of GSM8K's rows. A heading, `#### 1. Step`, is none.
 static MARKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?m)(?:^|[^#])####[ \t]*([-−]?[ \t]*\$?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+))(?:\.?\s*$|[ \t]+[^\s#])",
