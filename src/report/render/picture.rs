@@ -32,7 +32,7 @@ const WIDTH: f64 = 944.0;
 /// Characters that fit in a line of the head and of a card. They are by the widest font of the list, as a letter of
 /// theirs has it on average.
 const HEAD: usize = 118;
-/// The same in a line of the title.
+/// Characters that fit in a line of the title.
 const TITLE: usize = 76;
 /// Height of a line of text.
 const LINE: f64 = 18.0;
