@@ -373,7 +373,7 @@ impl RunContext {
         let StartedRun { header, folder, writer, .. } = started;
         let mut collected = writer.stop();
         let (interrupts, screen) = (&self.interrupts, self.settings.screen);
-        let unscored = answers::complete(&mut collected, &header.workload, counter, interrupts, screen);
+        let unscored = answers::complete(&mut collected, &self.conditions.prompts, counter, interrupts, screen);
         if let Some(problem) = unscored {
             self.printer.words(&problem);
         }

@@ -37,11 +37,11 @@ pub(super) fn judge(
 /// said of answers that no program could score.
 pub(super) fn complete(
     collected: &mut CollectedRun,
-    workload: &WorkloadSpec,
+    prompts: &PromptBuilder,
     counter: Option<&TokenCounter>,
     interrupts: &Interrupts,
     screen: Screen,
 ) -> Option<String> {
     tokens::count_answers(collected, counter, interrupts, screen);
-    scores::ask_programs(collected, workload, interrupts, screen)
+    scores::ask_programs(collected, prompts, interrupts, screen)
 }

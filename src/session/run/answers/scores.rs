@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::generator::PromptBuilder;
 use crate::live::{Screen, StepLine};
 use crate::runner::{CollectedRun, missing_program};
 use crate::session::console::{Interrupts, Stop};
@@ -25,7 +26,7 @@ pub(super) fn check(spec: &WorkloadSpec) -> Result<(), Stop> {
 /// score.
 pub(super) fn ask_programs(
     collected: &mut CollectedRun,
-    spec: &WorkloadSpec,
+    prompts: &PromptBuilder,
     interrupts: &Interrupts,
     screen: Screen,
 ) -> Option<String> {
@@ -34,7 +35,10 @@ pub(super) fn ask_programs(
         return None;
     }
     let line = StepLine::counting(screen, "scoring answers", all);
-    let (failed, why) = collected.score(&programs(spec), |done| {
+    // Of the keys, since a stored workload does not have the commands.
+    let keys = prompts.answer_keys();
+    let programs: Vec<_> = keys.iter().map(|key| key.as_ref().and_then(|key| key.scoring.program())).collect();
+    let (failed, why) = collected.score(&programs, |done| {
         line.done(done as u64);
         if interrupts.leave_is_wished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
