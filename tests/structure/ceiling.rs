@@ -21,7 +21,7 @@ pub(crate) const BUDGETS: [(&str, usize); 23] = [
     ("record", 4_226),
     ("report", 12_430),
     ("runner", 3_448),
-    ("session", 8_266),
+    ("session", 8_269),
     ("simulator", 2_425),
     ("telemetry", 943),
     ("units", 153),
