@@ -1,4 +1,4 @@
-//! How the tokens of answers come to be counted, endpoint by endpoint.
+//! Counters of the tokens of answers, endpoint by endpoint.
 
 /// Says what has the answers of an endpoint counted. A tokenizer may have counted some of them.
 pub(super) fn counting(endpoint: &str, is_streamed: bool, has_tokenizer: bool) -> String {

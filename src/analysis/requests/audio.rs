@@ -1,4 +1,4 @@
-//! How fast audio was worked on: the real-time factor of each request, and how that spreads.
+//! Real-time factors of requests with audio, and how they spread.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What the answers of a run cost: money by the prices of GPU hours and energy, energy by the power of the devices.
+//! Costs of the answers of a run: money by the prices of GPU hours and energy, energy by the power of the devices.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What the rows of a dataset expect of answers, with the rule by which these are scored.
+//! Expected answers of the rows of a dataset, with the rule by which answers are scored.
 
 use serde_json::Value;
 

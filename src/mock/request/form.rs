@@ -34,7 +34,7 @@ pub(crate) fn form(media: &str, body: &[u8]) -> Result<Map<String, Value>, Refus
     Ok(fields)
 }
 
-/// What stands after the first such bytes.
+/// The rest after the first such bytes.
 fn after<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
     let at = bytes.windows(mark.len()).position(|window| window == mark)?;
     bytes.get(at + mark.len()..)

@@ -1,4 +1,4 @@
-//! What is known of a request only after its record: tokens that are counted, and answers that are scored, later.
+//! Amendments of a record, known only after it: tokens that are counted, and answers that are scored, later.
 
 use serde::{Deserialize, Serialize};
 

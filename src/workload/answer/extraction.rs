@@ -1,4 +1,4 @@
-//! What an answer says last: its number, its chosen letter, its boxed result.
+//! Results that an answer states: its number, its chosen letter, its boxed result.
 
 use std::sync::LazyLock;
 

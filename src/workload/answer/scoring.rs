@@ -10,7 +10,7 @@ use super::golden::RegexPattern;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::spec_table;
 
-/// Ways in which an answer is held against the expected one. Reasoning is not part of the answer.
+/// Ways in which an answer is compared with the expected one. Reasoning is not part of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr, VariantNames)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -34,7 +34,7 @@ pub enum ScoringRule {
 spec_table! {
     /// Rule by which answers are scored against what the rows of a dataset expect.
     pub struct Scoring = "a scoring rule" {
-        /// Way in which an answer is held against the expected one.
+        /// Way in which an answer is compared with the expected one.
         rule: ScoringRule = required(|value| value.variant()),
         /// Column, or field, of the rows with the expected answer. A list in it holds answers that are all right.
         column: String = required(|value| value.nonblank()),
@@ -118,7 +118,7 @@ impl Scoring {
     ///
     /// # Errors
     ///
-    /// Why no answer can be held against it, to follow the name of its column.
+    /// Why no answer can be compared with it, to follow the name of its column.
     pub(crate) fn expected(&self, value: &Value) -> Result<ExpectedAnswer, String> {
         let one = |text: String| Ok(ExpectedAnswer([text.into_boxed_str()].into()));
         match (self.rule, value) {

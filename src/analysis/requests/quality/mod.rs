@@ -1,4 +1,4 @@
-//! What answers say: golden prompts, the forms that answers were asked to have, and whether they are right.
+//! Sections on what answers say: golden prompts, forms, and whether they are right.
 
 mod accuracy;
 mod forms;

@@ -1,4 +1,4 @@
-//! What rows expect of answers: read from each format, and refused where no answer can be held against it.
+//! Expected answers in rows: read from each format, and refused where no answer can be compared with them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What answers say: their forms, and golden prompts.
+//! Sections on what answers say: their forms, and golden prompts.
 
 use crate::analysis::{Accuracy, Passes, Summary};
 use crate::record::PartKind;

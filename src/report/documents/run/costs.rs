@@ -1,4 +1,4 @@
-//! What the answers of a run cost: on a screen one line where a price is given, and a table with the energy.
+//! Costs of the answers of a run: on a screen one line where a price is given, and a table with the energy.
 
 use crate::analysis::{Costs, EnergySource, Metric, Summary, UnitCosts};
 use crate::experiment::matrix::in_currency;

@@ -1,4 +1,4 @@
-//! What is found out about answers: their tokens, where the server counts none, and whether they are right.
+//! Findings about answers: their tokens, where the server counts none, and whether they are right.
 
 mod scores;
 pub(super) mod tokens;
